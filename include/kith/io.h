@@ -1,0 +1,81 @@
+// Reading and writing matrices in the field's file formats, in blocks of rows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kith/types.h"
+
+namespace kith {
+
+// What a file's header says, checked against its size.
+struct FileInfo {
+    std::string format;  // "fvecs", "npy", "hdf5", ...
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    ElementType type = ElementType::f32;
+};
+
+// Reads a matrix by rows. `path` may carry a data set (file.hdf5/train) and a row range (file.fvecs:1000:5000 is rows
+// 1000 to 5999; file.fvecs:1000: is row 1000 to the last). The format follows the extension unless named. Throws
+// bad_file naming the file, the offset and what was expected; a hostile header never causes an allocation beyond the
+// file's own size.
+class MatrixReader {
+public:
+    explicit MatrixReader(const std::string& path, const std::string& format = "");
+    ~MatrixReader();
+    MatrixReader(MatrixReader&&) noexcept;
+    MatrixReader& operator=(MatrixReader&&) noexcept;
+
+    const FileInfo& info() const;  // of the selected rows
+    // Rows [first, first + count) of the selection, row-major and dense, into count * cols elements of info().type.
+    void read(std::int64_t first, std::int64_t count, void* out);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// A whole matrix in memory.
+struct Matrix {
+    FileInfo info;
+    std::vector<std::byte> bytes;
+    MatrixView view() const {
+        return {bytes.data(), info.rows, info.cols, info.cols, info.type, Layout::row_major, host_memory};
+    }
+};
+Matrix read_matrix(const std::string& path, const std::string& format = "");
+
+// Writes a matrix by rows under a temporary name beside `path`; commit() renames it, the destructor without commit()
+// removes it. Formats that cannot hold `type` throw invalid_argument.
+class MatrixWriter {
+public:
+    MatrixWriter(const std::string& path, const FileInfo& info);  // info.format "": by extension
+    ~MatrixWriter();
+    MatrixWriter(MatrixWriter&&) noexcept;
+    MatrixWriter& operator=(MatrixWriter&&) noexcept;
+
+    void append(const void* rows, std::int64_t count);  // row-major, dense, of info.type
+    void commit();                                      // all rows must have been appended
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// An ann-benchmarks HDF5 file: neighbors (i32 where the ids fit, else i64) and distances (f32 or f64), attributes type,
+// distance, dimension, point_type; `train` and `test` as well when given (data != nullptr). Written under a temporary
+// name and renamed.
+void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const std::string& distance,
+                          const MatrixView& train, const MatrixView& test);
+
+// A big-ann ground-truth file: u32 q, u32 k, then q x k i32 ids, then q x k f32 distances.
+void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);
+Neighbors read_big_ann_truth(const std::string& path);
+
+// The names and extensions of the formats, one per line, for a person to read.
+std::string formats_help();
+
+}  // namespace kith

@@ -1,0 +1,46 @@
+// START HERE. Exact k-nearest neighbours: search(), graph(), select(); for repeated searches, Index (index.h).
+//
+//     std::vector<float> points = ..., queries = ...;             // row-major
+//     kith::Neighbors nn = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 10);
+//     nn.ids[i * 10 + j];   nn.distances[i * 10 + j];              // query i's j-th nearest point
+//
+// The answer is a function of the inputs alone: the same ids and the same bits of every distance on any device, with any
+// thread count, path or memory budget (docs/exactness.md). Every function throws kith::Error and is safe to call from
+// several threads at once.
+#pragma once
+
+#include "kith/error.h"
+#include "kith/index.h"
+#include "kith/plan.h"
+#include "kith/types.h"
+#include "kith/version.h"
+
+namespace kith {
+
+// The k nearest points of each query.
+//   points   n x d, queries q x d: of any element type, layout and memory each (host or one CUDA device); d equal.
+//   k        1 <= k; more than the eligible points gives missing neighbours.
+// Complexity: n q d steps of the metric, O(memory budget) workspace; n x q is never stored.
+// A point with a NaN coordinate is never returned; a query with one has no neighbours.
+// Throws invalid_argument, device, out_of_memory, cancelled.
+Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options = {});
+
+// The same, into the caller's memory (host or device): `out` holds q x k ids and distances.
+Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options,
+                   const NeighborsView& out);
+
+// Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. n x k.
+Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options = {});
+Report graph_into(const MatrixView& points, std::int64_t k, const Options& options, const NeighborsView& out);
+
+// The k smallest (Options::largest: largest) values of each row of a matrix of f32 or f64 with their column indices, by
+// (value, smaller index), NaN last; -0 and +0 are equal. rows x k; the values come back in the matrix' own type's field
+// (f32: distances, f64: distances64).
+//   1 <= k <= cols, else invalid_argument.
+Neighbors select(const MatrixView& distances, std::int64_t k, const Options& options = {});
+Report select_into(const MatrixView& distances, std::int64_t k, const Options& options, const NeighborsView& out);
+
+// What this build and this machine have: instruction sets, devices, paths, selectors, formats; for a person to read.
+std::string build_info();
+
+}  // namespace kith

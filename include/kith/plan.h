@@ -1,0 +1,44 @@
+// Plan: what a search is going to do and why, decided before it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kith/types.h"
+
+namespace kith {
+
+// The shape of a search, without data.
+struct Shape {
+    std::int64_t n = 0;  // points
+    std::int64_t q = 0;  // queries
+    std::int64_t d = 0;  // dimensions
+    std::int64_t k = 0;  // neighbours
+    ElementType type = ElementType::f32;
+    bool graph = false;  // queries are the points, self excluded
+};
+
+// A decision, obeyed as it stands by the backend. Comparable and printable.
+struct Plan {
+    int device = host_memory;         // or a CUDA ordinal
+    std::string path;                 // name in the list of paths, e.g. "gemm-f32", "exact"
+    std::string selector;             // name in the list of selectors
+    std::string isa;                  // CPU instruction set
+    int threads = 1;                  // CPU threads
+    std::int64_t query_tile = 0;      // queries handled together
+    std::int64_t point_tile = 0;      // points handled together
+    std::int64_t chunk_points = 0;    // points on the device at a time; n unless they stream
+    std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
+    std::int64_t workspace_bytes = 0; // what the run will allocate beyond inputs, outputs and the prepared points
+    std::string why;                  // one sentence per decision
+
+    bool operator==(const Plan&) const = default;
+};
+
+// The plan of a search of that shape with these options on this machine. Throws as search() would.
+Plan plan(const Shape& shape, const Options& options = {});
+
+// The plan as readable text, one fact a line.
+std::string explain(const Plan& plan);
+
+}  // namespace kith

@@ -1,0 +1,192 @@
+// Views, metrics, options, results: the plain types that every entry point takes and returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace kith {
+
+// ---------------------------------------------------------------- matrices
+
+// Storage-only 16-bit floats: the bit patterns of IEEE binary16 and of bfloat16.
+struct float16 {
+    std::uint16_t bits;
+};
+struct bfloat16 {
+    std::uint16_t bits;
+};
+
+enum class ElementType : std::uint8_t {
+    f32,
+    f64,
+    f16,
+    bf16,
+    i8,
+    u8,
+    i32,  // ids in files; not searchable
+    i64,  // ids in files; not searchable
+};
+
+// "f32", "f64", ...
+const char* name(ElementType type);
+// Bytes of one element.
+std::size_t size_of(ElementType type);
+
+enum class Layout : std::uint8_t { row_major, column_major };
+
+// MatrixView::device of host memory; any other value is a CUDA ordinal.
+inline constexpr int host_memory = -1;
+
+// A matrix in the caller's memory: one row per point. Never owns. `data` must stay valid and unchanged during the call
+// (for an Index: during its constructor only).
+struct MatrixView {
+    const void* data = nullptr;
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::int64_t stride = 0;  // elements from one row to the next (row_major) or one column to the next (column_major)
+    ElementType type = ElementType::f32;
+    Layout layout = Layout::row_major;
+    int device = host_memory;
+};
+
+namespace detail {
+template <class T>
+constexpr ElementType element_type_of() {
+    if constexpr (std::is_same_v<T, float>) return ElementType::f32;
+    else if constexpr (std::is_same_v<T, double>) return ElementType::f64;
+    else if constexpr (std::is_same_v<T, float16>) return ElementType::f16;
+    else if constexpr (std::is_same_v<T, bfloat16>) return ElementType::bf16;
+    else if constexpr (std::is_same_v<T, std::int8_t>) return ElementType::i8;
+    else if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::u8;
+    else if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::i32;
+    else {
+        static_assert(std::is_same_v<T, std::int64_t>, "kith: no element type for T");
+        return ElementType::i64;
+    }
+}
+}  // namespace detail
+
+// A row-major view of rows x cols elements, `stride` elements from row to row (0: cols).
+template <class T>
+MatrixView view(const T* data, std::int64_t rows, std::int64_t cols, std::int64_t stride = 0, int device = host_memory) {
+    return {data, rows, cols, stride ? stride : cols, detail::element_type_of<T>(), Layout::row_major, device};
+}
+
+// A column-major view of rows x cols elements, `stride` elements from column to column (0: rows).
+template <class T>
+MatrixView view_column_major(const T* data, std::int64_t rows, std::int64_t cols, std::int64_t stride = 0,
+                             int device = host_memory) {
+    return {data, rows, cols, stride ? stride : rows, detail::element_type_of<T>(), Layout::column_major, device};
+}
+
+// ---------------------------------------------------------------- metrics
+
+enum class MetricId : std::uint8_t {
+#define KITH_METRIC(name, type, aliases, what) name,
+#include "kith/metrics.def"
+#undef KITH_METRIC
+    formula,  // a text evaluated per coordinate, see Metric::formula
+    functor,  // the caller's own C++ functor, see kith/functor.h
+};
+
+struct FunctorMetric;  // kith/functor.h
+
+// A distance and its parameter. Definitions and names are those of scipy.spatial.distance and scikit-learn, evaluated
+// in binary64 (docs/exactness.md); `inner_product` is a similarity: the largest product comes first.
+struct Metric {
+    MetricId id = MetricId::sqeuclidean;
+    // minkowski: the exponent, >= 1; +infinity is chebyshev.
+    double p = 2.0;
+    // mahalanobis: the inverse covariance, d x d, f64, row-major, host, symmetric and positive definite; copied by the
+    // call. Without data it is estimated: the inverse of the points' sample covariance (divisor n - 1).
+    MatrixView inverse_covariance{};
+    // hamming: rows are bit strings packed in u8, most significant bit first; d counts bytes, the share counts bits.
+    bool packed_bits = false;
+    // formula: the next running value from `a` (running value), `q` and `x` (coordinates of query and point), in
+    // binary64, for coordinate 0, 1, ..., d - 1: the "cumulatively computable" distance of Kato and Hosino 2009.
+    // + - * / ?: comparisons, and abs fabs sqrt exp log pow min max fmin fmax. The last value is the distance.
+    std::string formula;
+    double start = 0.0;
+    // functor: not owned, must outlive the call or the Index.
+    const FunctorMetric* functor = nullptr;
+
+    Metric() = default;
+    Metric(MetricId id_) : id(id_) {}  // NOLINT: options.metric = MetricId::cosine
+};
+
+// The metric of a name or alias ("euclidean", "l2", ...). Throws invalid_argument with the list of names.
+Metric metric_named(std::string_view name);
+// "sqeuclidean", ..., "formula", "functor".
+const char* name(MetricId id);
+
+// ---------------------------------------------------------------- options
+
+// Where a running search stands. Work is counted in (query, point) pairs.
+struct Progress {
+    double done = 0;      // pairs so far
+    double total = 0;     // pairs in all
+    double seconds = 0;   // since the call began
+    const char* stage = "";
+};
+
+struct Options {
+    // ---- what changes the answer
+    Metric metric{};
+    bool largest = false;  // select() only: the k largest instead of the k smallest
+    bool sorted = true;    // select() only: false permits any order within a row
+    bool f64 = false;      // distances as f64 (Neighbors::distances64) instead of f32
+
+    // ---- what changes only the speed
+    std::string device = "auto";  // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"
+    std::int64_t memory = 0;      // bytes of workspace beyond inputs and outputs; 0: half of what is free
+    int threads = 0;              // CPU threads; 0: OpenMP's choice
+    std::string path;             // force a path by name (kith info lists them); "": the planner's choice
+    std::string selector;         // force a selector by name; "": the planner's choice
+    std::string isa;              // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
+    void* stream = nullptr;       // cudaStream_t of the caller; the work is ordered on it and has finished on return
+    // Called from the calling thread about ten times a second in searches of over a second; false cancels: the call
+    // throws Error{cancelled} and writes no output.
+    std::function<bool(const Progress&)> progress;
+};
+
+// ---------------------------------------------------------------- results
+
+// How an answer was reached: which way each query was certified, and what it cost.
+struct Report {
+    std::string path;                // the path that ran, e.g. "cpu-gemm-f32"
+    std::string device;              // e.g. "cpu (avx512, 2 threads)"
+    std::int64_t queries = 0;
+    std::int64_t certified = 0;      // certified by the filter's bound at the first try
+    std::int64_t retried = 0;        // certified at the second try, with their own k-th distance as the threshold
+    std::int64_t scanned = 0;        // answered by the plain scan in binary64
+    double candidates = 0;           // canonical distances evaluated, over all queries
+    double pairs = 0;                // queries x points
+    double prepare_seconds = 0;      // converting, centring, rounding, norms of the points
+    double seconds = 0;              // the whole call, preparation included
+};
+
+// q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points) is
+// id -1 at distance +inf (-inf for inner_product).
+struct Neighbors {
+    std::int64_t queries = 0;
+    std::int64_t k = 0;
+    std::vector<std::int64_t> ids;
+    std::vector<float> distances;      // unless Options::f64
+    std::vector<double> distances64;   // with Options::f64
+    Report report;
+};
+
+// Caller's memory for a result: both arrays q x k, row-major, contiguous, on `device`. `distances` holds f32, or f64
+// with Options::f64; may be null when only the ids are wanted.
+struct NeighborsView {
+    std::int64_t* ids = nullptr;
+    void* distances = nullptr;
+    int device = host_memory;
+};
+
+}  // namespace kith

@@ -1,0 +1,7 @@
+// The version of the library; the build system reads it from here.
+#pragma once
+
+#define KITH_VERSION_MAJOR 0
+#define KITH_VERSION_MINOR 1
+#define KITH_VERSION_PATCH 0
+#define KITH_VERSION "0.1.0"
