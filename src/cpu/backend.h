@@ -1,0 +1,26 @@
+// The CPU backend: points prepared once, exact searches on them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "exact/problem.h"
+#include "exact/progress.h"
+#include "kith/plan.h"
+
+namespace kith::cpu {
+
+// Points of a metric, prepared: converted, and where the plan's path has a filter, packed with the terms of its bound.
+// Immutable: searches may share it.
+class Points;
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan);
+
+// The k nearest of each query: ids and ranks (binary64, before report()), q x k, row-major. Rows short of k end in id -1,
+// rank +inf. `graph`: query i excludes id i. Adds to the counters of `report`.
+void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
+            ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report);
+
+// Rank to reported distance.
+double report_distance(const MetricSpec& metric, double rank);
+
+}  // namespace kith::cpu

@@ -1,0 +1,35 @@
+// Problem: an input that has been judged. Backends trust it and never look at Options.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kith/types.h"
+#include "metric/metric.h"
+
+namespace kith {
+
+// A judged metric: parameters completed, the matrix owned.
+struct MetricSpec {
+    MetricId id = MetricId::sqeuclidean;
+    metric::Params params;                               // .matrix points into `matrix` (host)
+    std::shared_ptr<const std::vector<double>> matrix;   // mahalanobis
+    std::string formula;                                 // formula
+    double start = 0;                                    // formula, functor
+    const FunctorMetric* functor = nullptr;
+};
+
+// k neighbours of each query among the points; with `graph` the queries are the points and row i excludes id i.
+struct Problem {
+    MatrixView points;
+    MatrixView queries;
+    std::int64_t k = 0;
+    bool graph = false;
+};
+
+// How many of the points a query may return at most.
+inline std::int64_t eligible(const Problem& p) { return p.graph ? p.points.rows - 1 : p.points.rows; }
+
+}  // namespace kith

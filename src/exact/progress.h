@@ -1,0 +1,45 @@
+// ProgressMeter: counts finished pairs from any thread, calls the caller's callback from the calling thread only.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+
+#include "kith/error.h"
+#include "kith/types.h"
+
+namespace kith {
+
+class ProgressMeter {
+public:
+    ProgressMeter(const std::function<bool(const Progress&)>& callback, double total)
+        : callback_(callback), total_(total), start_(std::chrono::steady_clock::now()), last_(start_) {}
+
+    // Any thread.
+    void add(double pairs) { done_.fetch_add(pairs, std::memory_order_relaxed); }
+    bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+    // The calling thread, often: reports about ten times a second.
+    void poll(const char* stage) {
+        if (!callback_ || cancelled()) return;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(100)) return;
+        last_ = now;
+        const double seconds = std::chrono::duration<double>(now - start_).count();
+        if (!callback_({done_.load(std::memory_order_relaxed), total_, seconds, stage})) cancelled_ = true;
+    }
+
+    // The calling thread, where nothing else runs.
+    void throw_if_cancelled() const {
+        if (cancelled()) throw Error(ErrorCode::cancelled, "cancelled by the progress callback");
+    }
+
+private:
+    const std::function<bool(const Progress&)>& callback_;
+    double total_;
+    std::chrono::steady_clock::time_point start_, last_;
+    std::atomic<double> done_{0};
+    std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace kith

@@ -1,0 +1,28 @@
+// Correlation distance: the cosine distance of the vectors less their means; 1 where either is constant.
+#pragma once
+
+#include "metric/cosine.h"
+
+namespace kith::metric {
+
+struct Correlation : Cosine {
+    static constexpr int aux = 2;  // the mean, then the norm of the centred vector
+    template <class O>
+    KITH_HD static typename O::V map(typename O::V x, const typename O::V* aux) {
+        return O::sub(x, aux[0]);
+    }
+    template <class O>
+    KITH_HD static typename O::V aux_term(int stage, typename O::V x, const typename O::V* aux) {
+        if (stage == 0) return x;
+        const auto t = O::sub(x, aux[0]);
+        return O::mul(t, t);
+    }
+    KITH_HD static double aux_finish(int stage, double sum, const Params& params) {
+        return stage == 0 ? sum / static_cast<double>(params.d) : ScalarOps<double>::sqrt(sum);
+    }
+    KITH_HD static double finish(const double* a, const double* q, const double* x, const Params&) {
+        return from_dot(a[0], q[1], x[1]);
+    }
+};
+
+}  // namespace kith::metric

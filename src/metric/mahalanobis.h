@@ -1,0 +1,22 @@
+// Mahalanobis distance: sqrt of (q - x)' VI (q - x), ordered by the quadratic form. The outer sum runs in canonical order
+// over i of t_i * (VI t)_i, the inner one over j = 0, 1, ... with fused multiply-adds.
+#pragma once
+
+#include "metric/metric.h"
+
+namespace kith::metric {
+
+struct Mahalanobis : Base {
+    static constexpr Traits traits{.whole_vector = true};
+    // The term of coordinate i; `t` holds all d differences q - x, `row` is row i of VI.
+    KITH_HD static double whole_term(const double* t, const double* row, std::int64_t i, const Params& params) {
+        double w = 0.0;
+        for (std::int64_t j = 0; j < params.d; ++j) w = fused(row[j], t[j], w);
+        return t[i] * w;
+    }
+    KITH_HD static double report(double rank, const Params&) {
+        return ScalarOps<double>::sqrt(rank < 0.0 ? 0.0 : rank);
+    }
+};
+
+}  // namespace kith::metric

@@ -1,0 +1,70 @@
+// The contract of a metric. One metric is one struct in one header; kernels ask its traits, never its name.
+//
+// The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates j, j + 32, ... through
+// step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the rank. Neighbours
+// are ordered by (rank, id), smaller first; report() turns a rank into the distance that the caller sees.
+#pragma once
+
+#include <cstdint>
+
+#include "metric/ops.h"
+
+namespace kith::metric {
+
+// The most accumulators and per-vector auxiliary values that a metric may have.
+inline constexpr int max_accumulators = 2;
+inline constexpr int max_aux = 2;
+
+// Run-time parameters, the same for every pair. Plain data: it crosses to the device as it is.
+struct Params {
+    double p = 2;             // minkowski
+    std::int64_t d = 0;       // dimensions
+    bool packed_bits = false; // hamming
+    const double* matrix = nullptr;  // mahalanobis: d x d, row-major, in the memory of the backend that runs
+};
+
+// The form in which a matrix product can serve as the filter.
+enum class Gemm {
+    none,
+    l2,      // rank = |v(q) - v(x)|^2
+    dot,     // rank = -<v(q), v(x)>
+    cosine,  // rank = 1 - <v(q), v(x)> / (|v(q)| |v(x)|), clipped to [0, 2]
+};
+
+// What a metric promises of itself; every field has the value that most metrics need.
+struct Traits {
+    Gemm gemm = Gemm::none;           // v(x) = map(x)
+    // step() in f32 on coordinates that f32 holds exactly gives the rank within a relative (d + 4) 2^-24, underflow aside.
+    bool relative_f32 = false;
+    bool non_negative = false;        // coordinates below zero are an input error
+    bool similarity = false;          // larger is nearer; missing neighbours are at -inf
+    bool whole_vector = false;        // needs all differences at once: pair(), no step()
+};
+
+// Defaults. A metric derives from it and hides what differs.
+struct Base {
+    static constexpr Traits traits{};
+    static constexpr int accumulators = 1;
+    static constexpr int aux = 0;  // per-vector values, computed once: see aux_term, aux_finish
+
+    template <class O>
+    KITH_HD static void combine(typename O::V* a, const typename O::V* b) {
+        a[0] = O::add(a[0], b[0]);
+    }
+    // Auxiliary value s of a vector: the canonical sum of aux_term over its coordinates, then aux_finish. Values 0..s-1
+    // are ready in `aux`.
+    template <class O>
+    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*) {
+        return x;
+    }
+    KITH_HD static double aux_finish(int, double sum, const Params&) { return sum; }
+    // The coordinate that step() sees.
+    template <class O>
+    KITH_HD static typename O::V map(typename O::V x, const typename O::V*) {
+        return x;
+    }
+    KITH_HD static double finish(const double* a, const double*, const double*, const Params&) { return a[0]; }
+    KITH_HD static double report(double rank, const Params&) { return rank; }
+};
+
+}  // namespace kith::metric
