@@ -11,9 +11,10 @@
 namespace kith::cpu {
 
 // Points of a metric, prepared: converted, and where the plan's path has a filter, packed with the terms of its bound.
-// Immutable: searches may share it.
+// Immutable: searches may share it. With `own` (an Index) the points' elements are copied, otherwise (a single search)
+// the caller's memory is read until the last search. Points prepared for a filter serve the path "exact" as well.
 class Points;
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan);
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own);
 
 // The k nearest of each query: ids and ranks (binary64, before report()), q x k, row-major. Rows short of k end in id -1,
 // rank +inf. `graph`: query i excludes id i. Adds to the counters of `report`.
