@@ -1,0 +1,62 @@
+# The front door: `make demo`, `make test`, `make help`. A target installs what is missing (scripts/install-deps),
+# configures through CMakePresets.json and builds into build/$(PRESET).
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+
+.PHONY: help demo build test bench gpu-test sanitize fuzz format format-check lint clean deps configure
+
+help:  ## this list
+	@echo "kith: exact k-nearest-neighbour search"
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
+	@echo "  PRESET=release|debug|asan|tsan|... chooses the build (CMakePresets.json), JOBS=N the parallelism, ARGS=... is passed on"
+
+demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU where there is one
+	cmake --build $(BUILD) -j $(JOBS) --target kith_cli
+	$(BUILD)/kith demo $(ARGS)
+
+build: configure  ## everything: library, command line, tests, benchmark
+	cmake --build $(BUILD) -j $(JOBS)
+
+test: build  ## every test that this machine can run
+	@scripts/gpu-note $(BUILD)
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(ARGS)
+
+gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
+	scripts/gpu-test $(BUILD)
+
+bench: configure  ## named workloads, timed
+	cmake --build $(BUILD) -j $(JOBS) --target kith-bench
+	$(BUILD)/kith-bench $(ARGS)
+
+sanitize:  ## the tests under the address, undefined-behaviour and thread sanitizers
+	scripts/install-deps build sanitize
+	$(MAKE) test PRESET=asan
+	$(MAKE) test PRESET=tsan
+
+fuzz:  ## each file format's fuzzer for FUZZ_SECONDS
+	scripts/install-deps build sanitize
+	$(MAKE) build PRESET=fuzz
+	scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+format:  ## lay out the sources with clang-format
+	scripts/install-deps lint
+	scripts/cxx-files | xargs -0r clang-format -i
+
+format-check:
+	scripts/install-deps lint
+	scripts/cxx-files | xargs -0r clang-format --dry-run -Werror
+
+lint: configure  ## clang-tidy over the host sources
+	scripts/install-deps lint
+	scripts/lint $(BUILD)
+
+clean:  ## remove build/
+	rm -rf build
+
+deps:
+	@scripts/install-deps build
+
+configure: deps
+	@cmake --preset $(PRESET)
