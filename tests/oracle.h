@@ -1,0 +1,370 @@
+// The oracle: nearest neighbours by definition, one plain loop in binary64 per metric (docs/exactness.md, sections
+// 1-3). It shares no code with src/: element types are decoded here, every formula is written out here.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kith/types.h"
+
+namespace oracle {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// ---------------------------------------------------------------- elements
+
+// A little IEEE float of `exponent` and `mantissa` bits below its sign, by the standard's definition.
+inline double decode_float(unsigned bits, int exponent, int mantissa) {
+    const int bias = (1 << (exponent - 1)) - 1;
+    const int e = static_cast<int>(bits >> mantissa) & ((1 << exponent) - 1);
+    const int m = static_cast<int>(bits) & ((1 << mantissa) - 1);
+    const double sign = (bits >> (exponent + mantissa)) & 1u ? -1.0 : 1.0;
+    if (e == (1 << exponent) - 1) return m ? std::numeric_limits<double>::quiet_NaN() : sign * infinity;
+    if (e == 0) return sign * std::ldexp(m, 1 - bias - mantissa);
+    return sign * std::ldexp((1 << mantissa) + m, e - bias - mantissa);
+}
+
+inline double element(const void* data, kith::ElementType type, std::int64_t i) {
+    switch (type) {
+        case kith::ElementType::f32:
+            return static_cast<const float*>(data)[i];
+        case kith::ElementType::f64:
+            return static_cast<const double*>(data)[i];
+        case kith::ElementType::f16:
+            return decode_float(static_cast<const kith::float16*>(data)[i].bits, 5, 10);
+        case kith::ElementType::bf16:
+            return decode_float(static_cast<const kith::bfloat16*>(data)[i].bits, 8, 7);
+        case kith::ElementType::i8:
+            return static_cast<const signed char*>(data)[i];
+        case kith::ElementType::u8:
+            return static_cast<const unsigned char*>(data)[i];
+        default:
+            throw std::logic_error("tests/oracle.h: add the element type to element()");
+    }
+}
+
+// Rows of binary64.
+struct Matrix {
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::vector<double> values;
+    const double* row(std::int64_t i) const { return values.data() + i * cols; }
+};
+
+inline Matrix decode(const kith::MatrixView& m) {
+    Matrix out{m.rows, m.cols, {}};
+    for (std::int64_t i = 0; i < m.rows; ++i) {
+        for (std::int64_t j = 0; j < m.cols; ++j) {
+            const bool by_rows = m.layout == kith::Layout::row_major;
+            out.values.push_back(element(m.data, m.type, by_rows ? i * m.stride + j : j * m.stride + i));
+        }
+    }
+    return out;
+}
+
+// ---------------------------------------------------------------- metrics
+
+struct Parameters {
+    double p = 2.0;                          // minkowski
+    std::vector<double> inverse_covariance;  // mahalanobis, d x d
+    bool packed_bits = false;                // hamming
+};
+
+struct Pair {
+    const double* q;
+    const double* x;
+    int d;
+};
+
+// What neighbours are ordered by, and how far from it a correct implementation may be: 0 where the formula needs
+// + - * / sqrt only.
+struct Rank {
+    double value;
+    double slack = 0.0;
+};
+
+struct Definition {
+    Rank (*rank)(const Pair&, const Parameters&);
+    // Rank to distance.
+    double (*report)(double rank, int d, const Parameters&);
+    bool similarity = false;
+    bool non_negative = false;
+};
+
+// Relative slack of formulas with a logarithm or a fractional power.
+inline constexpr double loose = 1e-12;
+
+// Accumulates step(partial, i) over coordinates i in the canonical order: partial i mod 32, then the tree.
+template <class Step, class Join>
+double canonical(int d, Step step, Join join) {
+    double partial[32] = {};
+    for (int i = 0; i < d; ++i) partial[i % 32] = step(partial[i % 32], i);
+    for (int distance : {16, 8, 4, 2, 1}) {
+        for (int j = 0; j < distance; ++j) partial[j] = join(partial[j], partial[j ^ distance]);
+    }
+    return partial[0];
+}
+template <class Step>
+double canonical_fold(int d, Step step) {
+    return canonical(d, step, [](double a, double b) { return a + b; });
+}
+template <class Term>
+double canonical_sum(int d, Term term) {
+    return canonical_fold(d, [&](double a, int i) { return a + term(i); });
+}
+
+inline double as_it_is(double rank, int, const Parameters&) {
+    return rank;
+}
+inline double root(double rank, int, const Parameters&) {
+    return std::sqrt(rank < 0 ? 0.0 : rank);
+}
+
+inline Rank sqeuclidean(const Pair& v, const Parameters&) {
+    return {canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i] - v.x[i], v.q[i] - v.x[i], a); })};
+}
+
+inline Rank cityblock(const Pair& v, const Parameters&) {
+    return {canonical_sum(v.d, [&](int i) { return std::fabs(v.q[i] - v.x[i]); })};
+}
+
+// A coordinate without a difference (inf - inf) leaves no maximum.
+inline Rank chebyshev(const Pair& v, const Parameters&) {
+    double largest = 0.0;
+    for (int i = 0; i < v.d; ++i) {
+        const double difference = std::fabs(v.q[i] - v.x[i]);
+        if (std::isnan(difference)) return {difference};
+        largest = std::max(largest, difference);
+    }
+    return {largest};
+}
+
+// A power that repeated products define, and so to the last bit.
+inline bool whole_power(double p) {
+    return p == std::floor(p) && p <= 16;
+}
+
+inline Rank minkowski(const Pair& v, const Parameters& params) {
+    if (std::isinf(params.p)) return chebyshev(v, params);
+    const double sum = canonical_sum(v.d, [&](int i) {
+        const double t = std::fabs(v.q[i] - v.x[i]);
+        if (!whole_power(params.p)) return std::pow(t, params.p);
+        double power = t;
+        for (int factor = 2; factor <= params.p; ++factor) power *= t;
+        return power;
+    });
+    return {sum, whole_power(params.p) || std::isinf(sum) ? 0.0 : loose * sum + 1e-300};
+}
+inline double minkowski_report(double rank, int, const Parameters& params) {
+    if (std::isinf(params.p) || params.p == 1) return rank;
+    return params.p == 2 ? std::sqrt(rank) : std::pow(rank, 1 / params.p);
+}
+
+inline double norm(const double* v, int d) {
+    return std::sqrt(canonical_sum(d, [&](int i) { return v[i] * v[i]; }));
+}
+
+inline Rank cosine(const Pair& v, const Parameters&) {
+    const double norms_q = norm(v.q, v.d), norms_x = norm(v.x, v.d);
+    if (norms_q == 0 || norms_x == 0) return {1.0};
+    const double dot = canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i], v.x[i], a); });
+    const double distance = 1 - dot / (norms_q * norms_x);
+    return {std::isnan(distance) ? distance : std::min(2.0, std::max(0.0, distance))};
+}
+
+inline std::vector<double> centred(const double* v, int d) {
+    const double mean = canonical_sum(d, [&](int i) { return v[i]; }) / d;
+    std::vector<double> out(v, v + d);
+    for (double& value : out) value -= mean;
+    return out;
+}
+inline Rank correlation(const Pair& v, const Parameters& params) {
+    const auto q = centred(v.q, v.d), x = centred(v.x, v.d);
+    return cosine({q.data(), x.data(), v.d}, params);
+}
+
+inline Rank inner_product(const Pair& v, const Parameters&) {
+    return {-canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i], v.x[i], a); })};
+}
+inline double negative(double rank, int, const Parameters&) {
+    return rank == 0 ? 0.0 : -rank;
+}
+
+inline Rank hellinger(const Pair& v, const Parameters&) {
+    return {canonical_fold(v.d, [&](double a, int i) {
+        const double t = std::sqrt(v.q[i]) - std::sqrt(v.x[i]);
+        return std::fma(t, t, a);
+    })};
+}
+inline double hellinger_report(double rank, int, const Parameters&) {
+    return std::sqrt(rank) / std::sqrt(2.0);
+}
+
+// The sum of terms that are each right to `loose`.
+template <class Term>
+Rank loose_sum(int d, Term term) {
+    double magnitude = 0;
+    const double sum = canonical_sum(d, [&](int i) {
+        const double t = term(i);
+        magnitude += std::fabs(t);
+        return t;
+    });
+    return {sum, std::isfinite(magnitude) ? loose * magnitude : 0.0};
+}
+
+inline double relative_entropy(double p, double m) {
+    return p == 0 ? 0.0 : p * std::log(p / m);
+}
+
+inline Rank kl_divergence(const Pair& v, const Parameters&) {
+    return loose_sum(v.d, [&](int i) { return relative_entropy(v.q[i], v.x[i]); });
+}
+
+inline std::vector<double> normalised(const double* v, int d) {
+    const double sum = canonical_sum(d, [&](int i) { return v[i]; });
+    std::vector<double> out(v, v + d);
+    for (double& value : out) value = sum == 0 ? value : value / sum;
+    return out;
+}
+inline Rank jensenshannon(const Pair& v, const Parameters&) {
+    const auto q = normalised(v.q, v.d), x = normalised(v.x, v.d);
+    double magnitude = 0;
+    const Rank sum = loose_sum(v.d, [&](int i) {
+        const double m = (q[i] + x[i]) / 2;
+        const double left = relative_entropy(q[i], m), right = relative_entropy(x[i], m);
+        magnitude += std::fabs(left) + std::fabs(right);
+        return left + right;
+    });
+    return {sum.value < 0 ? 0.0 : sum.value, std::isfinite(magnitude) ? loose * magnitude : 0.0};
+}
+inline double jensenshannon_report(double rank, int, const Parameters&) {
+    return std::sqrt(rank < 0 ? 0 : rank / 2);
+}
+
+inline Rank mahalanobis(const Pair& v, const Parameters& params) {
+    std::vector<double> t(v.q, v.q + v.d);
+    for (int i = 0; i < v.d; ++i) t[i] -= v.x[i];
+    return {canonical_sum(v.d, [&](int i) {
+        double w = 0;
+        for (int j = 0; j < v.d; ++j) w = std::fma(params.inverse_covariance[std::size_t(i) * v.d + j], t[j], w);
+        return t[i] * w;
+    })};
+}
+
+inline Rank hamming(const Pair& v, const Parameters& params) {
+    double differing = 0;
+    for (int i = 0; i < v.d; ++i) {
+        if (!params.packed_bits) differing += v.q[i] == v.x[i] ? 0 : 1;
+        for (int bit = 0; bit < 8 && params.packed_bits; ++bit) {
+            differing += (int(v.q[i]) >> bit & 1) != (int(v.x[i]) >> bit & 1);
+        }
+    }
+    return {differing};
+}
+inline double share(double rank, int d, const Parameters& params) {
+    return rank / (params.packed_bits ? 8.0 * d : d);
+}
+
+inline Rank canberra(const Pair& v, const Parameters&) {
+    return {canonical_sum(v.d, [&](int i) {
+        const double scale = std::fabs(v.q[i]) + std::fabs(v.x[i]);
+        return scale == 0 ? 0.0 : std::fabs(v.q[i] - v.x[i]) / scale;
+    })};
+}
+
+inline Rank braycurtis(const Pair& v, const Parameters&) {
+    const double above = canonical_sum(v.d, [&](int i) { return std::fabs(v.q[i] - v.x[i]); });
+    const double below = canonical_sum(v.d, [&](int i) { return std::fabs(v.q[i] + v.x[i]); });
+    return {above == 0 && below == 0 ? 0.0 : above / below};
+}
+
+// A metric that include/kith/metrics.def names needs its definition here.
+inline const Definition& definition(const std::string& metric) {
+    static const std::map<std::string, Definition> all = {
+        {"sqeuclidean", {sqeuclidean, as_it_is}},
+        {"euclidean", {sqeuclidean, root}},
+        {"cityblock", {cityblock, as_it_is}},
+        {"chebyshev", {chebyshev, as_it_is}},
+        {"minkowski", {minkowski, minkowski_report}},
+        {"cosine", {cosine, as_it_is}},
+        {"inner_product", {inner_product, negative, true}},
+        {"hellinger", {hellinger, hellinger_report, false, true}},
+        {"kl_divergence", {kl_divergence, as_it_is, false, true}},
+        {"jensenshannon", {jensenshannon, jensenshannon_report, false, true}},
+        {"mahalanobis", {mahalanobis, root}},
+        {"hamming", {hamming, share}},
+        {"canberra", {canberra, as_it_is}},
+        {"braycurtis", {braycurtis, as_it_is}},
+        {"correlation", {correlation, as_it_is}},
+    };
+    const auto found = all.find(metric);
+    if (found == all.end()) {
+        throw std::runtime_error("metric '" + metric + "' has no definition: add it to definition() in tests/oracle.h");
+    }
+    return found->second;
+}
+
+// ---------------------------------------------------------------- neighbours
+
+// The rank of a pair as the order sees it: no value (inf - inf) counts as +inf, -0 as 0.
+inline Rank ordered_rank(const Definition& metric, const Parameters& params, const Pair& pair) {
+    Rank rank = metric.rank(pair, params);
+    if (std::isnan(rank.value)) return {infinity};
+    if (rank.value == 0) rank.value = 0.0;
+    return rank;
+}
+
+struct Answer {
+    std::int64_t queries = 0;
+    std::int64_t k = 0;
+    std::vector<std::int64_t> ids;  // queries x k; missing: -1
+    std::vector<Rank> ranks;        // missing: +inf
+    std::vector<double> distances;
+};
+
+inline bool has_nan(const double* v, std::int64_t d) {
+    return std::any_of(v, v + d, [](double value) { return std::isnan(value); });
+}
+
+// `graph`: query i is point i and never its own neighbour.
+inline Answer search(const std::string& metric_name, const Parameters& params, const Matrix& points,
+                     const Matrix& queries, std::int64_t k, bool graph = false) {
+    const Definition& metric = definition(metric_name);
+    const int d = static_cast<int>(points.cols);
+    Answer out{queries.rows, k, {}, {}, {}};
+    std::vector<bool> skip;
+    for (std::int64_t i = 0; i < points.rows; ++i) skip.push_back(has_nan(points.row(i), d));
+    struct Found {
+        Rank rank;
+        std::int64_t id;
+    };
+    for (std::int64_t row = 0; row < queries.rows; ++row) {
+        std::vector<Found> found;
+        const bool no_query = has_nan(queries.row(row), d);
+        for (std::int64_t id = 0; id < points.rows && !no_query; ++id) {
+            if (skip[id] || (graph && id == row)) continue;
+            found.push_back({ordered_rank(metric, params, {queries.row(row), points.row(id), d}), id});
+        }
+        const auto nearer = [](const Found& a, const Found& b) {
+            return a.rank.value != b.rank.value ? a.rank.value < b.rank.value : a.id < b.id;
+        };
+        const auto kept = std::min<std::int64_t>(k, static_cast<std::int64_t>(found.size()));
+        std::partial_sort(found.begin(), found.begin() + kept, found.end(), nearer);
+        found.resize(kept);
+        found.resize(k, {{infinity}, -1});
+        for (const Found& f : found) {
+            out.ids.push_back(f.id);
+            out.ranks.push_back(f.rank);
+            out.distances.push_back(metric.report(f.rank.value, d, params));
+        }
+    }
+    return out;
+}
+
+}  // namespace oracle
