@@ -1,11 +1,12 @@
-// A metric of the caller's own, as a C++ functor: the next running value from the running value and the two coordinates,
+// A metric of the caller's own, as a C++ functor: the next running value from the running value and the two
+// coordinates,
 //
 //     struct Cityblock { double operator()(double a, double q, double x) const { return a + std::fabs(q - x); } };
 //     kith::FunctorMetric metric = kith::functor_metric(f);   // f must outlive it
 //     options.metric.id = kith::MetricId::functor;   options.metric.functor = &metric;
 //
-// applied to coordinate 0, 1, ..., d - 1 in binary64: the "cumulatively computable" distances of Kato and Hosino 2009. The
-// last value is the distance, smaller is nearer. For the GPU, compile with nvcc and use functor_cuda.h.
+// applied to coordinate 0, 1, ..., d - 1 in binary64: the "cumulatively computable" distances of Kato and Hosino 2009.
+// The last value is the distance, smaller is nearer. For the GPU, compile with nvcc and use functor_cuda.h.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct FunctorMetric {
     // Enqueues the distances of q_count queries to x_count points on a cudaStream_t; all arrays on the device, dense
     // row-major; out has `ld` values from query to query. Returns a cudaError_t. Null: the metric runs on the CPU only.
     int (*device)(const void* state, const double* queries, std::int64_t q_count, const double* points,
-                  std::int64_t x_count, std::int64_t d, double start, double* out, std::int64_t ld, void* stream) = nullptr;
+                  std::int64_t x_count, std::int64_t d, double start, double* out, std::int64_t ld,
+                  void* stream) = nullptr;
     const void* state = nullptr;  // the functor
     double start = 0.0;           // the running value before the first coordinate
 };

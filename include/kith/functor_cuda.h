@@ -29,9 +29,10 @@ FunctorMetric functor_metric_cuda(const F& f, double start = 0.0) {
                        std::int64_t x_count, std::int64_t d, double first, double* out, std::int64_t ld, void* stream) {
         const F& step = *static_cast<const F*>(state);
         const std::int64_t blocks_q = (q_count + 7) / 8;
-        const dim3 grid(static_cast<unsigned>((x_count + 31) / 32), static_cast<unsigned>(blocks_q < 65535 ? blocks_q : 65535));
+        const dim3 grid(static_cast<unsigned>((x_count + 31) / 32),
+                        static_cast<unsigned>(blocks_q < 65535 ? blocks_q : 65535));
         functor_distances<<<grid, dim3(32, 8), 0, static_cast<cudaStream_t>(stream)>>>(step, queries, q_count, points,
-                                                                                      x_count, d, first, out, ld);
+                                                                                       x_count, d, first, out, ld);
         return static_cast<int>(cudaGetLastError());
     };
     return metric;

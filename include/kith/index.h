@@ -9,8 +9,8 @@
 namespace kith {
 
 // Prepared points on the device that Options::device names: converted, centred, rounded, with the terms of the error
-// bound. Owns all it needs: the caller's points may go once the constructor returns. Movable, not copyable. search() and
-// graph() are const and may run from several threads at once.
+// bound. Owns all it needs: the caller's points may go once the constructor returns. Movable, not copyable. search()
+// and graph() are const and may run from several threads at once.
 class Index {
 public:
     // points n x d (n, d >= 1). Options::metric, device, memory, isa are fixed here; the rest can change per search.
@@ -25,7 +25,8 @@ public:
     // As kith::search, without preparing the points again. `options` gives f64, threads, path, stream, progress; its
     // metric and device are ignored.
     Neighbors search(const MatrixView& queries, std::int64_t k, const Options& options = {}) const;
-    Report search_into(const MatrixView& queries, std::int64_t k, const Options& options, const NeighborsView& out) const;
+    Report search_into(const MatrixView& queries, std::int64_t k, const Options& options,
+                       const NeighborsView& out) const;
 
     // As kith::graph: the points among themselves.
     Neighbors graph(std::int64_t k, const Options& options = {}) const;

@@ -20,17 +20,17 @@ struct Shape {
 
 // A decision, obeyed as it stands by the backend. Comparable and printable.
 struct Plan {
-    int device = host_memory;         // or a CUDA ordinal
-    std::string path;                 // name in the list of paths, e.g. "gemm-f32", "exact"
-    std::string selector;             // name in the list of selectors
-    std::string isa;                  // CPU instruction set
-    int threads = 1;                  // CPU threads
-    std::int64_t query_tile = 0;      // queries handled together
-    std::int64_t point_tile = 0;      // points handled together
-    std::int64_t chunk_points = 0;    // points on the device at a time; n unless they stream
+    int device = host_memory;             // or a CUDA ordinal
+    std::string path;                     // name in the list of paths, e.g. "gemm-f32", "exact"
+    std::string selector;                 // name in the list of selectors
+    std::string isa;                      // CPU instruction set
+    int threads = 1;                      // CPU threads
+    std::int64_t query_tile = 0;          // queries handled together
+    std::int64_t point_tile = 0;          // points handled together
+    std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
-    std::int64_t workspace_bytes = 0; // what the run will allocate beyond inputs, outputs and the prepared points
-    std::string why;                  // one sentence per decision
+    std::int64_t workspace_bytes = 0;     // what the run will allocate beyond inputs, outputs and the prepared points
+    std::string why;                      // one sentence per decision
 
     bool operator==(const Plan&) const = default;
 };

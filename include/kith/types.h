@@ -73,7 +73,8 @@ constexpr ElementType element_type_of() {
 
 // A row-major view of rows x cols elements, `stride` elements from row to row (0: cols).
 template <class T>
-MatrixView view(const T* data, std::int64_t rows, std::int64_t cols, std::int64_t stride = 0, int device = host_memory) {
+MatrixView view(const T* data, std::int64_t rows, std::int64_t cols, std::int64_t stride = 0,
+                int device = host_memory) {
     return {data, rows, cols, stride ? stride : cols, detail::element_type_of<T>(), Layout::row_major, device};
 }
 
@@ -128,9 +129,9 @@ const char* name(MetricId id);
 
 // Where a running search stands. Work is counted in (query, point) pairs.
 struct Progress {
-    double done = 0;      // pairs so far
-    double total = 0;     // pairs in all
-    double seconds = 0;   // since the call began
+    double done = 0;     // pairs so far
+    double total = 0;    // pairs in all
+    double seconds = 0;  // since the call began
     const char* stage = "";
 };
 
@@ -142,13 +143,14 @@ struct Options {
     bool f64 = false;      // distances as f64 (Neighbors::distances64) instead of f32
 
     // ---- what changes only the speed
-    std::string device = "auto";  // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"
-    std::int64_t memory = 0;      // bytes of workspace beyond inputs and outputs; 0: half of what is free
-    int threads = 0;              // CPU threads; 0: OpenMP's choice
-    std::string path;             // force a path by name (kith info lists them); "": the planner's choice
-    std::string selector;         // force a selector by name; "": the planner's choice
-    std::string isa;              // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
-    void* stream = nullptr;       // cudaStream_t of the caller; the work is ordered on it and has finished on return
+    std::string device =
+        "auto";  // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"
+    std::int64_t memory = 0;  // bytes of workspace beyond inputs and outputs; 0: half of what is free
+    int threads = 0;          // CPU threads; 0: OpenMP's choice
+    std::string path;         // force a path by name (kith info lists them); "": the planner's choice
+    std::string selector;     // force a selector by name; "": the planner's choice
+    std::string isa;          // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
+    void* stream = nullptr;   // cudaStream_t of the caller; the work is ordered on it and has finished on return
     // Called from the calling thread about ten times a second in searches of over a second; false cancels: the call
     // throws Error{cancelled} and writes no output.
     std::function<bool(const Progress&)> progress;
@@ -158,26 +160,26 @@ struct Options {
 
 // How an answer was reached: which way each query was certified, and what it cost.
 struct Report {
-    std::string path;                // the path that ran, e.g. "cpu-gemm-f32"
-    std::string device;              // e.g. "cpu (avx512, 2 threads)"
+    std::string path;    // the path that ran, e.g. "cpu-gemm-f32"
+    std::string device;  // e.g. "cpu (avx512, 2 threads)"
     std::int64_t queries = 0;
-    std::int64_t certified = 0;      // certified by the filter's bound at the first try
-    std::int64_t retried = 0;        // certified at the second try, with their own k-th distance as the threshold
-    std::int64_t scanned = 0;        // answered by the plain scan in binary64
-    double candidates = 0;           // canonical distances evaluated, over all queries
-    double pairs = 0;                // queries x points
-    double prepare_seconds = 0;      // converting, centring, rounding, norms of the points
-    double seconds = 0;              // the whole call, preparation included
+    std::int64_t certified = 0;  // certified by the filter's bound at the first try
+    std::int64_t retried = 0;    // certified at the second try, with their own k-th distance as the threshold
+    std::int64_t scanned = 0;    // answered by the plain scan in binary64
+    double candidates = 0;       // canonical distances evaluated, over all queries
+    double pairs = 0;            // queries x points
+    double prepare_seconds = 0;  // converting, centring, rounding, norms of the points
+    double seconds = 0;          // the whole call, preparation included
 };
 
-// q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points) is
-// id -1 at distance +inf (-inf for inner_product).
+// q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points)
+// is id -1 at distance +inf (-inf for inner_product).
 struct Neighbors {
     std::int64_t queries = 0;
     std::int64_t k = 0;
     std::vector<std::int64_t> ids;
-    std::vector<float> distances;      // unless Options::f64
-    std::vector<double> distances64;   // with Options::f64
+    std::vector<float> distances;     // unless Options::f64
+    std::vector<double> distances64;  // with Options::f64
     Report report;
 };
 

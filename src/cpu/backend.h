@@ -16,8 +16,11 @@ namespace kith::cpu {
 class Points;
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own);
 
-// The k nearest of each query: ids and ranks (binary64, before report()), q x k, row-major. Rows short of k end in id -1,
-// rank +inf. `graph`: query i excludes id i. Adds to the counters of `report`.
+// The elements of the points, as kept (valid as long as they are).
+MatrixView elements(const Points& points);
+
+// The k nearest of each query: ids and ranks (binary64, before report()), q x k, row-major. Rows short of k end in id
+// -1, rank +inf. `graph`: query i excludes id i. Adds to the counters of `report`.
 void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
             ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report);
 

@@ -28,18 +28,27 @@ KITH_HD float half_to_float(std::uint16_t h) {
     return bits_to_float(sign | ((rest << 13) + 0x38000000u));
 }
 
-KITH_HD float bfloat_to_float(std::uint16_t b) { return bits_to_float(static_cast<std::uint32_t>(b) << 16); }
+KITH_HD float bfloat_to_float(std::uint16_t b) {
+    return bits_to_float(static_cast<std::uint32_t>(b) << 16);
+}
 
 // Element i of an array of `type`. The switch is uniform over a warp and hoisted out of loops by callers that care.
 KITH_HD double load(const void* data, ElementType type, std::int64_t i) {
     switch (type) {
-        case ElementType::f32: return static_cast<const float*>(data)[i];
-        case ElementType::f64: return static_cast<const double*>(data)[i];
-        case ElementType::f16: return half_to_float(static_cast<const std::uint16_t*>(data)[i]);
-        case ElementType::bf16: return bfloat_to_float(static_cast<const std::uint16_t*>(data)[i]);
-        case ElementType::i8: return static_cast<const std::int8_t*>(data)[i];
-        case ElementType::u8: return static_cast<const std::uint8_t*>(data)[i];
-        default: return 0.0;
+        case ElementType::f32:
+            return static_cast<const float*>(data)[i];
+        case ElementType::f64:
+            return static_cast<const double*>(data)[i];
+        case ElementType::f16:
+            return half_to_float(static_cast<const std::uint16_t*>(data)[i]);
+        case ElementType::bf16:
+            return bfloat_to_float(static_cast<const std::uint16_t*>(data)[i]);
+        case ElementType::i8:
+            return static_cast<const std::int8_t*>(data)[i];
+        case ElementType::u8:
+            return static_cast<const std::uint8_t*>(data)[i];
+        default:
+            return 0.0;
     }
 }
 

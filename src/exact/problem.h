@@ -14,10 +14,10 @@ namespace kith {
 // A judged metric: parameters completed, the matrix owned.
 struct MetricSpec {
     MetricId id = MetricId::sqeuclidean;
-    metric::Params params;                               // .matrix points into `matrix` (host)
-    std::shared_ptr<const std::vector<double>> matrix;   // mahalanobis
-    std::string formula;                                 // formula
-    double start = 0;                                    // formula, functor
+    metric::Params params;                              // .matrix points into `matrix` (host)
+    std::shared_ptr<const std::vector<double>> matrix;  // mahalanobis
+    std::string formula;                                // formula
+    double start = 0;                                   // formula, functor
     const FunctorMetric* functor = nullptr;
 };
 
@@ -30,6 +30,8 @@ struct Problem {
 };
 
 // How many of the points a query may return at most.
-inline std::int64_t eligible(const Problem& p) { return p.graph ? p.points.rows - 1 : p.points.rows; }
+inline std::int64_t eligible(const Problem& p) {
+    return p.graph ? p.points.rows - 1 : p.points.rows;
+}
 
 }  // namespace kith

@@ -1,5 +1,5 @@
-// The GPU backend: points prepared once on a device, exact searches on them, selection. No CUDA type crosses this header;
-// without CUDA, absent.cpp answers that there is no device.
+// The GPU backend: points prepared once on a device, exact searches on them, selection. No CUDA type crosses this
+// header; without CUDA, absent.cpp answers that there is no device.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,9 @@ class Points;
 // `own`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through the device per search.
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
                                       void* stream);
+
+// The elements of the points, as kept (valid as long as they are).
+MatrixView elements(const Points& points);
 
 // As cpu::search, but into the caller's result, in host or device memory; distances are f64 where `f64`.
 void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan, bool f64,

@@ -18,7 +18,8 @@ struct JensenShannon : Base {
     KITH_HD static typename O::V term(typename O::V p, typename O::V m) {
         const auto zero = O::set(0.0);
         const auto ratio = O::select(O::eq(p, zero), O::set(1.0), O::div(p, m));
-        return O::select(O::eq(p, zero), zero, O::mul(p, O::map([](double lane) { return portable::log(lane); }, ratio)));
+        return O::select(O::eq(p, zero), zero,
+                         O::mul(p, O::map([](double lane) { return portable::log(lane); }, ratio)));
     }
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {

@@ -1,5 +1,5 @@
-// Mahalanobis distance: sqrt of (q - x)' VI (q - x), ordered by the quadratic form. The outer sum runs in canonical order
-// over i of t_i * (VI t)_i, the inner one over j = 0, 1, ... with fused multiply-adds.
+// Mahalanobis distance: sqrt of (q - x)' VI (q - x), ordered by the quadratic form. The outer sum runs in canonical
+// order over i of t_i * (VI t)_i, the inner one over j = 0, 1, ... with fused multiply-adds.
 #pragma once
 
 #include "metric/metric.h"

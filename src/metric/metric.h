@@ -1,8 +1,8 @@
 // The contract of a metric. One metric is one struct in one header; kernels ask its traits, never its name.
 //
-// The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates j, j + 32, ... through
-// step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the rank. Neighbours
-// are ordered by (rank, id), smaller first; report() turns a rank into the distance that the caller sees.
+// The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates j, j + 32, ...
+// through step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the rank.
+// Neighbours are ordered by (rank, id), smaller first; report() turns a rank into the distance that the caller sees.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ inline constexpr int max_aux = 2;
 
 // Run-time parameters, the same for every pair. Plain data: it crosses to the device as it is.
 struct Params {
-    double p = 2;             // minkowski
-    std::int64_t d = 0;       // dimensions
-    bool packed_bits = false; // hamming
+    double p = 2;                    // minkowski
+    std::int64_t d = 0;              // dimensions
+    bool packed_bits = false;        // hamming
     const double* matrix = nullptr;  // mahalanobis: d x d, row-major, in the memory of the backend that runs
 };
 
@@ -33,12 +33,13 @@ enum class Gemm {
 
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
-    Gemm gemm = Gemm::none;           // v(x) = map(x)
-    // step() in f32 on coordinates that f32 holds exactly gives the rank within a relative (d + 4) 2^-24, underflow aside.
+    Gemm gemm = Gemm::none;  // v(x) = map(x)
+    // step() in f32 on coordinates that f32 holds exactly gives the rank within a relative (d + 4) 2^-24, underflow
+    // aside.
     bool relative_f32 = false;
-    bool non_negative = false;        // coordinates below zero are an input error
-    bool similarity = false;          // larger is nearer; missing neighbours are at -inf
-    bool whole_vector = false;        // needs all differences at once: pair(), no step()
+    bool non_negative = false;  // coordinates below zero are an input error
+    bool similarity = false;    // larger is nearer; missing neighbours are at -inf
+    bool whole_vector = false;  // needs all differences at once: pair(), no step()
 };
 
 // Defaults. A metric derives from it and hides what differs.

@@ -143,8 +143,12 @@ struct ScalarOps {
         else return __builtin_sqrtf(a);
 #endif
     }
-    KITH_HD static M eq(V a, V b) { return a == b; }
-    KITH_HD static V select(M m, V yes, V no) { return m ? yes : no; }
+    KITH_HD static M eq(V a, V b) {
+        return a == b;
+    }
+    KITH_HD static V select(M m, V yes, V no) {
+        return m ? yes : no;
+    }
     // f(lane), f(lane, lane) for every lane, f a scalar function of portable operations.
     template <class F>
     KITH_HD static V map(F f, V a) {

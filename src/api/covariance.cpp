@@ -1,0 +1,154 @@
+// Covariance, Cholesky factorisation and inversion in binary64; see covariance.h.
+#include "api/covariance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/validate.h"
+#include "exact/element.h"
+#include "kith/error.h"
+
+namespace kith::api {
+
+namespace {
+
+// The lower Cholesky factor of a, in place of its lower triangle; false when a is not positive definite.
+bool cholesky(std::vector<double>& a, std::int64_t d) {
+    for (std::int64_t j = 0; j < d; ++j) {
+        double* const row_j = &a[static_cast<std::size_t>(j * d)];
+        double diagonal = row_j[j];
+        const double scale = std::abs(diagonal);
+        for (std::int64_t k = 0; k < j; ++k) diagonal -= row_j[k] * row_j[k];
+        if (!(diagonal > scale * static_cast<double>(d) * 0x1p-52)) return false;
+        row_j[j] = std::sqrt(diagonal);
+#pragma omp parallel for schedule(static) if (d - j > 64)
+        for (std::int64_t i = j + 1; i < d; ++i) {
+            double* const row_i = &a[static_cast<std::size_t>(i * d)];
+            double sum = row_i[j];
+            for (std::int64_t k = 0; k < j; ++k) sum -= row_i[k] * row_j[k];
+            row_i[j] = sum / row_j[j];
+        }
+    }
+    return true;
+}
+
+// The inverse of L L' from its factor: column c solves L L' y = e_c. Exactly symmetric, as the upper half mirrors the
+// lower.
+std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int64_t d) {
+    std::vector<double> inverse(static_cast<std::size_t>(d * d));
+#pragma omp parallel for schedule(dynamic, 8)
+    for (std::int64_t c = 0; c < d; ++c) {
+        std::vector<double> y(static_cast<std::size_t>(d), 0.0);
+        double* const v = y.data();
+        for (std::int64_t i = c; i < d; ++i) {
+            double sum = i == c ? 1.0 : 0.0;
+            for (std::int64_t k = c; k < i; ++k) sum -= l[static_cast<std::size_t>(i * d + k)] * v[k];
+            v[i] = sum / l[static_cast<std::size_t>(i * d + i)];
+        }
+        for (std::int64_t i = d - 1; i >= c; --i) {
+            double sum = v[i];
+            for (std::int64_t k = i + 1; k < d; ++k) sum -= l[static_cast<std::size_t>(k * d + i)] * v[k];
+            v[i] = sum / l[static_cast<std::size_t>(i * d + i)];
+            inverse[static_cast<std::size_t>(i * d + c)] = v[i];
+        }
+    }
+    for (std::int64_t i = 0; i < d; ++i)
+        for (std::int64_t j = i + 1; j < d; ++j)
+            inverse[static_cast<std::size_t>(i * d + j)] = inverse[static_cast<std::size_t>(j * d + i)];
+    return inverse;
+}
+
+}  // namespace
+
+std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d) {
+    const auto refuse = [](const std::string& message) {
+        throw Error(ErrorCode::invalid_argument, "inverse_covariance: " + message);
+    };
+    if (view.rows != d || view.cols != d)
+        refuse(fmt::format("{} x {}; expected {} x {}, the dimensions of the points", view.rows, view.cols, d, d));
+    check_view(view, "inverse_covariance");
+    if (view.type != ElementType::f64) refuse(fmt::format("elements are {}; expected f64", name(view.type)));
+    std::vector<std::byte> storage;
+    const MatrixView v = on_host(view, storage);
+    std::vector<double> matrix(static_cast<std::size_t>(d * d));
+    double largest = 0;
+    for (std::int64_t i = 0; i < d; ++i) {
+        for (std::int64_t j = 0; j < d; ++j) {
+            const double value = static_cast<const double*>(v.data)[exact::offset(v, i, j)];
+            if (!std::isfinite(value))
+                refuse(fmt::format("row {}, column {} is {}; expected finite values", i, j, value));
+            matrix[static_cast<std::size_t>(i * d + j)] = value;
+            largest = std::max(largest, std::abs(value));
+        }
+    }
+    for (std::int64_t i = 0; i < d; ++i) {
+        for (std::int64_t j = 0; j < i; ++j) {
+            const double a = matrix[static_cast<std::size_t>(i * d + j)],
+                         b = matrix[static_cast<std::size_t>(j * d + i)];
+            if (std::abs(a - b) > 1e-9 * largest)
+                refuse(fmt::format("row {}, column {} is {} and row {}, column {} is {}; expected a symmetric matrix",
+                                   i, j, a, j, i, b));
+        }
+    }
+    std::vector<double> factor = matrix;
+    if (!cholesky(factor, d)) refuse("expected a positive definite matrix");
+    return matrix;
+}
+
+std::vector<double> estimated_inverse_covariance(const MatrixView& points) {
+    std::vector<std::byte> storage;
+    const MatrixView v = on_host(points, storage);
+    const std::int64_t n = v.rows, d = v.cols;
+    const auto size = static_cast<std::size_t>(d);
+    std::vector<double> mean(size, 0.0), row(size);
+    const auto load_row = [&](std::int64_t r, std::vector<double>& into) {
+        bool whole = true;
+        for (std::int64_t c = 0; c < d; ++c) {
+            into[static_cast<std::size_t>(c)] = exact::load(v.data, v.type, exact::offset(v, r, c));
+            whole &= std::isfinite(into[static_cast<std::size_t>(c)]);
+        }
+        return whole;
+    };
+    std::int64_t count = 0;
+    for (std::int64_t r = 0; r < n; ++r) {
+        if (!load_row(r, row)) continue;
+        ++count;
+        for (std::size_t c = 0; c < size; ++c) mean[c] += row[c];
+    }
+    if (count < 2)
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("points: {} finite rows; estimating the inverse covariance expected at least 2", count));
+    for (double& m : mean) m /= static_cast<double>(count);
+    // Blocks of centred rows; each thread owns whole rows of the covariance, so the sums have one order.
+    constexpr std::int64_t block = 256;
+    std::vector<double> covariance(size * size, 0.0), centred(size * block);
+    for (std::int64_t first = 0; first < n; first += block) {
+        std::int64_t rows = 0;
+        for (std::int64_t r = first; r < std::min(n, first + block); ++r) {
+            if (!load_row(r, row)) continue;
+            for (std::size_t c = 0; c < size; ++c)
+                centred[static_cast<std::size_t>(rows) * size + c] = row[c] - mean[c];
+            ++rows;
+        }
+#pragma omp parallel for schedule(dynamic, 8) if (d > 32)
+        for (std::int64_t i = 0; i < d; ++i) {
+            double* const out = &covariance[static_cast<std::size_t>(i) * size];
+            for (std::int64_t r = 0; r < rows; ++r) {
+                const double* const x = &centred[static_cast<std::size_t>(r) * size];
+                const double xi = x[i];
+                for (std::int64_t j = 0; j <= i; ++j) out[j] += xi * x[j];
+            }
+        }
+    }
+    for (double& c : covariance) c /= static_cast<double>(count - 1);
+    if (!cholesky(covariance, d))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("points: their covariance is singular ({} rows, {} columns); give inverse_covariance",
+                                count, d));
+    return inverse_from_cholesky(covariance, d);
+}
+
+}  // namespace kith::api

@@ -1,0 +1,168 @@
+// search, graph and Index: judge, plan, prepare, run.
+#include <fmt/format.h>
+
+#include "api/run.h"
+#include "api/validate.h"
+#include "kith/kith.h"
+#include "plan/planner.h"
+
+namespace kith {
+
+namespace {
+
+void check_out(const NeighborsView& out) {
+    if (!out.ids) throw Error(ErrorCode::invalid_argument, "out.ids: null; expected room for queries x k ids");
+    if (out.device < host_memory || (out.device >= 0 && out.device >= gpu::device_count()))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("out.device: {}; expected host memory (-1) or a CUDA ordinal below {}", out.device,
+                                gpu::device_count()));
+}
+
+void check_dimensions(std::int64_t points, std::int64_t queries) {
+    if (points != queries)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("queries: {} columns; expected {}, as the points have", queries, points));
+}
+
+Report search_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
+                   const Options& options, const NeighborsView& out) {
+    check_out(out);
+    const MetricSpec metric = api::judge_metric(options.metric, points);
+    api::check_values(points, metric, "points");
+    if (!graph) api::check_values(queries, metric, "queries");
+    // A filter rounds both sides: the wider type decides what it can hold.
+    const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
+    const Shape shape{points.rows, queries.rows, points.cols, k, type, graph};
+    const Plan plan = planner::make(api::request(shape, metric, options, points.device), api::machine());
+    const api::Prepared prepared = api::prepare(points, metric, plan, false, options);
+    Report report = api::run(prepared, queries, k, graph, plan, options, out);
+    report.prepare_seconds = prepared.seconds;
+    report.seconds += prepared.seconds;
+    return report;
+}
+
+}  // namespace
+
+Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options,
+                   const NeighborsView& out) {
+    api::check_view(points, "points");
+    api::check_view(queries, "queries");
+    check_dimensions(points.cols, queries.cols);
+    api::check_k(k, queries.rows);
+    return search_once(points, queries, k, false, options, out);
+}
+
+Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options) {
+    api::check_view(points, "points");
+    api::check_view(queries, "queries");
+    check_dimensions(points.cols, queries.cols);
+    api::check_k(k, queries.rows);
+    return api::collect(queries.rows, k, options.f64,
+                        [&](const NeighborsView& out) { return search_once(points, queries, k, false, options, out); });
+}
+
+Report graph_into(const MatrixView& points, std::int64_t k, const Options& options, const NeighborsView& out) {
+    api::check_view(points, "points");
+    api::check_k(k, points.rows);
+    return search_once(points, points, k, true, options, out);
+}
+
+Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options) {
+    api::check_view(points, "points");
+    api::check_k(k, points.rows);
+    return api::collect(points.rows, k, options.f64,
+                        [&](const NeighborsView& out) { return search_once(points, points, k, true, options, out); });
+}
+
+struct Index::State {
+    Options options;
+    api::Prepared prepared;
+
+    // The points as the backend keeps them: the queries of graph().
+    MatrixView points() const { return prepared.cpu ? cpu::elements(*prepared.cpu) : gpu::elements(*prepared.gpu); }
+
+    Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
+        Options merged = call;
+        merged.metric = options.metric;
+        merged.device = prepared.plan.device == host_memory ? "cpu" : fmt::format("cuda:{}", prepared.plan.device);
+        if (!merged.memory) merged.memory = options.memory;
+        if (merged.isa.empty()) merged.isa = options.isa;
+        if (merged.path.empty() && prepared.plan.path == "exact") merged.path = "exact";
+        const ElementType type = query_type == ElementType::f64 ? ElementType::f64 : prepared.type;
+        const Shape shape{prepared.n, q, prepared.d, k, type, graph};
+        Plan p = planner::make(api::request(shape, prepared.metric, merged, host_memory), api::machine());
+        if (p.path != "exact" && p.path != prepared.plan.path) {
+            if (!call.path.empty())
+                throw Error(ErrorCode::invalid_argument,
+                            fmt::format("path: '{}'; this index was prepared for {}", p.path, prepared.plan.path));
+            merged.path = "exact";
+            p = planner::make(api::request(shape, prepared.metric, merged, host_memory), api::machine());
+        }
+        p.chunk_points = prepared.plan.chunk_points;
+        return p;
+    }
+
+    Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
+               const NeighborsView& out) const {
+        check_out(out);
+        return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call), call, out);
+    }
+
+    void check_queries(const MatrixView& queries, std::int64_t k) const {
+        api::check_view(queries, "queries");
+        check_dimensions(prepared.d, queries.cols);
+        api::check_k(k, queries.rows);
+        api::check_values(queries, prepared.metric, "queries");
+    }
+};
+
+Index::Index(const MatrixView& points, const Options& options) : state_(std::make_unique<State>()) {
+    api::check_view(points, "points");
+    State& s = *state_;
+    s.options = options;
+    s.options.progress = nullptr;
+    const MetricSpec metric = api::judge_metric(options.metric, points);
+    api::check_values(points, metric, "points");
+    // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
+    const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
+    Options typical = options;
+    if (typical.path.empty() && points.rows < 64) typical.path = "exact";
+    const Plan plan = planner::make(api::request(shape, metric, typical, points.device), api::machine());
+    s.prepared = api::prepare(points, metric, plan, true, options);
+}
+
+Index::~Index() = default;
+Index::Index(Index&&) noexcept = default;
+Index& Index::operator=(Index&&) noexcept = default;
+
+std::int64_t Index::size() const {
+    return state_->prepared.n;
+}
+std::int64_t Index::dimensions() const {
+    return state_->prepared.d;
+}
+
+Neighbors Index::search(const MatrixView& queries, std::int64_t k, const Options& options) const {
+    state_->check_queries(queries, k);
+    return api::collect(queries.rows, k, options.f64,
+                        [&](const NeighborsView& out) { return state_->run(queries, k, false, options, out); });
+}
+
+Report Index::search_into(const MatrixView& queries, std::int64_t k, const Options& options,
+                          const NeighborsView& out) const {
+    state_->check_queries(queries, k);
+    return state_->run(queries, k, false, options, out);
+}
+
+Neighbors Index::graph(std::int64_t k, const Options& options) const {
+    api::check_k(k, size());
+    return api::collect(size(), k, options.f64,
+                        [&](const NeighborsView& out) { return state_->run(state_->points(), k, true, options, out); });
+}
+
+Report Index::graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const {
+    api::check_k(k, size());
+    return state_->run(state_->points(), k, true, options, out);
+}
+
+}  // namespace kith

@@ -1,0 +1,181 @@
+// Judging views, k, metrics and values; see validate.h.
+#include "api/validate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include <omp.h>
+
+#include "api/covariance.h"
+#include "cpu/formula.h"
+#include "cpu/isa.h"
+#include "cpu/metric_kernels.h"
+#include "exact/element.h"
+#include "gpu/backend.h"
+#include "kith/error.h"
+#include "kith/functor.h"
+
+namespace kith::api {
+
+namespace {
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+    throw Error(ErrorCode::invalid_argument, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+void check_view(const MatrixView& v, const char* what) {
+    if (v.rows < 1) refuse("{}: {} rows; expected at least 1", what, v.rows);
+    if (v.cols < 1) refuse("{}: {} columns; expected at least 1", what, v.cols);
+    if (v.data == nullptr) refuse("{}: data is null; expected {} x {} elements", what, v.rows, v.cols);
+    if (static_cast<int>(v.type) > static_cast<int>(ElementType::u8))
+        refuse("{}: element type {} cannot be searched; expected f32, f64, f16, bf16, i8 or u8", what, name(v.type));
+    const bool row_major = v.layout == Layout::row_major;
+    const std::int64_t inner = row_major ? v.cols : v.rows, outer = row_major ? v.rows : v.cols;
+    if (v.stride < inner)
+        refuse("{}: stride {}; expected at least the {} {} of the view", what, v.stride, inner,
+               row_major ? "columns" : "rows");
+    std::int64_t elements = 0, bytes = 0;
+    if (__builtin_mul_overflow(outer - 1, v.stride, &elements) || __builtin_add_overflow(elements, inner, &elements) ||
+        __builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(v.type)), &bytes))
+        refuse("{}: {} x {} elements, {} apart, pass 2^63 bytes", what, v.rows, v.cols, v.stride);
+    if (v.device < host_memory || (v.device >= 0 && v.device >= gpu::device_count()))
+        refuse("{}: device {}; expected host memory (-1) or a CUDA ordinal below {}", what, v.device,
+               gpu::device_count());
+}
+
+void check_k(std::int64_t k, std::int64_t rows) {
+    if (k < 1) refuse("k: {}; expected at least 1", k);
+    std::int64_t cells = 0;
+    if (__builtin_mul_overflow(k, rows, &cells) || cells > std::numeric_limits<std::int64_t>::max() / 16)
+        refuse("k: {} for {} queries: the result passes 2^63 bytes", k, rows);
+}
+
+MetricSpec judge_metric(const Metric& m, const MatrixView& points) {
+    MetricSpec spec;
+    spec.id = m.id;
+    spec.params.d = points.cols;
+    spec.params.p = m.p;
+    if (m.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(m.id));
+    if (m.packed_bits) {
+        if (m.id != MetricId::hamming) refuse("packed_bits: serves hamming, not {}", name(m.id));
+        if (points.type != ElementType::u8) refuse("packed_bits: elements are {}; expected u8", name(points.type));
+        spec.params.packed_bits = true;
+    }
+    switch (m.id) {
+        case MetricId::minkowski:
+            if (!(m.p >= 1.0)) refuse("p: {}; expected at least 1", m.p);
+            if (std::isinf(m.p)) spec.id = MetricId::chebyshev;
+            break;
+        case MetricId::mahalanobis:
+            spec.matrix = std::make_shared<const std::vector<double>>(
+                m.inverse_covariance.data ? given_inverse_covariance(m.inverse_covariance, points.cols)
+                                          : estimated_inverse_covariance(points));
+            spec.params.matrix = spec.matrix->data();
+            break;
+        case MetricId::formula:
+            cpu::check_formula(m.formula);
+            spec.formula = m.formula;
+            spec.start = m.start;
+            break;
+        case MetricId::functor:
+            if (!m.functor || !m.functor->host) refuse("functor: null; expected the result of functor_metric()");
+            spec.functor = m.functor;
+            spec.start = m.functor->start;
+            break;
+        default:
+            break;
+    }
+    return spec;
+}
+
+planner::MetricFacts facts(const MetricSpec& m) {
+    planner::MetricFacts f;
+    f.id = m.id;
+    f.user = m.id == MetricId::formula || m.id == MetricId::functor;
+    f.user_device = m.id != MetricId::functor || m.functor->device;
+    if (!f.user) f.traits = cpu::metric_kernels(m.id, cpu::Isa::baseline).traits;
+    return f;
+}
+
+void check_values(const MatrixView& view, const MetricSpec& metric, const char* what) {
+    if (!facts(metric).traits.non_negative || view.type == ElementType::u8) return;
+    std::vector<std::byte> storage;
+    const MatrixView v = on_host(view, storage);
+    std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
+#pragma omp parallel for schedule(static)
+    for (std::int64_t row = 0; row < v.rows; ++row) {
+        if (row >= first.load(std::memory_order_relaxed)) continue;
+        for (std::int64_t col = 0; col < v.cols; ++col) {
+            if (!(exact::load(v.data, v.type, exact::offset(v, row, col)) < 0.0)) continue;
+            std::int64_t seen = first.load();
+            while (row < seen && !first.compare_exchange_weak(seen, row)) {
+            }
+            break;
+        }
+    }
+    if (first == std::numeric_limits<std::int64_t>::max()) return;
+    const std::int64_t row = first;
+    for (std::int64_t col = 0; col < v.cols; ++col) {
+        const double value = exact::load(v.data, v.type, exact::offset(v, row, col));
+        if (value < 0.0)
+            refuse("{}: row {}, column {} is {}; {} expected values of at least 0", what, row, col, value,
+                   name(metric.id));
+    }
+}
+
+planner::Machine machine() {
+    planner::Machine m;
+    m.isa = cpu::name(cpu::best_isa());
+    m.threads = omp_get_max_threads();
+    m.free_bytes = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    m.no_device = gpu::absence();
+    for (int i = 0; i < gpu::device_count(); ++i) {
+        const gpu::DeviceInfo info = gpu::device_info(i);
+        m.devices.push_back({info.name, info.capability, info.free_bytes});
+    }
+    return m;
+}
+
+planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o, int data_device) {
+    if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for half of what is free", o.memory);
+    if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
+    planner::Request r;
+    r.shape = shape;
+    r.metric = facts(metric);
+    r.device = o.device;
+    r.data_device = data_device;
+    r.memory = o.memory;
+    r.threads = o.threads;
+    r.path = o.path;
+    if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));
+    if (!o.selector.empty()) {
+        const std::vector<std::string> names = gpu::selector_names();
+        if (std::find(names.begin(), names.end(), o.selector) == names.end())
+            refuse("selector: '{}' is unknown; expected one of {}", o.selector, fmt::join(names, ", "));
+        r.selector = o.selector;
+    }
+    return r;
+}
+
+MatrixView on_host(const MatrixView& view, std::vector<std::byte>& storage) {
+    if (view.device == host_memory) return view;
+    const std::size_t bytes = size_of(view.type);
+    const bool row_major = view.layout == Layout::row_major;
+    const std::int64_t inner = row_major ? view.cols : view.rows, outer = row_major ? view.rows : view.cols;
+    storage.resize(static_cast<std::size_t>(((outer - 1) * view.stride + inner)) * bytes);
+    gpu::copy(storage.data(), view.data, storage.size());
+    MatrixView copy = view;
+    copy.data = storage.data();
+    copy.device = host_memory;
+    return copy;
+}
+
+}  // namespace kith::api

@@ -1,0 +1,14 @@
+// k-selection of given values on the CPU.
+#pragma once
+
+#include "exact/progress.h"
+#include "kith/types.h"
+
+namespace kith::cpu {
+
+// kith::select for a matrix of f32 or f64 in host memory. `values` receives elements of the matrix' own type, may be
+// null.
+void select(const MatrixView& matrix, std::int64_t k, bool largest, int threads, ProgressMeter& progress,
+            std::int64_t* ids, void* values);
+
+}  // namespace kith::cpu

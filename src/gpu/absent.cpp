@@ -1,0 +1,50 @@
+// The GPU backend of a build without CUDA: there is no device, and nothing can be run on one.
+#include <cstring>
+
+#include "gpu/backend.h"
+#include "kith/error.h"
+
+namespace kith::gpu {
+
+namespace {
+[[noreturn]] void refuse() {
+    throw Error(ErrorCode::device, "device: " + absence());
+}
+}  // namespace
+
+class Points {};
+
+int device_count() {
+    return 0;
+}
+std::string absence() {
+    return "this build has no GPU backend (no CUDA compiler was found)";
+}
+DeviceInfo device_info(int) {
+    refuse();
+}
+int location(const void*) {
+    return host_memory;
+}
+void copy(void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+}
+std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*) {
+    refuse();
+}
+MatrixView elements(const Points&) {
+    refuse();
+}
+void search(const Points&, const MatrixView&, std::int64_t, bool, const Plan&, bool, void*, ProgressMeter&,
+            const NeighborsView&, Report&) {
+    refuse();
+}
+void select(const MatrixView&, std::int64_t, bool, bool, const Plan&, void*, ProgressMeter&, const NeighborsView&,
+            Report&) {
+    refuse();
+}
+std::vector<std::string> selector_names() {
+    return {};
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,253 @@
+// The planner's decisions, in order: device, path, instruction set, tiles. Each leaves a sentence in Plan::why.
+#include "plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/tuning.h"
+#include "kith/error.h"
+
+namespace kith::planner {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, message);
+}
+
+// Names of the paths that serve this request, for messages.
+std::string choices(const Request& r, bool gpu) {
+    std::string names;
+    for (const Path& path : paths()) {
+        if (!why_not(path, r.metric, r.shape.type, gpu).empty()) continue;
+        names += names.empty() ? "" : ", ";
+        names += path.name;
+    }
+    return names;
+}
+
+// A product of sizes, or `limit` when it would pass it.
+std::int64_t clamped(double product) {
+    return static_cast<std::int64_t>(std::min(product, 9e18));
+}
+
+// Above this share of the points kept, filtering saves nothing over the scan.
+double largest_filter_share(bool gpu) {
+    return gpu ? gpu::tuning::filter_max_share : 0.25;
+}
+
+std::string choose_path(const Request& r, bool gpu, std::string& why) {
+    if (!r.path.empty()) {
+        for (const Path& path : paths()) {
+            if (r.path != path.name) continue;
+            const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
+            if (!reason.empty())
+                refuse(fmt::format("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu)));
+            why += fmt::format("path {}: forced. ", r.path);
+            return r.path;
+        }
+        refuse(fmt::format("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu)));
+    }
+    const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
+    const bool many = share > largest_filter_share(gpu) || (gpu && r.shape.k > gpu::tuning::filter_max_k);
+    for (const Path& path : paths()) {
+        if (!why_not(path, r.metric, r.shape.type, gpu).empty()) continue;
+        const bool filter = std::string_view(path.name) != "exact";
+        if (filter && many) continue;
+        why += fmt::format("path {}: {}{}. ", path.name, path.what,
+                           !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
+        return path.name;
+    }
+    refuse("path: none serves this metric");
+}
+
+void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
+    p.threads = r.threads > 0 ? r.threads : m.threads;
+    p.isa = r.isa.empty() ? m.isa : r.isa;
+    p.chunk_points = r.shape.n;
+    // The CPU backend cuts by cache sizes; the budget only bounds queries in flight per thread.
+    p.candidate_capacity =
+        std::min(clamped(2.0 * static_cast<double>(r.shape.k) + 512), std::max<std::int64_t>(r.shape.n, 1));
+    const double per_query = 24.0 * static_cast<double>(p.candidate_capacity) + 16.0 * static_cast<double>(r.shape.d);
+    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
+    const double fixed = 4096.0 * static_cast<double>(p.threads);
+    if (per_query + fixed > static_cast<double>(budget))
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format("memory: {} bytes; the smallest tile of this search needs {:.0f}", budget, per_query + fixed));
+    const double fit = (static_cast<double>(budget) - fixed) / per_query / p.threads;
+    p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1, 192);
+    p.point_tile = 512;
+    p.workspace_bytes = clamped(fixed + per_query * static_cast<double>(p.query_tile * p.threads));
+}
+
+void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
+    namespace t = gpu::tuning;
+    const bool filter = p.path != "exact";
+    const std::int64_t free = device.free_bytes;
+    const std::int64_t budget = r.memory > 0 ? r.memory : free / 2;
+    const Shape& s = r.shape;
+    const double element = static_cast<double>(size_of(s.type));
+    // Prepared points: their elements, and for the filter a rounded copy with the terms of the bound.
+    const double point_bytes = static_cast<double>(s.d) * (element + (filter ? 4 : 0)) + 48;
+    const double resident = static_cast<double>(free) - static_cast<double>(std::min(budget, free / 2));
+    p.chunk_points = s.n;
+    if (r.data_device == host_memory && point_bytes * static_cast<double>(s.n) > resident * 0.9)
+        p.chunk_points = std::max<std::int64_t>(1, static_cast<std::int64_t>(resident * 0.45 / point_bytes));
+    // A budget also asks for small chunks: points beyond it stream.
+    if (r.memory > 0 && r.data_device == host_memory &&
+        point_bytes * static_cast<double>(s.n) > 4.0 * static_cast<double>(budget))
+        p.chunk_points = std::min(
+            p.chunk_points, std::max<std::int64_t>(
+                                s.k + 1, static_cast<std::int64_t>(2.0 * static_cast<double>(budget) / point_bytes)));
+    p.candidate_capacity = filter ? t::candidate_capacity(s.k) : 0;
+    std::int64_t qt = std::min(s.q, filter ? t::filter_query_tile : t::exact_query_tile);
+    std::int64_t nt = std::min(p.chunk_points, filter ? t::filter_point_tile : t::exact_point_tile);
+    const auto bytes = [&](std::int64_t q, std::int64_t n) {
+        const double qd = static_cast<double>(q), nd = static_cast<double>(n), kd = static_cast<double>(s.k);
+        return filter ? qd * (4 * nd + static_cast<double>(t::filter_query_bytes(s.d, p.candidate_capacity, s.k)))
+                      : qd * (8 * (nd + kd) + static_cast<double>(t::exact_query_bytes(s.d, s.k))) +
+                            nd * static_cast<double>(t::exact_point_bytes(s.d));
+    };
+    while (bytes(qt, nt) > static_cast<double>(budget) && (qt > 1 || nt > 1)) {
+        if (qt >= nt / 8 && qt > 1) qt = (qt + 1) / 2;
+        else if (nt > 1) nt = (nt + 1) / 2;
+        else qt = (qt + 1) / 2;
+    }
+    if (bytes(qt, nt) > static_cast<double>(budget))
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format("memory: {} bytes; the smallest tile of this search needs {:.0f}", budget, bytes(qt, nt)));
+    p.query_tile = qt;
+    p.point_tile = nt;
+    p.workspace_bytes = clamped(bytes(qt, nt));
+    p.selector = r.selector.empty() ? "radix" : r.selector;
+    p.why += p.chunk_points < s.n ? fmt::format("points stream in chunks of {}: {:.2f} GiB do not fit. ",
+                                                p.chunk_points, point_bytes * static_cast<double>(s.n) / (1 << 30))
+                                  : "points stay on the device. ";
+    p.why += fmt::format("tiles of {} queries x {} points: workspace within {} bytes.", qt, nt, budget);
+}
+
+}  // namespace
+
+const std::vector<Path>& paths() {
+    static const std::vector<Path> list = {
+        {"gemm-tf32", false, true, "a TF32 matrix product filters, binary64 refines and certifies"},
+        {"gemm-f32", true, true, "an f32 matrix product filters, binary64 refines and certifies"},
+        {"direct-f32", true, false, "the metric in f32 filters, binary64 refines and certifies"},
+        {"exact", true, true, "every pair in binary64"},
+    };
+    return list;
+}
+
+std::string why_not(const Path& path, const MetricFacts& metric, ElementType type, bool gpu) {
+    if (gpu ? !path.on_gpu : !path.on_cpu) return gpu ? "does not run on a GPU" : "runs on a GPU only";
+    const std::string_view name = path.name;
+    if (name == "exact") return "";
+    if (metric.user) return "needs a built-in metric";
+    if (name == "direct-f32") {
+        if (!metric.traits.relative_f32 || metric.traits.gemm != metric::Gemm::none)
+            return "serves cityblock and chebyshev";
+        return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
+    }
+    return metric.traits.gemm == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
+}
+
+int choose_device(const std::string& device, int data_device, const Machine& machine) {
+    if (device == "cpu") return host_memory;
+    const int count = static_cast<int>(machine.devices.size());
+    if (device.empty() || device == "auto") {
+        if (data_device != host_memory) return data_device;
+        return count > 0 ? 0 : host_memory;
+    }
+    int ordinal = -1;
+    if (device == "cuda") {
+        ordinal = data_device != host_memory ? data_device : 0;
+    } else if (device.rfind("cuda:", 0) == 0 && device.size() > 5 && device.size() < 9 &&
+               device.find_first_not_of("0123456789", 5) == std::string::npos) {
+        ordinal = std::stoi(device.substr(5));
+    } else {
+        refuse(fmt::format("device: '{}'; expected auto, cpu, cuda or cuda:N", device));
+    }
+    if (ordinal >= count)
+        throw Error(ErrorCode::device,
+                    fmt::format("device: '{}'; this machine has {} ({})", device,
+                                count == 0 ? "no usable GPU" : fmt::format("{} GPU(s)", count),
+                                machine.no_device.empty() ? "ordinals start at 0" : machine.no_device));
+    return ordinal;
+}
+
+Plan make(const Request& r, const Machine& machine) {
+    Plan p;
+    p.device = choose_device(r.device, r.data_device, machine);
+    const bool gpu = p.device != host_memory;
+    if (gpu && r.metric.user && !r.metric.user_device) {
+        if (r.device != "auto" && !r.device.empty())
+            refuse("device: the functor has no device side (functor_metric_cuda makes one); expected cpu or auto");
+        p.device = host_memory;
+        p.why += "device cpu: the functor has no device side. ";
+        p.path = choose_path(r, false, p.why);
+        cpu_tiles(r, machine, p);
+        return p;
+    }
+    if (gpu) {
+        p.why +=
+            fmt::format("device cuda:{} ({}). ", p.device, machine.devices[static_cast<std::size_t>(p.device)].name);
+    } else if (r.device == "cpu") {
+        p.why += "device cpu: asked for. ";
+    } else {
+        p.why += fmt::format("device cpu: {}. ", machine.no_device.empty() ? "the data lie there" : machine.no_device);
+    }
+    p.path = choose_path(r, gpu, p.why);
+    if (gpu) gpu_tiles(r, machine.devices[static_cast<std::size_t>(p.device)], p);
+    else cpu_tiles(r, machine, p);
+    return p;
+}
+
+Plan selection(const Request& r, const Machine& machine) {
+    Plan p;
+    p.device = choose_device(r.device, r.data_device, machine);
+    p.path = "select";
+    p.isa = machine.isa;
+    p.threads = r.threads > 0 ? r.threads : machine.threads;
+    p.chunk_points = p.point_tile = r.shape.n;
+    p.query_tile = r.shape.q;
+    if (p.device == host_memory) return p;
+    p.selector = r.selector.empty() ? "radix" : r.selector;
+    // Rows that lie on the host come in tiles; each row also needs its k keys and indices twice, to sort them.
+    const std::int64_t free = machine.devices[static_cast<std::size_t>(p.device)].free_bytes;
+    const std::int64_t budget = r.memory > 0 ? r.memory : free / 2;
+    const double element = static_cast<double>(size_of(r.shape.type));
+    const double row =
+        element * static_cast<double>(r.shape.n) + (2 * element + 24) * static_cast<double>(r.shape.k) + 64;
+    p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(budget) / row), 1, r.shape.q);
+    p.workspace_bytes = clamped(row * static_cast<double>(p.query_tile));
+    if (p.workspace_bytes > budget)
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {} bytes; one row of this selection needs {}", budget, p.workspace_bytes));
+    return p;
+}
+
+}  // namespace kith::planner
+
+namespace kith {
+
+std::string explain(const Plan& p) {
+    std::string text;
+    const auto line = [&text](const char* key, const std::string& value) {
+        text += fmt::format("{:<12} {}\n", key, value);
+    };
+    line("device", p.device == host_memory ? fmt::format("cpu ({}, {} threads)", p.isa, p.threads)
+                                           : fmt::format("cuda:{}", p.device));
+    line("path", p.path);
+    if (!p.selector.empty()) line("selector", p.selector);
+    line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
+    line("on device", fmt::format("{} points at a time", p.chunk_points));
+    if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
+    line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
+    line("why", p.why);
+    return text;
+}
+
+}  // namespace kith

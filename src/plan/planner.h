@@ -1,0 +1,66 @@
+// The planner: a pure function from the shape of a search and the facts of a machine to a Plan. No device is touched,
+// so any machine can be planned for and tested.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kith/plan.h"
+#include "metric/metric.h"
+
+namespace kith::planner {
+
+// What the planner needs to know of a machine.
+struct Machine {
+    std::string isa = "baseline";
+    int threads = 1;
+    std::int64_t free_bytes = 0;  // host
+    struct Device {
+        std::string name;
+        int capability = 0;
+        std::int64_t free_bytes = 0;
+    };
+    std::vector<Device> devices;
+    std::string no_device;  // why `devices` is empty
+};
+
+// What the planner needs to know of a metric.
+struct MetricFacts {
+    MetricId id = MetricId::sqeuclidean;
+    metric::Traits traits;
+    bool user = false;        // formula or functor
+    bool user_device = true;  // the functor has a device side
+};
+
+// The request, free of callbacks and data. data_device: where the points lie.
+struct Request {
+    Shape shape;
+    MetricFacts metric;
+    std::string device = "auto";
+    int data_device = host_memory;
+    std::int64_t memory = 0;
+    int threads = 0;
+    std::string path, selector, isa;
+};
+
+// Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the
+// smallest tile).
+Plan make(const Request& request, const Machine& machine);
+
+// The plan of a selection: shape.n columns, shape.q rows.
+Plan selection(const Request& request, const Machine& machine);
+
+// The device that a request's `device` names on this machine: host_memory or an ordinal.
+int choose_device(const std::string& device, int data_device, const Machine& machine);
+
+// The paths of a backend, in order of preference.
+struct Path {
+    const char* name;
+    bool on_cpu, on_gpu;
+    const char* what;
+};
+const std::vector<Path>& paths();
+// "" when `path` serves the metric and type on that kind of device, else the reason why not.
+std::string why_not(const Path& path, const MetricFacts& metric, ElementType type, bool gpu);
+
+}  // namespace kith::planner
