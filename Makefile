@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F '|' '{printf "  make %-10s %s\n", $$1, $$2}'
 	@echo "  PRESET=release|debug|asan|tsan|... chooses the build (CMakePresets.json), JOBS=N the parallelism, ARGS=... is passed on"
 
 demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU where there is one
