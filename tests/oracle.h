@@ -82,17 +82,17 @@ struct Pair {
     int d;
 };
 
-// What neighbours are ordered by, and how far from it a correct implementation may be: 0 where the formula needs
-// + - * / sqrt only.
-struct Rank {
+// A result, and how far from it a correct implementation may be: 0 where the formula needs + - * / sqrt only.
+struct Value {
     double value;
     double slack = 0.0;
 };
 
 struct Definition {
-    Rank (*rank)(const Pair&, const Parameters&);
+    // What neighbours are ordered by, the smallest first.
+    Value (*rank)(const Pair&, const Parameters&);
     // Rank to distance.
-    double (*report)(double rank, int d, const Parameters&);
+    Value (*report)(double rank, int d, const Parameters&);
     bool similarity = false;
     bool non_negative = false;
 };
@@ -119,28 +119,27 @@ double canonical_sum(int d, Term term) {
     return canonical_fold(d, [&](double a, int i) { return a + term(i); });
 }
 
-inline double as_it_is(double rank, int, const Parameters&) {
-    return rank;
+inline Value as_it_is(double rank, int, const Parameters&) {
+    return {rank};
 }
-inline double root(double rank, int, const Parameters&) {
-    return std::sqrt(rank < 0 ? 0.0 : rank);
+inline Value root(double rank, int, const Parameters&) {
+    return {std::sqrt(rank < 0 ? 0.0 : rank)};
 }
 
-inline Rank sqeuclidean(const Pair& v, const Parameters&) {
+inline Value sqeuclidean(const Pair& v, const Parameters&) {
     return {canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i] - v.x[i], v.q[i] - v.x[i], a); })};
 }
 
-inline Rank cityblock(const Pair& v, const Parameters&) {
+inline Value cityblock(const Pair& v, const Parameters&) {
     return {canonical_sum(v.d, [&](int i) { return std::fabs(v.q[i] - v.x[i]); })};
 }
 
-// A coordinate without a difference (inf - inf) leaves no maximum.
-inline Rank chebyshev(const Pair& v, const Parameters&) {
+// The largest of the differences that there are: inf - inf is none, as in scipy.
+inline Value chebyshev(const Pair& v, const Parameters&) {
     double largest = 0.0;
     for (int i = 0; i < v.d; ++i) {
         const double difference = std::fabs(v.q[i] - v.x[i]);
-        if (std::isnan(difference)) return {difference};
-        largest = std::max(largest, difference);
+        if (difference > largest) largest = difference;
     }
     return {largest};
 }
@@ -150,7 +149,7 @@ inline bool whole_power(double p) {
     return p == std::floor(p) && p <= 16;
 }
 
-inline Rank minkowski(const Pair& v, const Parameters& params) {
+inline Value minkowski(const Pair& v, const Parameters& params) {
     if (std::isinf(params.p)) return chebyshev(v, params);
     const double sum = canonical_sum(v.d, [&](int i) {
         const double t = std::fabs(v.q[i] - v.x[i]);
@@ -161,16 +160,18 @@ inline Rank minkowski(const Pair& v, const Parameters& params) {
     });
     return {sum, whole_power(params.p) || std::isinf(sum) ? 0.0 : loose * sum + 1e-300};
 }
-inline double minkowski_report(double rank, int, const Parameters& params) {
-    if (std::isinf(params.p) || params.p == 1) return rank;
-    return params.p == 2 ? std::sqrt(rank) : std::pow(rank, 1 / params.p);
+inline Value minkowski_report(double rank, int, const Parameters& params) {
+    if (std::isinf(params.p) || params.p == 1) return {rank};
+    if (params.p == 2) return {std::sqrt(rank)};
+    const double distance = std::pow(rank, 1 / params.p);
+    return {distance, std::isinf(distance) ? 0.0 : loose * distance};
 }
 
 inline double norm(const double* v, int d) {
     return std::sqrt(canonical_sum(d, [&](int i) { return v[i] * v[i]; }));
 }
 
-inline Rank cosine(const Pair& v, const Parameters&) {
+inline Value cosine(const Pair& v, const Parameters&) {
     const double norms_q = norm(v.q, v.d), norms_x = norm(v.x, v.d);
     if (norms_q == 0 || norms_x == 0) return {1.0};
     const double dot = canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i], v.x[i], a); });
@@ -184,31 +185,31 @@ inline std::vector<double> centred(const double* v, int d) {
     for (double& value : out) value -= mean;
     return out;
 }
-inline Rank correlation(const Pair& v, const Parameters& params) {
+inline Value correlation(const Pair& v, const Parameters& params) {
     const auto q = centred(v.q, v.d), x = centred(v.x, v.d);
     return cosine({q.data(), x.data(), v.d}, params);
 }
 
-inline Rank inner_product(const Pair& v, const Parameters&) {
+inline Value inner_product(const Pair& v, const Parameters&) {
     return {-canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i], v.x[i], a); })};
 }
-inline double negative(double rank, int, const Parameters&) {
-    return rank == 0 ? 0.0 : -rank;
+inline Value negative(double rank, int, const Parameters&) {
+    return {rank == 0 ? 0.0 : -rank};
 }
 
-inline Rank hellinger(const Pair& v, const Parameters&) {
+inline Value hellinger(const Pair& v, const Parameters&) {
     return {canonical_fold(v.d, [&](double a, int i) {
         const double t = std::sqrt(v.q[i]) - std::sqrt(v.x[i]);
         return std::fma(t, t, a);
     })};
 }
-inline double hellinger_report(double rank, int, const Parameters&) {
-    return std::sqrt(rank) / std::sqrt(2.0);
+inline Value hellinger_report(double rank, int, const Parameters&) {
+    return {std::sqrt(rank) / std::sqrt(2.0)};
 }
 
 // The sum of terms that are each right to `loose`.
 template <class Term>
-Rank loose_sum(int d, Term term) {
+Value loose_sum(int d, Term term) {
     double magnitude = 0;
     const double sum = canonical_sum(d, [&](int i) {
         const double t = term(i);
@@ -222,7 +223,7 @@ inline double relative_entropy(double p, double m) {
     return p == 0 ? 0.0 : p * std::log(p / m);
 }
 
-inline Rank kl_divergence(const Pair& v, const Parameters&) {
+inline Value kl_divergence(const Pair& v, const Parameters&) {
     return loose_sum(v.d, [&](int i) { return relative_entropy(v.q[i], v.x[i]); });
 }
 
@@ -232,10 +233,10 @@ inline std::vector<double> normalised(const double* v, int d) {
     for (double& value : out) value = sum == 0 ? value : value / sum;
     return out;
 }
-inline Rank jensenshannon(const Pair& v, const Parameters&) {
+inline Value jensenshannon(const Pair& v, const Parameters&) {
     const auto q = normalised(v.q, v.d), x = normalised(v.x, v.d);
     double magnitude = 0;
-    const Rank sum = loose_sum(v.d, [&](int i) {
+    const Value sum = loose_sum(v.d, [&](int i) {
         const double m = (q[i] + x[i]) / 2;
         const double left = relative_entropy(q[i], m), right = relative_entropy(x[i], m);
         magnitude += std::fabs(left) + std::fabs(right);
@@ -243,11 +244,11 @@ inline Rank jensenshannon(const Pair& v, const Parameters&) {
     });
     return {sum.value < 0 ? 0.0 : sum.value, std::isfinite(magnitude) ? loose * magnitude : 0.0};
 }
-inline double jensenshannon_report(double rank, int, const Parameters&) {
-    return std::sqrt(rank < 0 ? 0 : rank / 2);
+inline Value jensenshannon_report(double rank, int, const Parameters&) {
+    return {std::sqrt(rank < 0 ? 0 : rank / 2)};
 }
 
-inline Rank mahalanobis(const Pair& v, const Parameters& params) {
+inline Value mahalanobis(const Pair& v, const Parameters& params) {
     std::vector<double> t(v.q, v.q + v.d);
     for (int i = 0; i < v.d; ++i) t[i] -= v.x[i];
     return {canonical_sum(v.d, [&](int i) {
@@ -257,7 +258,7 @@ inline Rank mahalanobis(const Pair& v, const Parameters& params) {
     })};
 }
 
-inline Rank hamming(const Pair& v, const Parameters& params) {
+inline Value hamming(const Pair& v, const Parameters& params) {
     double differing = 0;
     for (int i = 0; i < v.d; ++i) {
         if (!params.packed_bits) differing += v.q[i] == v.x[i] ? 0 : 1;
@@ -267,18 +268,18 @@ inline Rank hamming(const Pair& v, const Parameters& params) {
     }
     return {differing};
 }
-inline double share(double rank, int d, const Parameters& params) {
-    return rank / (params.packed_bits ? 8.0 * d : d);
+inline Value share(double rank, int d, const Parameters& params) {
+    return {rank / (params.packed_bits ? 8.0 * d : d)};
 }
 
-inline Rank canberra(const Pair& v, const Parameters&) {
+inline Value canberra(const Pair& v, const Parameters&) {
     return {canonical_sum(v.d, [&](int i) {
         const double scale = std::fabs(v.q[i]) + std::fabs(v.x[i]);
         return scale == 0 ? 0.0 : std::fabs(v.q[i] - v.x[i]) / scale;
     })};
 }
 
-inline Rank braycurtis(const Pair& v, const Parameters&) {
+inline Value braycurtis(const Pair& v, const Parameters&) {
     const double above = canonical_sum(v.d, [&](int i) { return std::fabs(v.q[i] - v.x[i]); });
     const double below = canonical_sum(v.d, [&](int i) { return std::fabs(v.q[i] + v.x[i]); });
     return {above == 0 && below == 0 ? 0.0 : above / below};
@@ -313,8 +314,8 @@ inline const Definition& definition(const std::string& metric) {
 // ---------------------------------------------------------------- neighbours
 
 // The rank of a pair as the order sees it: no value (inf - inf) counts as +inf, -0 as 0.
-inline Rank ordered_rank(const Definition& metric, const Parameters& params, const Pair& pair) {
-    Rank rank = metric.rank(pair, params);
+inline Value ordered_rank(const Definition& metric, const Parameters& params, const Pair& pair) {
+    Value rank = metric.rank(pair, params);
     if (std::isnan(rank.value)) return {infinity};
     if (rank.value == 0) rank.value = 0.0;
     return rank;
@@ -324,8 +325,7 @@ struct Answer {
     std::int64_t queries = 0;
     std::int64_t k = 0;
     std::vector<std::int64_t> ids;  // queries x k; missing: -1
-    std::vector<Rank> ranks;        // missing: +inf
-    std::vector<double> distances;
+    std::vector<Value> ranks;       // missing: +inf
 };
 
 inline bool has_nan(const double* v, std::int64_t d) {
@@ -337,11 +337,11 @@ inline Answer search(const std::string& metric_name, const Parameters& params, c
                      const Matrix& queries, std::int64_t k, bool graph = false) {
     const Definition& metric = definition(metric_name);
     const int d = static_cast<int>(points.cols);
-    Answer out{queries.rows, k, {}, {}, {}};
+    Answer out{queries.rows, k, {}, {}};
     std::vector<bool> skip;
     for (std::int64_t i = 0; i < points.rows; ++i) skip.push_back(has_nan(points.row(i), d));
     struct Found {
-        Rank rank;
+        Value rank;
         std::int64_t id;
     };
     for (std::int64_t row = 0; row < queries.rows; ++row) {
@@ -361,7 +361,6 @@ inline Answer search(const std::string& metric_name, const Parameters& params, c
         for (const Found& f : found) {
             out.ids.push_back(f.id);
             out.ranks.push_back(f.rank);
-            out.distances.push_back(metric.report(f.rank.value, d, params));
         }
     }
     return out;

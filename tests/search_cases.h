@@ -1,0 +1,189 @@
+// Bodies of the search tests, for any device: every metric, element type, data set and way of computing, against the
+// oracle. test_search.cpp runs them on the CPU, test_gpu_search.cpp on CUDA.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adversarial.h"
+#include "arrays.h"
+#include "kith/kith.h"
+#include "metric_variants.h"
+#include "truth.h"
+
+namespace search_cases {
+
+using kith::ElementType;
+
+struct Size {
+    std::int64_t n, q, d, k;
+};
+
+// Each dimension and count where loops, vectors and tiles begin and end.
+inline const Size sizes[] = {
+    {1, 1, 1, 1},       {1, 3, 2, 2},     {2, 2, 3, 1},      {3, 5, 7, 5},       {17, 4, 16, 17},    {17, 3, 31, 20},
+    {100, 7, 32, 10},   {100, 6, 33, 40}, {100, 5, 64, 1},   {1000, 4, 100, 10}, {1000, 3, 257, 32}, {100, 3, 2000, 7},
+    {1000, 5, 2, 1000}, {17, 2, 2000, 3}, {100, 20, 3, 150}, {1000, 2, 1, 5},    {2, 40, 64, 3},
+};
+
+// A search's inputs in memory, and its truth.
+struct Case {
+    std::string label;
+    Variant variant;
+    arrays::Array points, queries;
+    std::int64_t k;
+
+    Truth truth() const { return Truth(variant.name, variant.params, points.view, queries.view, k); }
+};
+
+inline Case make_case(const Variant& variant, const std::string& data, Size size, ElementType type,
+                      ElementType query_type, arrays::Shape shape, std::uint64_t seed) {
+    const bool non_negative = oracle::definition(variant.name).non_negative;
+    const auto set = adversarial::make(data, size.n, size.q, size.d, seed, non_negative);
+    Case out;
+    out.label = variant.label + " of " + data + " " + kith::name(type) + ": n " + std::to_string(size.n) + ", q " +
+                std::to_string(size.q) + " (" + kith::name(query_type) + "), d " + std::to_string(size.d) + ", k " +
+                std::to_string(size.k) + ", layout " + std::to_string(int(shape)) + ", seed " + std::to_string(seed);
+    out.variant = variant;
+    out.points = arrays::make(set.points, size.n, size.d, type, shape);
+    out.queries = arrays::make(set.queries, size.q, size.d, query_type, shape);
+    out.k = size.k;
+    return out;
+}
+
+// Ways that must not change a bit of the answer.
+struct Way {
+    std::string path, isa;
+    int threads = 0;
+    bool small_memory = false;
+
+    std::string label() const {
+        return "path '" + path + "', isa '" + isa + "', threads " + std::to_string(threads) +
+               (small_memory ? ", small memory" : "");
+    }
+};
+
+inline kith::Options options_of(const std::string& device, const Variant& variant, const Way& way, bool f64) {
+    kith::Options options;
+    options.device = device;
+    options.metric = variant.metric;
+    options.path = way.path;
+    options.isa = way.isa;
+    options.threads = way.threads;
+    options.f64 = f64;
+    return options;
+}
+
+// Calls search(options) with the smallest power of two of memory that it accepts.
+template <class Search>
+kith::Neighbors with_small_memory(kith::Options options, Search search) {
+    for (options.memory = 16 << 10;; options.memory *= 2) {
+        try {
+            return search(options);
+        } catch (const kith::Error& error) {
+            if (error.code() != kith::ErrorCode::out_of_memory || options.memory >= 64 << 20) throw;
+        }
+    }
+}
+
+// The answer, or nothing where the metric, type or machine refuses a forced path or instruction set, naming it.
+inline std::optional<kith::Neighbors> answer(const std::string& device, const Case& c, const Way& way, bool f64) {
+    const kith::Options options = options_of(device, c.variant, way, f64);
+    const auto search = [&](const kith::Options& o) { return kith::search(c.points.view, c.queries.view, c.k, o); };
+    try {
+        return way.small_memory ? with_small_memory(options, search) : search(options);
+    } catch (const kith::Error& error) {
+        const std::string message = error.what();
+        const auto names = [&](const std::string& forced) {
+            return !forced.empty() && message.find("'" + forced + "'") != std::string::npos;
+        };
+        if (error.code() != kith::ErrorCode::invalid_argument || !(names(way.path) || names(way.isa))) throw;
+        return std::nullopt;
+    }
+}
+
+// Every data set in every element type, sizes, layouts, query types and ways taking turns.
+inline void every_data_set(const std::string& device, const std::string& metric) {
+    const Way ways[] = {{"", "", 0, false}, {"", "", 1, true}, {"exact", "", 2, false}};
+    std::uint64_t turn = 0;
+    for (const std::string& data : adversarial::names()) {
+        for (ElementType type : arrays::element_types) {
+            for (int repeat = 0; repeat < 2; ++repeat) {
+                Size size = sizes[turn % std::size(sizes)];
+                if (metric == "mahalanobis") size.d = std::min<std::int64_t>(size.d, 33);
+                const ElementType query_type = turn % 5 == 4 ? arrays::element_types[turn / 5 % 6] : type;
+                for (const Variant& variant : variants(metric, size.d, type)) {
+                    // Packed bits are bytes on both sides.
+                    const ElementType other = variant.metric.packed_bits ? type : query_type;
+                    const Case c = make_case(variant, data, size, type, other, arrays::shapes[turn % 3], turn);
+                    const Truth truth = c.truth();
+                    const bool f64 = turn % 4 == 3;
+                    const Way& way = ways[turn % std::size(ways)];
+                    const auto got = answer(device, c, way, f64);
+                    ASSERT_TRUE(got) << c.label << ", " << way.label();
+                    ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << way.label();
+                    ++turn;
+                }
+            }
+        }
+    }
+}
+
+// Every path x instruction set x thread count x memory budget on data that tell them apart.
+inline void every_way(const std::string& device, const std::string& metric) {
+    const bool cpu = device == "cpu";
+    const std::vector<std::string> isas =
+        cpu ? std::vector<std::string>{"avx512", "avx2", "baseline"} : std::vector<std::string>{""};
+    const std::vector<int> threads = cpu ? std::vector<int>{1, 2} : std::vector<int>{0};
+    std::uint64_t seed = 100;
+    for (const char* data : {"gaussian", "integers", "offset", "infinities", "norms", "clusters", "probabilities"}) {
+        for (ElementType type : {ElementType::f32, ElementType::u8, ElementType::f64}) {
+            for (const Variant& variant : variants(metric, 37, type)) {
+                const Case c = make_case(variant, data, {300, 11, 37, 12}, type, type, arrays::Shape::dense, ++seed);
+                const Truth truth = c.truth();
+                for (const char* path : {"", "exact", "gemm-f32", "gemm-tf32", "direct-f32"}) {
+                    for (const std::string& isa : isas) {
+                        for (int count : threads) {
+                            const Way way{path, isa, count, seed % 2 == 0};
+                            const auto got = answer(device, c, way, seed % 3 == 0);
+                            if (!got) continue;
+                            ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << way.label();
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Enough points for many tiles; `queries` decides which loop the threads share.
+inline void many_points(const std::string& device, const std::string& metric) {
+    const Variant variant = variants(metric, 16, ElementType::f32).front();
+    for (const char* data : {"clusters", "uniform"}) {
+        const Case c =
+            make_case(variant, data, {100000, 2, 16, 10}, ElementType::f32, ElementType::f32, arrays::Shape::dense, 77);
+        const Truth truth = c.truth();
+        for (const Way& way : {Way{"", "", 0, false}, Way{"exact", "", 2, true}}) {
+            const auto got = answer(device, c, way, false);
+            ASSERT_TRUE(got) << c.label;
+            ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << way.label();
+        }
+    }
+}
+
+// More queries than a tile holds, k from one to all.
+inline void many_queries(const std::string& device, const std::string& metric) {
+    const Variant variant = variants(metric, 5, ElementType::f32).front();
+    for (std::int64_t k : {1, 2, 63, 64, 65, 299, 300, 301}) {
+        const Case c = make_case(variant, k % 2 ? "lattice" : "gaussian", {300, 700, 5, k}, ElementType::f32,
+                                 ElementType::f32, arrays::Shape::dense, 5);
+        const auto got = answer(device, c, {}, false);
+        ASSERT_TRUE(got) << c.label;
+        ASSERT_EQ("", c.truth().difference(*got)) << c.label;
+    }
+}
+
+}  // namespace search_cases
