@@ -1,0 +1,46 @@
+// What most formats come down to: a header, then rows without gaps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "io/format.h"
+#include "io/input.h"
+#include "io/output.h"
+
+namespace kith::io {
+
+// Throws bad_file unless the matrix is not empty and fills the file exactly from `offset` to its end.
+void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset);
+
+class FlatSource final : public Source {
+public:
+    // The rows start at `offset`, which the caller has checked; `swapped`: big-endian elements.
+    FlatSource(std::unique_ptr<Input> input, FileInfo info, std::int64_t offset, bool swapped = false);
+    void read(std::int64_t first, std::int64_t count, std::byte* out) override;
+
+private:
+    std::unique_ptr<Input> input_;
+    std::int64_t offset_;
+    std::int64_t row_bytes_;
+    bool swapped_;
+};
+
+class FlatSink final : public Sink {
+public:
+    FlatSink(const Target& target, const FileInfo& info, std::string_view header, bool swapped = false);
+    void append(const std::byte* rows, std::int64_t count) override;
+    void finish() override { output_->finish(); }
+
+private:
+    std::unique_ptr<Output> output_;
+    FileInfo info_;
+    bool swapped_;
+};
+
+// Rows and columns as u32, the header of several formats. Throws invalid_argument where they do not fit.
+std::string u32_header(const Target& target, const FileInfo& info);
+
+}  // namespace kith::io

@@ -1,0 +1,82 @@
+// The contract of a file format. A format is one file with open_NAME and create_NAME, and one line in formats.def.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kith/io.h"
+
+namespace kith::io {
+
+static_assert(std::endian::native == std::endian::little, "the formats are little-endian and read without conversion");
+
+// A file to read, and the data set in it ("" where none was named).
+struct Location {
+    std::string file;
+    std::string dataset;
+};
+
+// A file to write: `temporary` exists and is empty; it becomes `file` once it is complete. Messages name `file`.
+struct Target {
+    std::string file;
+    std::string temporary;
+    std::string dataset;
+};
+
+// An open matrix. info() has been checked against the file's size: rows, cols >= 1, and rows * cols * size_of(type)
+// fits in 64 bits and, before compression, in the file.
+class Source {
+public:
+    explicit Source(FileInfo info) : info_(std::move(info)) {}
+    virtual ~Source() = default;
+    const FileInfo& info() const { return info_; }
+    // Rows [first, first + count), within [0, rows), dense. Allocates at most the size of the block.
+    virtual void read(std::int64_t first, std::int64_t count, std::byte* out) = 0;
+
+protected:
+    FileInfo info_;
+};
+
+// A matrix being written.
+class Sink {
+public:
+    virtual ~Sink() = default;
+    virtual void append(const std::byte* rows, std::int64_t count) = 0;
+    // Everything was appended: completes the file and reports what the system refused until now.
+    virtual void finish() = 0;
+};
+
+using SourcePtr = std::unique_ptr<Source>;
+using SinkPtr = std::unique_ptr<Sink>;
+
+struct Format {
+    const char* name;
+    const char* suffixes;  // of file names, separated by blanks; ".gz" may follow each
+    const char* what;
+    SourcePtr (*open)(const Location&);
+    SinkPtr (*create)(const Target&, const FileInfo&);
+};
+
+#define KITH_FORMAT(name, suffixes, what)   \
+    SourcePtr open_##name(const Location&); \
+    SinkPtr create_##name(const Target&, const FileInfo&);
+#include "io/formats.def"
+#undef KITH_FORMAT
+
+// All formats, in the order of formats.def.
+std::span<const Format> formats();
+
+// rows * cols * size_of(type), or -1 where that does not fit in 64 bits.
+std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type);
+
+// Throws invalid_argument unless `types` (separated by blanks) has info.type.
+void require_type(const Target& target, const FileInfo& info, std::string_view types);
+
+// Reverses the bytes of each element.
+void swap_bytes(std::byte* elements, std::size_t count, std::size_t size);
+
+}  // namespace kith::io

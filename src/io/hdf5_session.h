@@ -1,0 +1,78 @@
+// What every use of the HDF5 library needs: one thread at a time, no printing, handles that close themselves.
+#pragma once
+
+// Names without a version number mean those of 1.10, in newer libraries too.
+#define H5_USE_110_API
+#include <hdf5.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "io/format.h"
+
+namespace kith::io {
+
+// Held during every call to the library, which is not thread-safe; silences its error stack meanwhile. Handles must be
+// closed while one is held.
+class Hdf5Session {
+public:
+    Hdf5Session() : lock_(mutex()) {
+        H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
+        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    }
+    ~Hdf5Session() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+    Hdf5Session(const Hdf5Session&) = delete;
+    Hdf5Session& operator=(const Hdf5Session&) = delete;
+
+private:
+    static std::recursive_mutex& mutex();
+    std::lock_guard<std::recursive_mutex> lock_;
+    H5E_auto2_t print_ = nullptr;
+    void* data_ = nullptr;
+};
+
+class Hdf5Handle {
+public:
+    using Close = herr_t (*)(hid_t);
+    Hdf5Handle() = default;
+    Hdf5Handle(hid_t id, Close close) : id_(id), close_(close) {}
+    Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+    Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+        std::swap(id_, other.id_);
+        std::swap(close_, other.close_);
+        return *this;
+    }
+    ~Hdf5Handle() { reset(); }
+
+    operator hid_t() const { return id_; }
+    bool valid() const { return id_ >= 0; }
+    herr_t reset() { return id_ >= 0 ? close_(std::exchange(id_, -1)) : 0; }
+
+private:
+    hid_t id_ = -1;
+    Close close_ = nullptr;
+};
+
+// The file type of an element type, little-endian; invalid for bf16.
+Hdf5Handle hdf5_type(ElementType type);
+
+// "what: reason", the reason being the innermost entry of the library's error stack, for a message.
+std::string hdf5_why(std::string_view what);
+
+// Creates an empty file at target.temporary. Throws bad_file.
+Hdf5Handle hdf5_create_file(const Target& target);
+
+// Creates a contiguous rows x cols data set and its groups. Throws bad_file.
+Hdf5Handle hdf5_create_dataset(hid_t file, const Target& target, const std::string& dataset, const FileInfo& info);
+
+// Writes rows [first, first + count), dense, of info.type. Throws bad_file.
+void hdf5_write_rows(hid_t dataset, const Target& target, const FileInfo& info, std::int64_t first, std::int64_t count,
+                     const void* rows);
+
+}  // namespace kith::io

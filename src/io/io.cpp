@@ -1,0 +1,181 @@
+// MatrixReader, MatrixWriter, read_matrix: the public face of the formats.
+#include "kith/io.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/errors.h"
+#include "io/format.h"
+#include "io/output.h"
+#include "io/path.h"
+
+namespace kith {
+namespace io {
+namespace {
+
+constexpr Format all_formats[] = {
+#define KITH_FORMAT(name, suffixes, what) {#name, suffixes, what, open_##name, create_##name},
+#include "io/formats.def"
+#undef KITH_FORMAT
+};
+
+}  // namespace
+
+std::span<const Format> formats() {
+    return all_formats;
+}
+
+std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type) {
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(rows, cols, &bytes)) return -1;
+    if (__builtin_mul_overflow(bytes, static_cast<std::int64_t>(size_of(type)), &bytes)) return -1;
+    return bytes;
+}
+
+void require_type(const Target& target, const FileInfo& info, std::string_view types) {
+    const std::string_view wanted = name(info.type);
+    for (std::size_t start = 0; start < types.size();) {
+        const std::size_t end = std::min(types.find(' ', start), types.size());
+        if (types.substr(start, end - start) == wanted) return;
+        start = end + 1;
+    }
+    bad_argument(fmt::format("{}: {} files hold {}, got {}", target.file, info.format, types, wanted));
+}
+
+void swap_bytes(std::byte* elements, std::size_t count, std::size_t size) {
+    const auto each = [&](auto zero, auto swap) {
+        for (std::size_t i = 0; i < count; ++i, elements += size) {
+            decltype(zero) value = zero;
+            std::memcpy(&value, elements, sizeof value);
+            value = swap(value);
+            std::memcpy(elements, &value, sizeof value);
+        }
+    };
+    if (size == 2) each(std::uint16_t{}, [](std::uint16_t v) { return __builtin_bswap16(v); });
+    if (size == 4) each(std::uint32_t{}, [](std::uint32_t v) { return __builtin_bswap32(v); });
+    if (size == 8) each(std::uint64_t{}, [](std::uint64_t v) { return __builtin_bswap64(v); });
+}
+
+}  // namespace io
+
+// ---------------------------------------------------------------- reading
+
+struct MatrixReader::State {
+    std::string path;
+    io::SourcePtr source;
+    FileInfo info;
+    std::int64_t first = 0;  // of the selection, in the file
+};
+
+MatrixReader::MatrixReader(const std::string& path, const std::string& format) : state_(std::make_unique<State>()) {
+    const io::SourcePath parsed = io::parse_source(path);
+    state_->path = path;
+    state_->source = io::format_of(parsed.location.file, format).open(parsed.location);
+    state_->info = state_->source->info();
+    if (!parsed.rows) return;
+
+    const std::int64_t rows = state_->info.rows;
+    const std::int64_t first = parsed.rows->first;
+    const std::int64_t count = parsed.rows->count.value_or(rows - std::min(first, rows));
+    if (count < 1 || first > rows || count > rows - first) {
+        io::bad_argument(fmt::format("{}: expected a range of at least one of the file's {} rows", path, rows));
+    }
+    state_->first = first;
+    state_->info.rows = count;
+}
+
+MatrixReader::~MatrixReader() = default;
+MatrixReader::MatrixReader(MatrixReader&&) noexcept = default;
+MatrixReader& MatrixReader::operator=(MatrixReader&&) noexcept = default;
+
+const FileInfo& MatrixReader::info() const {
+    return state_->info;
+}
+
+void MatrixReader::read(std::int64_t first, std::int64_t count, void* out) {
+    const std::int64_t rows = state_->info.rows;
+    if (first < 0 || count < 0 || first > rows || count > rows - first) {
+        io::bad_argument(
+            fmt::format("{}: expected rows within [0, {}), got first {}, count {}", state_->path, rows, first, count));
+    }
+    if (count > 0) state_->source->read(state_->first + first, count, static_cast<std::byte*>(out));
+}
+
+Matrix read_matrix(const std::string& path, const std::string& format) {
+    MatrixReader reader(path, format);
+    Matrix matrix;
+    matrix.info = reader.info();
+    // Within the file's own size: the reader has checked it.
+    matrix.bytes.resize(
+        static_cast<std::size_t>(io::matrix_bytes(matrix.info.rows, matrix.info.cols, matrix.info.type)));
+    reader.read(0, matrix.info.rows, matrix.bytes.data());
+    return matrix;
+}
+
+// ---------------------------------------------------------------- writing
+
+struct MatrixWriter::State {
+    State(const io::Location& location, const FileInfo& info_, const io::Format& format)
+        : info(info_), pending(location.file, location.dataset), sink(format.create(pending.target(), info)) {}
+
+    FileInfo info;
+    std::int64_t appended = 0;
+    io::PendingFile pending;
+    io::SinkPtr sink;  // destroyed before `pending` removes the file
+};
+
+MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info) {
+    const io::Location location = io::parse_target(path);
+    const io::Format& format = io::format_of(location.file, info.format);
+    if (!location.dataset.empty() && std::string_view(format.name) != "hdf5") {
+        io::bad_argument(fmt::format("{}: {} files have no named data sets", path, format.name));
+    }
+    if (info.rows < 1 || info.cols < 1 || io::matrix_bytes(info.rows, info.cols, info.type) < 0) {
+        io::bad_argument(
+            fmt::format("{}: expected at least one row and one column and less than 2^63 bytes, got {} x {}", path,
+                        info.rows, info.cols));
+    }
+    FileInfo named = info;
+    named.format = format.name;
+    state_ = std::make_unique<State>(location, named, format);
+}
+
+MatrixWriter::~MatrixWriter() = default;
+MatrixWriter::MatrixWriter(MatrixWriter&&) noexcept = default;
+MatrixWriter& MatrixWriter::operator=(MatrixWriter&&) noexcept = default;
+
+void MatrixWriter::append(const void* rows, std::int64_t count) {
+    if (count < 0 || count > state_->info.rows - state_->appended) {
+        io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}", state_->pending.target().file,
+                                     state_->info.rows - state_->appended, count));
+    }
+    if (count == 0) return;
+    state_->sink->append(static_cast<const std::byte*>(rows), count);
+    state_->appended += count;
+}
+
+void MatrixWriter::commit() {
+    if (state_->appended != state_->info.rows) {
+        io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}", state_->pending.target().file,
+                                     state_->info.rows, state_->appended));
+    }
+    if (!state_->sink) io::bad_argument(fmt::format("{}: committed already", state_->pending.target().file));
+    state_->sink->finish();
+    state_->sink.reset();
+    state_->pending.commit();
+}
+
+// ---------------------------------------------------------------- help
+
+std::string formats_help() {
+    std::string help;
+    for (const io::Format& format : io::formats()) {
+        help += fmt::format("{:<6} {:<44} {}\n", format.name, format.suffixes, format.what);
+    }
+    help +=
+        "Every suffix but HDF5's may be followed by .gz. FILE:1000:5000 is rows 1000 to 5999, FILE:1000: row 1000 to "
+        "the last.\n";
+    return help;
+}
+
+}  // namespace kith

@@ -1,0 +1,104 @@
+// Parses paths and finds formats by name and suffix.
+#include "io/path.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <sstream>
+
+#include "io/errors.h"
+#include "io/input.h"
+
+namespace kith::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const std::string& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error);
+}
+
+bool is_directory(const std::string& path) {
+    std::error_code error;
+    return fs::is_directory(path, error);
+}
+
+std::int64_t row_number(const std::string& path, std::string_view digits) {
+    std::int64_t value = 0;
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc{}) {
+        bad_argument(fmt::format("{}: expected row numbers below 2^63, got {}", path, digits));
+    }
+    return value;
+}
+
+bool all_digits(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Takes ":FIRST:[COUNT]" off the end, if it is there.
+std::optional<RowRange> take_rows(const std::string& path, std::string& rest) {
+    const std::size_t second = rest.rfind(':');
+    if (second == std::string::npos || second == 0) return {};
+    const std::size_t first = rest.rfind(':', second - 1);
+    if (first == std::string::npos) return {};
+    const std::string_view text = rest;
+    const std::string_view from = text.substr(first + 1, second - first - 1);
+    const std::string_view count = text.substr(second + 1);
+    if (from.empty() || !all_digits(from) || !all_digits(count)) return {};
+    RowRange range{row_number(path, from), {}};
+    if (!count.empty()) range.count = row_number(path, count);
+    rest.resize(first);
+    return range;
+}
+
+const Format* format_by_suffix(std::string file) {
+    std::transform(file.begin(), file.end(), file.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (is_gzip_name(file)) file.resize(file.size() - 3);
+    for (const Format& format : formats()) {
+        std::istringstream suffixes(format.suffixes);
+        for (std::string suffix; suffixes >> suffix;) {
+            if (file.ends_with(suffix)) return &format;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+SourcePath parse_source(const std::string& path) {
+    if (is_file(path)) return {{path, ""}, {}};
+    std::string rest = path;
+    const std::optional<RowRange> rows = take_rows(path, rest);
+    if (is_file(rest)) return {{rest, ""}, rows};
+    for (std::size_t slash = rest.rfind('/'); slash != std::string::npos && slash > 0;
+         slash = rest.rfind('/', slash - 1)) {
+        const std::string file = rest.substr(0, slash);
+        if (is_file(file)) return {{file, rest.substr(slash + 1)}, rows};
+    }
+    return {{rest, ""}, rows};
+}
+
+Location parse_target(const std::string& path) {
+    for (std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0;
+         slash = path.rfind('/', slash - 1)) {
+        const std::string file = path.substr(0, slash);
+        if (format_by_suffix(file) && !is_directory(file)) return {file, path.substr(slash + 1)};
+    }
+    return {path, ""};
+}
+
+const Format& format_of(const std::string& file, const std::string& name) {
+    std::string names;
+    for (const Format& format : formats()) {
+        if (name == format.name) return format;
+        names += names.empty() ? "" : " ";
+        names += format.name;
+    }
+    if (!name.empty()) bad_argument(fmt::format("{}: expected a format of {}, got \"{}\"", file, names, name));
+    if (const Format* format = format_by_suffix(file)) return *format;
+    bad_argument(fmt::format("{}: expected a file name with a known suffix, or a format of {}", file, names));
+}
+
+}  // namespace kith::io

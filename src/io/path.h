@@ -1,0 +1,31 @@
+// What a user's path means: a file, a data set in it, a range of rows.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "io/format.h"
+
+namespace kith::io {
+
+struct RowRange {
+    std::int64_t first = 0;
+    std::optional<std::int64_t> count;  // without: to the last
+};
+
+struct SourcePath {
+    Location location;
+    std::optional<RowRange> rows;
+};
+
+// FILE[/DATASET][:FIRST:[COUNT]]. A name that exists as it stands is taken as it stands; otherwise FILE is the longest
+// part before a '/' that is a regular file. Throws invalid_argument for numbers beyond 2^63.
+SourcePath parse_source(const std::string& path);
+
+// FILE[/DATASET]: FILE ends before the last '/' that follows a format's suffix and no directory's name.
+Location parse_target(const std::string& path);
+
+// The format of that name, or where `name` is "" of the file's suffix. Throws invalid_argument with the list.
+const Format& format_of(const std::string& file, const std::string& name);
+
+}  // namespace kith::io

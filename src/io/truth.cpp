@@ -1,0 +1,129 @@
+// big-ann ground truth: u32 queries, u32 k, then all ids as i32, then all distances as f32.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "io/errors.h"
+#include "io/flat.h"
+
+namespace kith {
+namespace io {
+namespace {
+
+constexpr std::int64_t header_bytes = 2 * sizeof(std::uint32_t);
+static_assert(sizeof(std::int32_t) == sizeof(float));
+
+struct TruthShape {
+    std::int64_t queries;
+    std::int64_t k;
+    std::int64_t half;  // bytes of the ids, and of the distances
+};
+
+TruthShape examine(Input& input) {
+    const std::int64_t queries = input.value_at<std::uint32_t>(0);
+    const std::int64_t k = input.value_at<std::uint32_t>(4);
+    // Ids and distances are together as large as one matrix of 64-bit elements.
+    const std::int64_t bytes = matrix_bytes(queries, k, ElementType::i64);
+    if (queries < 1 || k < 1)
+        bad_bytes(input.path(), 0, "at least one query and k >= 1", fmt::format("{} x {}", queries, k));
+    if (bytes != input.size() - header_bytes) {
+        bad_bytes(input.path(), header_bytes,
+                  fmt::format("{} bytes up to the end of the file ({} x {} ids and distances)",
+                              bytes < 0 ? "more than 2^63" : fmt::format("{}", bytes), queries, k),
+                  fmt::format("{}", input.size() - header_bytes));
+    }
+    return {queries, k, bytes / 2};
+}
+
+// One of the two halves.
+class TruthSource final : public Source {
+public:
+    TruthSource(std::unique_ptr<Input> input, const TruthShape& shape, bool ids)
+        : Source({"truth", shape.queries, shape.k, ids ? ElementType::i32 : ElementType::f32}),
+          input_(std::move(input)),
+          offset_(header_bytes + (ids ? 0 : shape.half)) {}
+
+    void read(std::int64_t first, std::int64_t count, std::byte* out) override {
+        const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(sizeof(float));
+        input_->read_at(offset_ + first * row_bytes, out, count * row_bytes);
+    }
+
+private:
+    std::unique_ptr<Input> input_;
+    std::int64_t offset_;
+};
+
+}  // namespace
+
+SourcePtr open_truth(const Location& location) {
+    const std::string& part = location.dataset;
+    if (part != "" && part != "ids" && part != "distances") {
+        bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
+    }
+    std::unique_ptr<Input> input = open_input(location.file);
+    const TruthShape shape = examine(*input);
+    return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
+}
+
+SinkPtr create_truth(const Target& target, const FileInfo&) {
+    bad_argument(
+        fmt::format("{}: a ground-truth file holds ids and distances; expected a format of one matrix", target.file));
+}
+
+}  // namespace io
+
+void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
+    using namespace io;
+    const auto cells = static_cast<std::size_t>(neighbors.queries * neighbors.k);
+    const bool wide = neighbors.distances.empty();
+    if (neighbors.queries < 1 || neighbors.k < 1 || neighbors.ids.size() != cells ||
+        (wide ? neighbors.distances64.size() : neighbors.distances.size()) != cells) {
+        bad_argument(fmt::format("{}: expected {} x {} ids and distances, at least one of each", path,
+                                 neighbors.queries, neighbors.k));
+    }
+    std::vector<std::int32_t> ids(cells);
+    for (std::size_t i = 0; i < cells; ++i) {
+        const std::int64_t id = neighbors.ids[i];
+        if (id < -1 || id > std::numeric_limits<std::int32_t>::max()) {
+            bad_argument(fmt::format("{}: expected ids that fit in i32, got {}", path, id));
+        }
+        ids[i] = static_cast<std::int32_t>(id);
+    }
+    std::vector<float> narrowed;
+    if (wide) narrowed.assign(neighbors.distances64.begin(), neighbors.distances64.end());
+    const std::vector<float>& distances = wide ? narrowed : neighbors.distances;
+
+    PendingFile file(path, "");
+    FlatSink sink(file.target(), {"truth", neighbors.queries, neighbors.k, ElementType::i32},
+                  u32_header(file.target(), {"truth", neighbors.queries, neighbors.k, ElementType::i32}));
+    sink.append(reinterpret_cast<const std::byte*>(ids.data()), neighbors.queries);
+    sink.append(reinterpret_cast<const std::byte*>(distances.data()), neighbors.queries);
+    sink.finish();
+    file.commit();
+}
+
+Neighbors read_big_ann_truth(const std::string& path) {
+    using namespace io;
+    std::unique_ptr<Input> input = open_input(path);
+    const TruthShape shape = examine(*input);
+    const auto cells = static_cast<std::size_t>(shape.queries * shape.k);
+    Neighbors neighbors;
+    neighbors.queries = shape.queries;
+    neighbors.k = shape.k;
+    neighbors.distances.resize(cells);
+    input->read_at(header_bytes + shape.half, neighbors.distances.data(), shape.half);
+    // In steps, so that the narrow ids are never all held beside the wide ones.
+    constexpr std::size_t step = std::size_t{1} << 16;
+    std::vector<std::int32_t> ids(std::min(step, cells));
+    neighbors.ids.resize(cells);
+    for (std::size_t i = 0; i < cells; i += step) {
+        const std::size_t some = std::min(step, cells - i);
+        input->read_at(header_bytes + static_cast<std::int64_t>(i * sizeof(std::int32_t)), ids.data(),
+                       static_cast<std::int64_t>(some * sizeof(std::int32_t)));
+        std::copy_n(ids.begin(), some, neighbors.ids.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return neighbors;
+}
+
+}  // namespace kith

@@ -1,0 +1,98 @@
+// HDF5: files that only the library itself can make, hostile and compressed ones.
+#include <hdf5.h>
+
+#include "io_scratch.h"
+
+namespace kith::test {
+namespace {
+
+class IoHdf5 : public IoTest {};
+
+// Makes a data set as `create` says, and returns the refusal of reading it.
+template <class Create>
+std::string hdf5(const std::string& file, Create create) {
+    const hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    create(handle);
+    H5Fclose(handle);
+    return bad_file(file + "/x");
+}
+
+void create_dataset(hid_t file, hid_t type, std::vector<hsize_t> shape, hid_t properties = H5P_DEFAULT) {
+    const hid_t space =
+        shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
+    H5Dclose(H5Dcreate2(file, "x", type, space, H5P_DEFAULT, properties, H5P_DEFAULT));
+    H5Sclose(space);
+}
+
+TEST_F(IoHdf5, Refusals) {
+    const std::string file = path("a.hdf5");
+    const FileInfo info{"", 100, 50, ElementType::f32};
+    write_matrix(file + "/group/points", info, pattern(info));
+    const std::string whole = get(file);
+    expect_has(bad_file(file), "expected the name of a data set, as in " + file + "/NAME, of: group/points");
+    expect_has(bad_file(file + "/group"), "no data set group; expected one of: group/points");
+    expect_has(bad_file(file + "/points"), "no data set points");
+    expect_has(bad_file(put("b.hdf5", "not HDF5") + "/x"), "offset 0: expected an HDF5 file");
+    for (const std::size_t size : {0UL, 8UL, 100UL, whole.size() / 2, whole.size() - 1}) {
+        put("b.hdf5", whole.substr(0, size));
+        expect_has(bad_file(path("b.hdf5/group/points")), "b.hdf5");
+    }
+
+    expect_has(hdf5(file, [](hid_t f) { create_dataset(f, H5T_NATIVE_UINT32, {2, 2}); }), "another type");
+    expect_has(hdf5(file, [](hid_t f) { create_dataset(f, H5T_NATIVE_FLOAT, {}); }), "at least one dimension");
+    expect_has(hdf5(file, [](hid_t f) { create_dataset(f, H5T_NATIVE_FLOAT, {0, 5}); }), "found 0 x 5");
+    // Never written: the library would invent a terabyte of zeros.
+    expect_has(hdf5(file,
+                    [](hid_t f) {
+                        create_dataset(f, H5T_NATIVE_FLOAT, {1U << 28, 1024});
+                    }),
+               "expected 1099511627776 bytes of data (268435456 x 1024 f32), found at most 0");
+    expect_has(hdf5(file, [](hid_t f) { create_dataset(f, H5T_NATIVE_FLOAT, {1ULL << 40, 1ULL << 40}); }), "2^63");
+    expect_has(hdf5(file,
+                    [](hid_t f) {
+                        const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+                        const hsize_t chunk[] = {1U << 14, 1024};
+                        H5Pset_chunk(properties, 2, chunk);
+                        H5Pset_deflate(properties, 1);
+                        create_dataset(f, H5T_NATIVE_FLOAT, {1U << 20, 1024}, properties);
+                        H5Pclose(properties);
+                    }),
+               "found at most 0");
+    expect_has(hdf5(file,
+                    [](hid_t f) {
+                        const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+                        H5Pset_external(properties, "/etc/passwd", 0, 16);
+                        create_dataset(f, H5T_NATIVE_FLOAT, {2, 2}, properties);
+                        H5Pclose(properties);
+                    }),
+               "virtual or external");
+    expect_has(hdf5(file, [](hid_t f) { H5Lcreate_external("b.hdf5", "/x", f, "x", H5P_DEFAULT, H5P_DEFAULT); }),
+               "no data set x");
+}
+
+TEST_F(IoHdf5, Compressed) {
+    const std::string file = path("a.hdf5");
+    const hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[] = {16, 8}, shape[] = {100, 20};
+    H5Pset_chunk(properties, 2, chunk);
+    H5Pset_shuffle(properties);
+    H5Pset_deflate(properties, 9);
+    H5Pset_fletcher32(properties);
+    const hid_t space = H5Screate_simple(2, shape, nullptr);
+    // Big-endian in the file.
+    const hid_t dataset = H5Dcreate2(handle, "x", H5T_IEEE_F64BE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    std::vector<double> values(2000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
+    H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(properties);
+    H5Fclose(handle);
+    const Matrix matrix = read_matrix(file + "/x:50:50");
+    EXPECT_EQ(matrix.info.type, ElementType::f64);
+    EXPECT_EQ(std::memcmp(matrix.bytes.data(), values.data() + 1000, matrix.bytes.size()), 0);
+}
+
+}  // namespace
+}  // namespace kith::test
