@@ -2,6 +2,8 @@
 // nth_element halves when it is full; the k survivors are sorted by (key, index).
 #include "cpu/select.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -56,8 +58,7 @@ void select_rows(const MatrixView& m, std::int64_t k, bool largest, int threads,
                 if (values) values[row * k + j] = in[index * step];
             }
             progress.add(static_cast<double>(m.cols));
-#pragma omp master
-            progress.poll("select");
+            if (omp_get_thread_num() == 0) progress.poll("select");
         }
     }
 }
