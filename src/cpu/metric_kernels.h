@@ -1,4 +1,5 @@
-// The table of one metric's kernels for one instruction set: generated instances fill it, the scan and the refinement use it.
+// The table of one metric's kernels for one instruction set: generated instances fill it, the scan and the refinement
+// use it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace kith::cpu {
 struct MetricKernels {
     metric::Traits traits;
     int aux = 0;
-    // Prepares `count` rows of d raw coordinates, `stride` doubles apart, in place: aux values (count x metric::max_aux)
-    // and mapped coordinates.
+    // Prepares `count` rows of d raw coordinates, `stride` doubles apart, in place: aux values (count x
+    // metric::max_aux) and mapped coordinates.
     void (*prepare)(double* rows, std::int64_t stride, std::int64_t count, double* aux, const metric::Params& params);
     // Canonical ranks of one prepared query against `count` prepared points, `stride` doubles apart.
     void (*ranks)(const double* q, const double* aux_q, const double* points, std::int64_t stride, const double* aux,

@@ -1,0 +1,61 @@
+// Preparing points: their elements in rows, and the filter of the plan's path.
+#include "cpu/points.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/backend.h"
+#include "cpu/metric_kernels.h"
+#include "cpu/parallel.h"
+
+namespace kith::cpu {
+
+namespace {
+
+// Rows of `m` without gaps, in its own element type.
+Buffer<std::byte> copy_rows(const MatrixView& m, int threads) {
+    const auto element = static_cast<std::int64_t>(size_of(m.type));
+    Buffer<std::byte> copy(m.rows * m.cols * element);
+    const auto* data = static_cast<const std::byte*>(m.data);
+    constexpr std::int64_t block = 256;
+    parallel_tasks(threads, (m.rows + block - 1) / block, [&](std::int64_t task) {
+        const std::int64_t first = task * block, last = std::min(first + block, m.rows);
+        if (m.layout == Layout::row_major) {
+            for (std::int64_t i = first; i < last; ++i)
+                std::memcpy(copy.data() + i * m.cols * element, data + i * m.stride * element,
+                            static_cast<std::size_t>(m.cols * element));
+            return;
+        }
+        for (std::int64_t j = 0; j < m.cols; ++j) {
+            for (std::int64_t i = first; i < last; ++i)
+                std::memcpy(copy.data() + (i * m.cols + j) * element, data + (j * m.stride + i) * element,
+                            static_cast<std::size_t>(element));
+        }
+    });
+    return copy;
+}
+
+}  // namespace
+
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own) {
+    auto prepared = std::make_shared<Points>();
+    prepared->metric = metric;
+    prepared->metric.params.d = points.cols;
+    prepared->rows = points;
+    if (own || points.layout != Layout::row_major) {
+        prepared->storage = copy_rows(points, plan.threads);
+        prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
+    }
+    return prepared;
+}
+
+MatrixView elements(const Points& points) {
+    return points.rows;
+}
+
+double report_distance(const MetricSpec& metric, double rank) {
+    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return rank;
+    return metric_kernels(metric.id, Isa::baseline).report(rank, metric.params);
+}
+
+}  // namespace kith::cpu

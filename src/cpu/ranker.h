@@ -1,0 +1,47 @@
+// Canonical ranks of any metric, built-in or the user's own, for one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cpu/buffer.h"
+#include "cpu/formula.h"
+#include "cpu/metric_kernels.h"
+#include "cpu/rows.h"
+#include "exact/problem.h"
+
+namespace kith::cpu {
+
+// Rows as the metric sees them: binary64, mapped, with their auxiliary values.
+class RowBlock {
+public:
+    RowBlock() = default;
+    RowBlock(std::int64_t capacity, std::int64_t d);
+    std::int64_t stride() const { return stride_; }
+    double* row(std::int64_t i) const { return rows_.data() + i * stride_; }
+    double* aux(std::int64_t i) const { return aux_.data() + i * metric::max_aux; }
+    std::uint8_t* nan() const { return nan_.data(); }
+
+private:
+    std::int64_t stride_ = 0;
+    Buffer<double> rows_, aux_;
+    Buffer<std::uint8_t> nan_;
+};
+
+class Ranker {
+public:
+    Ranker(const MetricSpec& metric, Isa isa);
+    // Rows [first, first + count) of `m` into rows [at, at + count) of `block`.
+    void load(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block, std::int64_t at = 0) const;
+    // Ranks of query row i against points [first, first + count) of their block.
+    void ranks(const RowBlock& queries, std::int64_t i, const RowBlock& points, std::int64_t first, std::int64_t count,
+               double* out);
+
+private:
+    const MetricSpec& metric_;
+    const RowKernels& rows_;
+    const MetricKernels* kernels_ = nullptr;
+    std::unique_ptr<Formula> formula_;
+};
+
+}  // namespace kith::cpu

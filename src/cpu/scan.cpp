@@ -1,0 +1,102 @@
+// The path "exact": tiles of points against blocks of queries, all canonical. A tile is converted once per block; both
+// fit into the second-level cache. Few queries are spread over ranges of the points and merged.
+#include "cpu/scan.h"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "cpu/parallel.h"
+#include "cpu/ranker.h"
+#include "cpu/top_k.h"
+
+namespace kith::cpu {
+
+namespace {
+
+// Bytes of converted queries, and of converted points, that a thread works on at a time: two of them fit into 1 MiB.
+constexpr std::int64_t block_bytes = 256 << 10;
+constexpr std::int64_t max_queries = 64, max_points = 512;
+
+struct Cut {
+    std::int64_t queries, blocks;  // queries per block, blocks
+    std::int64_t points;           // points per tile
+    std::int64_t range, ranges;    // points per range, ranges
+};
+
+Cut cut(std::int64_t n, std::int64_t q, std::int64_t d, int threads) {
+    Cut c;
+    const std::int64_t rows = block_bytes / (8 * d);
+    c.queries = std::clamp<std::int64_t>(std::min(rows, (q + threads - 1) / threads), 1, max_queries);
+    c.blocks = (q + c.queries - 1) / c.queries;
+    c.points = std::clamp<std::int64_t>(rows / 8 * 8, 8, max_points);
+    // Enough tasks for every thread, of whole tiles.
+    const std::int64_t wanted = c.blocks >= 2 * threads ? 1 : (4 * threads + c.blocks - 1) / c.blocks;
+    const std::int64_t tiles = (n + c.points - 1) / c.points;
+    c.range = (tiles + wanted - 1) / wanted * c.points;
+    c.ranges = (n + c.range - 1) / c.range;
+    return c;
+}
+
+}  // namespace
+
+void scan(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa, int threads,
+          ProgressMeter& progress, std::int64_t* ids, double* ranks) {
+    const std::int64_t n = points.rows.rows, q = queries.rows, d = points.rows.cols;
+    if (q == 0 || n == 0) {
+        std::fill(ids, ids + q * k, -1);
+        std::fill(ranks, ranks + q * k, std::numeric_limits<double>::infinity());
+        return;
+    }
+    const Cut c = cut(n, q, d, threads);
+    const std::int64_t kept = std::min(k, n);
+    std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
+    parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task) {
+        if (progress.cancelled()) return;
+        const bool caller = omp_get_thread_num() == 0;
+        const std::int64_t first_query = task / c.ranges * c.queries;
+        const std::int64_t here = std::min(c.queries, q - first_query);
+        const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
+        Ranker ranker(points.metric, isa);
+        RowBlock block(here, d), tile(c.points, d);
+        ranker.load(queries, first_query, here, block);
+        std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
+        std::vector<double> out(static_cast<std::size_t>(c.points));
+        for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {
+            const std::int64_t count = std::min(c.points, end - first);
+            ranker.load(points.rows, first, count, tile);
+            for (std::int64_t i = 0; i < here; ++i) {
+                if (block.nan()[i]) continue;
+                ranker.ranks(block, i, tile, 0, count, out.data());
+                TopK& top = best[static_cast<std::size_t>(i)];
+                for (std::int64_t j = 0; j < count; ++j) {
+                    if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j]) continue;
+                    if (graph && first + j == first_query + i) continue;
+                    top.push(out[static_cast<std::size_t>(j)], first + j);
+                }
+            }
+            progress.add(static_cast<double>(count * here));
+            if (caller) progress.poll("search");
+        }
+        if (c.ranges > 1) {
+            partial[static_cast<std::size_t>(task)] = std::move(best);
+            return;
+        }
+        for (std::int64_t i = 0; i < here; ++i) {
+            const std::int64_t row = (first_query + i) * k;
+            best[static_cast<std::size_t>(i)].finish(ids + row, ranks + row, k);
+        }
+    });
+    if (c.ranges == 1 || progress.cancelled()) return;
+    parallel_tasks(threads, c.blocks, [&](std::int64_t b) {
+        std::vector<TopK>& best = partial[static_cast<std::size_t>(b * c.ranges)];
+        for (std::size_t i = 0; i < best.size(); ++i) {
+            for (std::int64_t r = 1; r < c.ranges; ++r)
+                best[i].merge(partial[static_cast<std::size_t>(b * c.ranges + r)][i]);
+            const std::int64_t row = (b * c.queries + static_cast<std::int64_t>(i)) * k;
+            best[i].finish(ids + row, ranks + row, k);
+        }
+    });
+}
+
+}  // namespace kith::cpu

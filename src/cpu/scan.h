@@ -1,0 +1,14 @@
+// The path "exact": every pair in binary64.
+#pragma once
+
+#include "cpu/isa.h"
+#include "cpu/points.h"
+#include "exact/progress.h"
+
+namespace kith::cpu {
+
+// Neighbours of every query as in cpu::search. Stops early when `progress` is cancelled.
+void scan(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa, int threads,
+          ProgressMeter& progress, std::int64_t* ids, double* ranks);
+
+}  // namespace kith::cpu

@@ -1,0 +1,15 @@
+// A search on the CPU: the path of the plan.
+#include "cpu/backend.h"
+#include "cpu/scan.h"
+
+namespace kith::cpu {
+
+void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
+            ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report) {
+    const Isa isa = isa_named(plan.isa);
+    scan(points, queries, k, graph, isa, plan.threads, progress, ids, ranks);
+    report.scanned += queries.rows;
+    report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
+}
+
+}  // namespace kith::cpu

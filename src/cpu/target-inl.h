@@ -1,0 +1,40 @@
+// Begins a translation unit that is compiled for one instruction set: KITH_LEVEL 0 (what the compiler assumes), 1
+// (AVX2) or 2 (AVX-512), and names its namespace KITH_TARGET.
+//
+// Everything that follows gets the instruction set by a pragma, which is why the standard headers come before it (their
+// inline functions are shared with other units and must run anywhere) and the metrics after it (they are templates,
+// inlined into each unit). Such a unit defines nothing outside its namespace but its table.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kith/types.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define KITH_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define KITH_TARGET_BEGIN(list) KITH_PRAGMA(clang attribute push(__attribute__((target(list))), apply_to = function))
+#else
+#define KITH_TARGET_BEGIN(list) KITH_PRAGMA(GCC target(list))
+#endif
+
+#if KITH_LEVEL == 2
+#define KITH_TARGET avx512
+KITH_TARGET_BEGIN("avx,avx2,bmi,bmi2,fma,f16c,avx512f,avx512vl,avx512dq,avx512bw")
+#elif KITH_LEVEL == 1
+#define KITH_TARGET avx2
+KITH_TARGET_BEGIN("avx,avx2,bmi,bmi2,fma,f16c")
+#else
+#define KITH_TARGET baseline
+#endif

@@ -1,0 +1,58 @@
+// The k best of a stream of (rank, id), smaller first.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace kith::cpu {
+
+struct Neighbor {
+    double rank;
+    std::int64_t id;
+    friend bool operator<(const Neighbor& a, const Neighbor& b) {
+        return a.rank < b.rank || (a.rank == b.rank && a.id < b.id);
+    }
+};
+
+// Appends below a threshold and cuts back to k when its buffer is full: amortised O(1) per accepted pair.
+class TopK {
+public:
+    explicit TopK(std::int64_t k) : k_(static_cast<std::size_t>(k)) {}
+
+    void push(double rank, std::int64_t id) {
+        const Neighbor candidate{rank, id};
+        if (!(candidate < worst_)) return;
+        buffer_.push_back(candidate);
+        if (buffer_.size() >= 2 * k_ + 64) compact();
+    }
+    // No pair at this rank or above can enter any more.
+    double threshold() const { return worst_.rank; }
+    void merge(const TopK& other) {
+        for (const Neighbor& n : other.buffer_) push(n.rank, n.id);
+    }
+    // Writes `k` >= the k of the constructor neighbours in order, missing ones as (-1, +inf).
+    void finish(std::int64_t* ids, double* ranks, std::int64_t k) {
+        const std::size_t kept = std::min(k_, buffer_.size());
+        std::partial_sort(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(kept), buffer_.end());
+        for (std::size_t i = 0; i < static_cast<std::size_t>(k); ++i) {
+            ids[i] = i < kept ? buffer_[i].id : -1;
+            ranks[i] = i < kept ? buffer_[i].rank : std::numeric_limits<double>::infinity();
+        }
+    }
+
+private:
+    void compact() {
+        const auto last = buffer_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+        std::nth_element(buffer_.begin(), last, buffer_.end());
+        buffer_.resize(k_);
+        worst_ = buffer_.back();
+    }
+
+    std::size_t k_;
+    std::vector<Neighbor> buffer_;
+    Neighbor worst_{std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max()};
+};
+
+}  // namespace kith::cpu
