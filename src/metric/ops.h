@@ -73,7 +73,7 @@ KITH_HD double log(double x) {
     const double tail = fused(2.0 * s, z * p, k * 0x1.ef35793c76730p-45);  // the low part of log 2
     const double result = fused(k, 0x1.62e42fefa3800p-1, 2.0 * s + tail);
     const double infinity = bits_to_double(0x7ff0000000000000ULL);
-    return x == 0.0 ? -infinity : (x == infinity ? infinity : result);
+    return x == 0.0 ? -infinity : (x < infinity ? result : x);  // infinity and NaN: x
 }
 
 // e^y: y = k log 2 + r, |r| <= log(2) / 2, by the series to r^14.
