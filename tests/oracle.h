@@ -151,19 +151,21 @@ inline bool whole_power(double p) {
 
 inline Value minkowski(const Pair& v, const Parameters& params) {
     if (std::isinf(params.p)) return chebyshev(v, params);
+    double denormal = 0;  // what denormal terms may lose
     const double sum = canonical_sum(v.d, [&](int i) {
         const double t = std::fabs(v.q[i] - v.x[i]);
+        if (t > 0) denormal = 1e-318;
         if (!whole_power(params.p)) return std::pow(t, params.p);
         double power = t;
         for (int factor = 2; factor <= params.p; ++factor) power *= t;
         return power;
     });
-    return {sum, whole_power(params.p) || std::isinf(sum) ? 0.0 : loose * sum + 1e-300};
+    return {sum, whole_power(params.p) || std::isinf(sum) ? 0.0 : loose * sum + denormal};
 }
 inline Value minkowski_report(double rank, int, const Parameters& params) {
     if (std::isinf(params.p) || params.p == 1) return {rank};
     if (params.p == 2) return {std::sqrt(rank)};
-    const double distance = std::pow(rank, 1 / params.p);
+    const double distance = std::pow(rank < 0 ? 0.0 : rank, 1 / params.p);
     return {distance, std::isinf(distance) ? 0.0 : loose * distance};
 }
 
