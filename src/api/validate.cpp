@@ -106,6 +106,8 @@ planner::MetricFacts facts(const MetricSpec& m) {
 }
 
 void check_values(const MatrixView& view, const MetricSpec& metric, const char* what) {
+    if (metric.params.packed_bits && view.type != ElementType::u8)
+        refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     if (!facts(metric).traits.non_negative || view.type == ElementType::u8) return;
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
