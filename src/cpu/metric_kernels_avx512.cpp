@@ -5,4 +5,5 @@
 // After the target: every function from here on is compiled for it.
 #include "cpu/metric_kernels-inl.h"
 #include "cpu/rows-inl.h"
+KITH_TARGET_END
 #endif

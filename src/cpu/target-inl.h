@@ -3,7 +3,8 @@
 //
 // Everything that follows gets the instruction set by a pragma, which is why the standard headers come before it (their
 // inline functions are shared with other units and must run anywhere) and the metrics after it (they are templates,
-// inlined into each unit). Such a unit defines nothing outside its namespace but its table.
+// inlined into each unit). Such a unit defines nothing outside its namespace but its table. One of level 1 or 2 ends with
+// KITH_TARGET_END.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,10 @@
 #define KITH_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define KITH_TARGET_BEGIN(list) KITH_PRAGMA(clang attribute push(__attribute__((target(list))), apply_to = function))
+#define KITH_TARGET_END KITH_PRAGMA(clang attribute pop)
 #else
 #define KITH_TARGET_BEGIN(list) KITH_PRAGMA(GCC target(list))
+#define KITH_TARGET_END
 #endif
 
 #if KITH_LEVEL == 2
