@@ -33,7 +33,8 @@ TEST_F(IoErrors, Arguments) {
     MatrixReader reader(file);
     std::vector<float> out(8);
     for (const auto& [first, count] : {std::pair(-1, 1), std::pair(0, 5), std::pair(4, 1), std::pair(2, -1)}) {
-        expect_has(refused([&] { reader.read(first, count, out.data()); }), "rows within [0, 4)");
+        expect_has(refused([&, first = first, count = count] { reader.read(first, count, out.data()); }),
+                   "rows within [0, 4)");
     }
 
     expect_has(refused([&] {

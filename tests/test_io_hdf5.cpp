@@ -68,6 +68,8 @@ TEST_F(IoHdf5, Refusals) {
                "virtual or external");
     expect_has(hdf5(file, [](hid_t f) { H5Lcreate_external("b.hdf5", "/x", f, "x", H5P_DEFAULT, H5P_DEFAULT); }),
                "no data set x");
+    // Nothing stays open behind an error.
+    EXPECT_EQ(H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL), 0);
 }
 
 TEST_F(IoHdf5, Compressed) {

@@ -1,0 +1,157 @@
+// A libFuzzer target for one format: KITH_FUZZ_FORMAT, and KITH_FUZZ_SUFFIX as the end of the file's name;
+// KITH_FUZZ_SEEDS is the folder of seeds that the writer cannot make. Reads each input through the public reader;
+// anything but kith::Error, and any allocation out of proportion, is a finding.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kith/error.h"
+#include "kith/io.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string format = KITH_FUZZ_FORMAT;
+
+// Where the inputs lie while they are read.
+class Folder {
+public:
+    Folder() {
+        std::string name = (fs::temp_directory_path() / "kith-fuzz-XXXXXX").string();
+        if (!::mkdtemp(name.data())) std::abort();
+        name_ = name;
+    }
+    ~Folder() { fs::remove_all(name_); }
+    std::string file(const std::string& name) const { return name_ + "/" + name + KITH_FUZZ_SUFFIX; }
+
+private:
+    std::string name_;
+};
+
+const Folder& folder() {
+    static const Folder one;
+    return one;
+}
+
+// A file in memory, under a name on the disk that ends as the format wants it.
+class Input {
+public:
+    Input() : fd_(::memfd_create("input", MFD_CLOEXEC)), path_(folder().file("input")) {
+        fs::create_symlink("/proc/self/fd/" + std::to_string(fd_), path_);
+    }
+    void store(const std::uint8_t* data, std::size_t size) const {
+        const auto length = static_cast<off_t>(size);
+        if (::ftruncate(fd_, length) != 0 || ::pwrite(fd_, data, size, 0) != length) std::abort();
+    }
+    const std::string& path() const { return path_; }
+
+private:
+    int fd_;
+    std::string path_;
+};
+
+template <class Act>
+void tolerate_errors(Act act) {
+    try {
+        act();
+    } catch (const kith::Error&) {
+    }
+}
+
+void read_everything(const std::string& path) {
+    tolerate_errors([&] { kith::read_matrix(path, format); });
+    tolerate_errors([&] {
+        kith::MatrixReader reader(path, format);
+        const kith::FileInfo& info = reader.info();
+        const auto row_bytes = static_cast<std::size_t>(info.cols) * kith::size_of(info.type);
+        std::vector<std::byte> block(3 * row_bytes);
+        // From the last block to the first, and no more than a hundred: rows may be many and short.
+        std::int64_t end = info.rows;
+        for (int i = 0; end > 0 && i < 100; ++i) {
+            const std::int64_t count = std::min<std::int64_t>(3, end);
+            reader.read(end -= count, count, block.data());
+        }
+    });
+}
+
+// Small honest files for the fuzzer to start from.
+void make_seeds(const fs::path& corpus) {
+    using kith::ElementType;
+    int made = 0;
+    const auto keep = [&](const std::string& path) {
+        fs::copy_file(path, corpus / ("seed-" + std::to_string(made++)), fs::copy_options::overwrite_existing);
+    };
+    for (const ElementType type : {ElementType::f16, ElementType::f32, ElementType::f64, ElementType::u8,
+                                   ElementType::i8, ElementType::i32, ElementType::i64}) {
+        for (const auto& [rows, cols] : {std::pair(1, 1), std::pair(5, 3)}) {
+            tolerate_errors([&, rows = rows, cols = cols] {
+                const std::string path = folder().file("seed");
+                kith::MatrixWriter writer(path, {format, rows, cols, type});
+                const std::vector<std::byte> zeros(static_cast<std::size_t>(rows * cols) * kith::size_of(type));
+                writer.append(zeros.data(), rows);
+                writer.commit();
+                keep(path);
+            });
+        }
+    }
+    const fs::path kept = fs::path(KITH_FUZZ_SEEDS) / format;
+    if (fs::is_directory(kept)) {
+        for (const auto& entry : fs::directory_iterator(kept)) keep(entry.path().string());
+    }
+    if (format == "truth") {
+        kith::Neighbors neighbors;
+        neighbors.queries = 3;
+        neighbors.k = 2;
+        neighbors.ids.resize(6);
+        neighbors.distances.resize(6);
+        kith::write_big_ann_truth(folder().file("seed"), neighbors);
+        keep(folder().file("seed"));
+    }
+    if (format == "npy") {
+        const std::string dictionary = "{'descr': '>f4', 'fortran_order': True, 'shape': (3, 2), }\n";
+        std::string file("\x93NUMPY\2\0", 8);
+        file += static_cast<char>(dictionary.size());
+        file += std::string("\0\0\0", 3) + dictionary + std::string(24, 'x');
+        std::ofstream(folder().file("seed"), std::ios::binary) << file;
+        keep(folder().file("seed"));
+    }
+}
+
+}  // namespace
+
+// On malformed files libhdf5 1.10 loses memory of its own.
+extern "C" const char* __lsan_default_suppressions() {
+    return "leak:libhdf5";
+}
+
+// Fills the folders of inputs that are still empty.
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+    (void)folder();
+    for (int i = 1; i < *argc; ++i) {
+        const fs::path path = (*argv)[i];
+        if (fs::is_directory(path) && fs::is_empty(path)) make_seeds(path);
+    }
+    return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const Input input;
+    input.store(data, size);
+    const std::string& path = input.path();
+    read_everything(path);
+    if (format == "hdf5") read_everything(path + "/train");
+    if (format == "truth") {
+        read_everything(path + "/distances");
+        tolerate_errors([&] { kith::read_big_ann_truth(path); });
+    }
+    return 0;
+}
