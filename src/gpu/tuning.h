@@ -15,9 +15,17 @@ inline constexpr std::int64_t filter_point_tile = 1 << 16;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
-// Candidates per query that the filter may keep between two compactions.
+// Entries per row (or slice of a row) that a selection may keep between two compactions: k survivors, as many again so
+// that a compaction pays, and one step of a block.
 inline std::int64_t candidate_capacity(std::int64_t k) {
-    return std::max<std::int64_t>(1024, 4 * k + 512);
+    return (2 * k + 1024 + 1023) / 1024 * 1024;
+}
+// Slices per row: enough blocks to fill the device where rows are few, each slice long against what it keeps.
+inline constexpr std::int64_t select_blocks = 132 * 8;
+inline std::int64_t select_slices(std::int64_t rows, std::int64_t k, std::int64_t cols) {
+    const std::int64_t fill = (select_blocks + rows - 1) / rows;
+    const std::int64_t worth = cols / std::max<std::int64_t>(8192, 16 * k);
+    return std::clamp<std::int64_t>(std::min(fill, worth), 1, 256);
 }
 // Above this share of the points the row-wise scan is cheaper than filtering.
 inline constexpr double filter_max_share = 0.05;

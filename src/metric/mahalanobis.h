@@ -8,10 +8,11 @@ namespace kith::metric {
 
 struct Mahalanobis : Base {
     static constexpr Traits traits{.whole_vector = true};
-    // The term of coordinate i; `t` holds all d differences q - x, `row` is row i of VI.
-    KITH_HD static double whole_term(const double* t, const double* row, std::int64_t i, const Params& params) {
+    // The term of coordinate i; `t` holds all d differences q - x, row i of VI starts at `row`, its elements `step` apart.
+    KITH_HD static double whole_term(const double* t, const double* row, std::int64_t i, const Params& params,
+                                     std::int64_t step = 1) {
         double w = 0.0;
-        for (std::int64_t j = 0; j < params.d; ++j) w = fused(row[j], t[j], w);
+        for (std::int64_t j = 0; j < params.d; ++j) w = fused(row[j * step], t[j], w);
         return t[i] * w;
     }
     KITH_HD static double report(double rank, const Params&) {

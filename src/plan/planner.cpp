@@ -122,7 +122,7 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     p.query_tile = qt;
     p.point_tile = nt;
     p.workspace_bytes = clamped(bytes(qt, nt));
-    p.selector = r.selector.empty() ? "radix" : r.selector;
+    p.selector = r.selector.empty() ? "threshold" : r.selector;
     p.why += p.chunk_points < s.n ? fmt::format("points stream in chunks of {}: {:.2f} GiB do not fit. ",
                                                 p.chunk_points, point_bytes * static_cast<double>(s.n) / (1 << 30))
                                   : "points stay on the device. ";
@@ -214,7 +214,7 @@ Plan selection(const Request& r, const Machine& machine) {
     p.chunk_points = p.point_tile = r.shape.n;
     p.query_tile = r.shape.q;
     if (p.device == host_memory) return p;
-    p.selector = r.selector.empty() ? "radix" : r.selector;
+    p.selector = r.selector.empty() ? "threshold" : r.selector;
     // Rows that lie on the host come in tiles; each row also needs its k keys and indices twice, to sort them.
     const std::int64_t free = machine.devices[static_cast<std::size_t>(p.device)].free_bytes;
     const std::int64_t budget = r.memory > 0 ? r.memory : free / 2;

@@ -1,0 +1,123 @@
+// Devices: what there is, where memory lies, copies, and the memory pools of workspace.h.
+#include <cuda_runtime.h>
+
+#include <array>
+#include <limits>
+#include <mutex>
+
+#include "gpu/backend.h"
+#include "gpu/check.h"
+#include "gpu/workspace.h"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int max_devices = 64;
+
+struct Presence {
+    int count = 0;
+    std::string reason;
+};
+
+const Presence& presence() {
+    static const Presence p = [] {
+        Presence found;
+        const cudaError_t status = cudaGetDeviceCount(&found.count);
+        if (status != cudaSuccess) {
+            cudaGetLastError();
+            found.count = 0;
+            found.reason = cudaGetErrorString(status);
+        } else if (found.count == 0) {
+            found.reason = "no CUDA device";
+        }
+        found.count = found.count < max_devices ? found.count : max_devices;
+        return found;
+    }();
+    return p;
+}
+
+// The pool of a device, made at first use and kept for the life of the process.
+cudaMemPool_t pool(int device) {
+    static std::array<cudaMemPool_t, max_devices> pools{};
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    cudaMemPool_t& p = pools.at(static_cast<std::size_t>(device));
+    if (!p) {
+        cudaMemPoolProps props{};
+        props.allocType = cudaMemAllocationTypePinned;
+        props.location.type = cudaMemLocationTypeDevice;
+        props.location.id = device;
+        check(cudaMemPoolCreate(&p, &props), "cudaMemPoolCreate");
+        std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+        check(cudaMemPoolSetAttribute(p, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
+    }
+    return p;
+}
+
+}  // namespace
+
+int device_count() {
+    return presence().count;
+}
+std::string absence() {
+    return presence().reason;
+}
+
+DeviceInfo device_info(int device) {
+    cudaDeviceProp p{};
+    check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+    DeviceInfo info;
+    info.name = p.name;
+    info.capability = p.major * 10 + p.minor;
+    info.multiprocessors = p.multiProcessorCount;
+    const DeviceScope scope(device);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    info.total_bytes = static_cast<std::int64_t>(total);
+    info.free_bytes = static_cast<std::int64_t>(free) + idle_bytes(device);
+    return info;
+}
+
+int location(const void* data) {
+    if (device_count() == 0) return host_memory;
+    cudaPointerAttributes a{};
+    if (cudaPointerGetAttributes(&a, data) != cudaSuccess) {
+        cudaGetLastError();
+        return host_memory;
+    }
+    return a.type == cudaMemoryTypeDevice ? a.device : host_memory;
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
+    if (device_count() == 0) __builtin_memcpy(to, from, bytes);
+    else check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
+void* allocate(std::size_t bytes, cudaStream_t stream) {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    void* data = nullptr;
+    if (cudaMallocFromPoolAsync(&data, bytes, pool(device), stream) != cudaSuccess) {
+        // Blocks of other sizes may be idle in the pool: give them back and try once more.
+        cudaGetLastError();
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        check(cudaMemPoolTrimTo(pool(device), 0), "cudaMemPoolTrimTo");
+        check(cudaMallocFromPoolAsync(&data, bytes, pool(device), stream), "cudaMallocAsync");
+    }
+    return data;
+}
+
+void release(void* data, cudaStream_t stream) noexcept {
+    if (data && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
+}
+
+std::int64_t idle_bytes(int device) {
+    std::uint64_t reserved = 0, used = 0;
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &reserved),
+          "cudaMemPoolGetAttribute");
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
+    return static_cast<std::int64_t>(reserved - used);
+}
+
+}  // namespace kith::gpu

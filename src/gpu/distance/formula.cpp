@@ -1,0 +1,99 @@
+// Compiling formulas: one kernel per formula and device, kept for the life of the process. Multiply-adds are not fused,
+// so that + - * / and sqrt give the bits that muParser gives on the CPU.
+#include "gpu/distance/formula.h"
+
+#include <nvrtc.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "gpu/check.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// A thread owns one point and walks the queries of its block row.
+constexpr const char* source = R"(
+#define min fmin
+#define max fmax
+#define abs fabs
+__device__ __forceinline__ double step(double a, double q, double x) { return ()";
+constexpr const char* source_end = R"(); }
+extern "C" __global__ void formula(double start, const double* queries, long long q_count, const double* points,
+                                   long long x_count, long long d, double* out) {
+    const long long x = blockIdx.x * 32ll + threadIdx.x;
+    if (x >= x_count) return;
+    for (long long q = blockIdx.y * 8ll + threadIdx.y; q < q_count; q += 8ll * gridDim.y) {
+        double a = start;
+        for (long long j = 0; j < d; ++j) a = step(a, queries[q * d + j], points[x * d + j]);
+        out[q * x_count + x] = a;
+    }
+}
+)";
+
+void check_nvrtc(nvrtcResult status, const char* what) {
+    if (status != NVRTC_SUCCESS)
+        throw Error(ErrorCode::device, std::string("device: ") + what + ": " + nvrtcGetErrorString(status));
+}
+
+cudaKernel_t compile(const std::string& formula, int capability) {
+    const std::string text = source + formula + source_end;
+    nvrtcProgram program = nullptr;
+    check_nvrtc(nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
+    const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
+    const char* options[] = {architecture.c_str(), "--fmad=false", "--prec-div=true", "--prec-sqrt=true"};
+    const nvrtcResult status = nvrtcCompileProgram(program, 4, options);
+    if (status != NVRTC_SUCCESS) {
+        std::size_t size = 0;
+        nvrtcGetProgramLogSize(program, &size);
+        std::string log(size, '\0');
+        nvrtcGetProgramLog(program, log.data());
+        nvrtcDestroyProgram(&program);
+        throw Error(ErrorCode::invalid_argument,
+                    "formula: '" + formula + "' does not compile for the GPU: " + log.c_str());
+    }
+    std::size_t size = 0;
+    check_nvrtc(nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");
+    std::vector<char> image(size);
+    check_nvrtc(nvrtcGetCUBIN(program, image.data()), "nvrtcGetCUBIN");
+    nvrtcDestroyProgram(&program);
+    cudaLibrary_t library = nullptr;
+    check(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0), "cudaLibraryLoadData");
+    cudaKernel_t kernel = nullptr;
+    check(cudaLibraryGetKernel(&kernel, library, "formula"), "cudaLibraryGetKernel");
+    return kernel;
+}
+
+cudaKernel_t kernel_of(const std::string& formula) {
+    static std::map<std::pair<int, std::string>, cudaKernel_t> kernels;
+    static std::mutex mutex;
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    const std::lock_guard lock(mutex);
+    cudaKernel_t& kernel = kernels[{device, formula}];
+    if (!kernel) {
+        cudaDeviceProp p{};
+        check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+        kernel = compile(formula, p.major * 10 + p.minor);
+    }
+    return kernel;
+}
+
+}  // namespace
+
+void formula_distances(const std::string& formula, double start, const double* queries, std::int64_t q,
+                       const double* points, std::int64_t n, std::int64_t d, double* out, cudaStream_t stream) {
+    const cudaKernel_t kernel = kernel_of(formula);
+    void* arguments[] = {&start, &queries, &q, &points, &n, &d, &out};
+    const std::int64_t rows = (q + 7) / 8;
+    check(
+        cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
+                         dim3(static_cast<unsigned>((n + 31) / 32), static_cast<unsigned>(rows < 65535 ? rows : 65535)),
+                         dim3(32, 8), arguments, 0, stream),
+        "formula");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,88 @@
+// The table of one metric's kernels on the GPU: generated instances fill it, the search drives it. Launches only; every
+// function enqueues on the stream and checks the launch.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gpu/rows.h"
+#include "kith/types.h"
+#include "metric/metric.h"
+
+namespace kith::gpu {
+
+// Rows with what was computed of each once: auxiliary values (count x metric::max_aux) and NaN flags.
+struct PreparedRows {
+    Rows rows;
+    const double* aux = nullptr;
+    const std::uint8_t* nan = nullptr;
+};
+
+// How coordinates become the vectors of a matrix-product filter (docs/exactness.md): v = (map(x) - centre) * scale, or
+// v = map(x) / |map(x)| where `unit`; rounded to f32 or TF32 and extended by three coordinates that carry h.
+struct FilterForm {
+    metric::Gemm gemm = metric::Gemm::none;
+    const float* centre = nullptr;  // d, or null
+    double scale = 1;
+    bool unit = false;
+    bool tf32 = false;
+    std::int64_t width = 0;  // d + 3 rounded up to a multiple of 8
+    double kappa = 0;        // typical relative rounding error of a vector
+    double gamma = 0;        // relative error of an accumulated product
+};
+
+// A tile of canonical ranks to compute: queries x points, as ordered keys (exact/order.h) in row-major order.
+struct ScanTile {
+    const double* queries = nullptr;  // prepared coordinates in leaf order, d per row (see scan_order)
+    const double* points = nullptr;
+    const double* query_aux = nullptr;
+    const double* point_aux = nullptr;
+    const std::uint8_t* query_nan = nullptr;
+    const std::uint8_t* point_nan = nullptr;
+    std::int64_t q = 0, n = 0;
+    std::int64_t first_point = 0;        // id of point 0
+    const std::int64_t* self = nullptr;  // per query: the id to leave out, or null
+    std::uint64_t* keys = nullptr;
+    std::int64_t ld = 0;
+};
+
+// Candidates to refine: per query `counts[i]` ids (relative to the points), `capacity` apart, to canonical keys.
+struct RefineTask {
+    PreparedRows queries, points;
+    const std::uint32_t* ids = nullptr;
+    const std::int32_t* counts = nullptr;  // `count_step` apart
+    std::int64_t count_step = 1;
+    std::int64_t capacity = 0;
+    std::uint64_t* keys = nullptr;
+};
+
+struct MetricKernels {
+    metric::Traits traits;
+    int aux = 0;
+    void (*measure)(const Rows& rows, double* aux, std::uint8_t* nan, const metric::Params& params,
+                    cudaStream_t stream);
+    // Prepared coordinates in leaf order, d doubles per row.
+    void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
+    void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
+    void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
+    // Null where traits.gemm is none. Points: vectors and the bound's term F. Queries: vectors, E, and a flag where the
+    // query cannot be filtered.
+    void (*filter_points)(const PreparedRows& rows, const FilterForm& form, float* vectors, float* f,
+                          const metric::Params& params, cudaStream_t stream);
+    void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, float* vectors, float* e,
+                           std::uint8_t* failed, const metric::Params& params, cudaStream_t stream);
+    // Over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) - centre|^2.
+    void (*sample)(const PreparedRows& rows, std::int64_t samples, const float* centre, double* sums,
+                   const metric::Params& params, cudaStream_t stream);
+    // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.
+    void (*report_f32)(const std::uint64_t* keys, float* out, std::int64_t count, const metric::Params& params,
+                       cudaStream_t stream);
+    void (*report_f64)(const std::uint64_t* keys, double* out, std::int64_t count, const metric::Params& params,
+                       cudaStream_t stream);
+};
+
+// Built-in metrics only.
+const MetricKernels& metric_kernels(MetricId id);
+
+}  // namespace kith::gpu

@@ -1,0 +1,58 @@
+// Points on a device: the elements and what a search needs of each point once.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gpu/backend.h"
+#include "gpu/metric_kernels.h"
+#include "gpu/workspace.h"
+
+namespace kith::gpu {
+
+// Rows copied to (or lying on) the device, with auxiliary values and NaN flags.
+struct DeviceRows {
+    Rows rows;
+    Buffer<char> elements;  // empty where the rows are the caller's
+    Buffer<double> aux;
+    Buffer<std::uint8_t> nan;
+    PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
+};
+
+// A run of points that a search handles at once: all of them, or a chunk that streams.
+struct Chunk {
+    std::int64_t first = 0;
+    DeviceRows points;
+    FilterForm form;  // gemm none: no filter
+    Buffer<float> centre;
+    Buffer<float> vectors;  // rows x form.width
+    Buffer<float> f;        // the bound's term per point
+};
+
+// The metric with its matrix on the device.
+struct DeviceMetric {
+    MetricSpec spec;
+    metric::Params params;  // .matrix on the device, transposed
+    Buffer<double> matrix;
+    const MetricKernels* kernels = nullptr;  // null: a user's metric
+};
+
+class Points {
+public:
+    int device = 0;
+    std::int64_t n = 0, d = 0;
+    DeviceMetric metric;
+    MatrixView source;             // what streams, or the caller's or own device memory
+    std::vector<std::byte> owned;  // host copy of points that stream
+    Chunk resident;                // where everything fits
+    bool streams = false;
+};
+
+// Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `own`.
+DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream);
+// Their auxiliary values and NaN flags.
+void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
+// Filter vectors for the plan's path. Synchronises once, for centre and scale.
+void prepare_filter(Chunk& chunk, const DeviceMetric& metric, const std::string& path, cudaStream_t stream);
+
+}  // namespace kith::gpu

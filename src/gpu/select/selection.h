@@ -1,0 +1,50 @@
+// Row-wise selection as the search uses it: buffers, streaming scans, the sorted result.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gpu/workspace.h"
+
+namespace kith::gpu {
+
+// What a selection keeps between scans of pieces of its rows.
+struct SelectState {
+    std::int64_t rows = 0, k = 0;
+    std::int32_t capacity = 0, slices = 1;
+    bool bounded = false;
+    int key_bytes = 8;
+    Buffer<char> keys;  // key_bytes each
+    Buffer<float> values;
+    Buffer<std::uint32_t> ids, threshold_id;
+    Buffer<char> threshold_key;
+    Buffer<std::int32_t> counts;
+    Buffer<std::uint8_t> failed;
+
+    // All rows empty. cols: the row length, which bounds how many slices make sense.
+    SelectState(std::int64_t rows, std::int64_t k, std::int64_t cols, bool bounded, int key_bytes, cudaStream_t stream);
+    // Entries of a row after finish().
+    std::int64_t stride() const { return static_cast<std::int64_t>(capacity) * slices; }
+};
+
+// Streams a row-major tile of values, `ld` apart, whose column 0 has id first_id.
+void scan_keys(SelectState& state, const std::uint64_t* tile, std::int64_t ld, std::int64_t cols, std::int64_t first_id,
+               cudaStream_t stream);
+void scan_f32(SelectState& state, const float* tile, std::int64_t ld, std::int64_t cols, bool largest,
+              cudaStream_t stream);
+void scan_f64(SelectState& state, const double* tile, std::int64_t ld, std::int64_t cols, bool largest,
+              cudaStream_t stream);
+void scan_bounded(SelectState& state, const float* tile, std::int64_t ld, std::int64_t cols, std::int64_t first_id,
+                  const float* e, const float* f, const std::int64_t* self, cudaStream_t stream);
+void finish(SelectState& state, cudaStream_t stream);
+
+// The k smallest entries of each row by (key, id), sorted; a row short of k ends in key ~0, id ~0. keys: rows x stride
+// u64 (counts[row * count_step] of them), out: rows x k.
+void sort_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts, std::int64_t count_step,
+               std::int64_t rows, std::int64_t stride, std::int64_t largest_count, std::int64_t k,
+               std::uint64_t* out_keys, std::uint32_t* out_ids, cudaStream_t stream);
+// u32 keys as u64.
+void widen(const std::uint32_t* keys, std::uint64_t* out, std::int64_t count, cudaStream_t stream);
+
+}  // namespace kith::gpu

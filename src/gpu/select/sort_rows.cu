@@ -1,0 +1,121 @@
+// Sorting the selected entries of each row by (key, id): a bitonic sort in shared memory where a row fits, CUB's
+// segmented radix sort twice (ids, then stably keys) where it does not.
+#include <cub/device/device_segmented_radix_sort.cuh>
+
+#include "gpu/check.h"
+#include "gpu/select/selection.h"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr std::int64_t shared_limit = 8192;  // entries of 12 bytes: 96 KiB
+
+__device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, std::uint32_t ib) {
+    return ka != kb ? ka < kb : ia < ib;
+}
+
+// A block owns a row; entries are padded with the largest (key, id) to a power of two.
+__global__ void bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
+                             std::int64_t count_step, std::int64_t stride, std::int64_t k, std::uint64_t* out_keys,
+                             std::uint32_t* out_ids) {
+    extern __shared__ std::uint64_t shared[];
+    const std::int64_t row = blockIdx.x;
+    const int count = counts[row * count_step];
+    int size = 2;
+    while (size < count) size *= 2;
+    std::uint64_t* const key = shared;
+    auto* const id = reinterpret_cast<std::uint32_t*>(shared + size);
+    for (int i = threadIdx.x; i < size; i += threads) {
+        key[i] = i < count ? keys[row * stride + i] : ~std::uint64_t{0};
+        id[i] = i < count ? ids[row * stride + i] : ~std::uint32_t{0};
+    }
+    for (int run = 2; run <= size; run *= 2) {
+        for (int step = run / 2; step > 0; step /= 2) {
+            __syncthreads();
+            for (int t = threadIdx.x; t < size / 2; t += threads) {
+                const int i = 2 * t - (t & (step - 1)), j = i + step;
+                const bool ascending = (i & run) == 0;
+                if (precedes(key[j], id[j], key[i], id[i]) == ascending) {
+                    const std::uint64_t k2 = key[i];
+                    key[i] = key[j];
+                    key[j] = k2;
+                    const std::uint32_t i2 = id[i];
+                    id[i] = id[j];
+                    id[j] = i2;
+                }
+            }
+        }
+    }
+    __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < k; i += threads) {
+        const bool there = i < count;
+        out_keys[row * k + i] = there ? key[i] : ~std::uint64_t{0};
+        out_ids[row * k + i] = there ? id[i] : ~std::uint32_t{0};
+    }
+}
+
+__global__ void segment_bounds(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
+                               std::int64_t stride, std::int64_t* begin, std::int64_t* end) {
+    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (row >= rows) return;
+    begin[row] = row * stride;
+    end[row] = row * stride + counts[row * count_step];
+}
+
+__global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
+                           std::int64_t count_step, std::int64_t rows, std::int64_t stride, std::int64_t k,
+                           std::uint64_t* out_keys, std::uint32_t* out_ids) {
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (cell >= rows * k) return;
+    const std::int64_t row = cell / k, i = cell % k;
+    const bool there = i < counts[row * count_step];
+    out_keys[cell] = there ? keys[row * stride + i] : ~std::uint64_t{0};
+    out_ids[cell] = there ? ids[row * stride + i] : ~std::uint32_t{0};
+}
+
+}  // namespace
+
+void sort_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts, std::int64_t count_step,
+               std::int64_t rows, std::int64_t stride, std::int64_t largest_count, std::int64_t k,
+               std::uint64_t* out_keys, std::uint32_t* out_ids, cudaStream_t stream) {
+    std::int64_t size = 2;
+    while (size < largest_count) size *= 2;
+    if (size <= shared_limit) {
+        const auto bytes = static_cast<int>(size * 12);
+        check(cudaFuncSetAttribute(bitonic_rows, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shared_limit * 12)),
+              "shared memory of bitonic_rows");
+        bitonic_rows<<<static_cast<unsigned>(rows), threads, static_cast<std::size_t>(bytes), stream>>>(
+            keys, ids, counts, count_step, stride, k, out_keys, out_ids);
+        check_launch("bitonic_rows");
+        return;
+    }
+    const std::int64_t cells = rows * stride;
+    Buffer<std::uint64_t> keys_a(cells, stream), keys_b(cells, stream);
+    Buffer<std::uint32_t> ids_a(cells, stream), ids_b(cells, stream);
+    Buffer<std::int64_t> begin(rows, stream), end(rows, stream);
+    const auto blocks = [](std::int64_t n) { return static_cast<unsigned>((n + threads - 1) / threads); };
+    segment_bounds<<<blocks(rows), threads, 0, stream>>>(counts, count_step, rows, stride, begin.get(), end.get());
+    check_launch("segment_bounds");
+    std::size_t bytes_ids = 0, bytes_keys = 0;
+    check(cub::DeviceSegmentedRadixSort::SortPairs(nullptr, bytes_ids, ids, ids_a.get(), keys, keys_a.get(), cells,
+                                                   rows, begin.get(), end.get(), 0, 32, stream),
+          "segmented sort");
+    check(cub::DeviceSegmentedRadixSort::SortPairs(nullptr, bytes_keys, keys_a.get(), keys_b.get(), ids_a.get(),
+                                                   ids_b.get(), cells, rows, begin.get(), end.get(), 0, 64, stream),
+          "segmented sort");
+    Buffer<char> temporary(static_cast<std::int64_t>(std::max(bytes_ids, bytes_keys)), stream);
+    check(cub::DeviceSegmentedRadixSort::SortPairs(temporary.get(), bytes_ids, ids, ids_a.get(), keys, keys_a.get(),
+                                                   cells, rows, begin.get(), end.get(), 0, 32, stream),
+          "segmented sort");
+    check(cub::DeviceSegmentedRadixSort::SortPairs(temporary.get(), bytes_keys, keys_a.get(), keys_b.get(), ids_a.get(),
+                                                   ids_b.get(), cells, rows, begin.get(), end.get(), 0, 64, stream),
+          "segmented sort");
+    take_first<<<blocks(rows * k), threads, 0, stream>>>(keys_b.get(), ids_b.get(), counts, count_step, rows, stride, k,
+                                                         out_keys, out_ids);
+    check_launch("take_first");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,27 @@
+// The canonical tree over one warp: lane j holds partial j.
+#pragma once
+
+#include "metric/metric.h"
+
+namespace kith::gpu {
+
+// Joins the partials by xor 16, 8, 4, 2, 1; every lane ends with the result.
+template <class M, int A>
+__device__ __forceinline__ void warp_combine(double (&a)[A]) {
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2) {
+        double other[A];
+#pragma unroll
+        for (int i = 0; i < A; ++i) other[i] = __shfl_xor_sync(0xffffffffu, a[i], half);
+        M::template combine<ScalarOps<double>>(a, other);
+    }
+}
+
+// A sum over the warp in no promised order.
+__device__ __forceinline__ double warp_sum(double x) {
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
+    return x;
+}
+
+}  // namespace kith::gpu

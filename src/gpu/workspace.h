@@ -1,0 +1,53 @@
+// Device memory: buffers that are allocated and freed in stream order from one pool per device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "gpu/check.h"
+
+namespace kith::gpu {
+
+// Bytes on the current device, ordered on `stream`; freed blocks stay in the pool for the next search.
+void* allocate(std::size_t bytes, cudaStream_t stream);
+void release(void* data, cudaStream_t stream) noexcept;
+// Bytes that the pool of a device holds and nobody uses.
+std::int64_t idle_bytes(int device);
+
+// An array of T on the device that was current at construction.
+template <class T>
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(std::int64_t size, cudaStream_t stream)
+        : data_(size > 0 ? static_cast<T*>(allocate(static_cast<std::size_t>(size) * sizeof(T), stream)) : nullptr),
+          size_(size),
+          stream_(stream) {}
+    ~Buffer() { release(data_, stream_); }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    T* get() const { return data_; }
+    std::int64_t size() const { return size_; }
+    void clear_to(int byte) {
+        if (data_)
+            check(cudaMemsetAsync(data_, byte, static_cast<std::size_t>(size_) * sizeof(T), stream_), "cudaMemset");
+    }
+
+private:
+    void swap(Buffer& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(stream_, other.stream_);
+    }
+    T* data_ = nullptr;
+    std::int64_t size_ = 0;
+    cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace kith::gpu
