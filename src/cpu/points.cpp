@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cpu/backend.h"
+#include "cpu/filter.h"
 #include "cpu/metric_kernels.h"
 #include "cpu/parallel.h"
 
@@ -46,6 +47,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->storage = copy_rows(points, plan.threads);
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
     }
+    if (plan.path != "exact") prepared->filter = Filter::make(*prepared, isa_named(plan.isa), plan.threads);
     return prepared;
 }
 

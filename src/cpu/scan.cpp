@@ -40,9 +40,9 @@ Cut cut(std::int64_t n, std::int64_t q, std::int64_t d, int threads) {
 
 }  // namespace
 
-void scan(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa, int threads,
-          ProgressMeter& progress, std::int64_t* ids, double* ranks) {
-    const std::int64_t n = points.rows.rows, q = queries.rows, d = points.rows.cols;
+void scan(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, std::int64_t k,
+          bool graph, Isa isa, int threads, ProgressMeter& progress, std::int64_t* ids, double* ranks) {
+    const std::int64_t n = points.rows.rows, d = points.rows.cols;
     if (q == 0 || n == 0) {
         std::fill(ids, ids + q * k, -1);
         std::fill(ranks, ranks + q * k, std::numeric_limits<double>::infinity());
@@ -59,7 +59,7 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t k, bool 
         const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
         Ranker ranker(points.metric, isa);
         RowBlock block(here, d), tile(c.points, d);
-        ranker.load(queries, first_query, here, block);
+        ranker.load(queries, offset + first_query, here, block);
         std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
         std::vector<double> out(static_cast<std::size_t>(c.points));
         for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {
@@ -71,7 +71,7 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t k, bool 
                 TopK& top = best[static_cast<std::size_t>(i)];
                 for (std::int64_t j = 0; j < count; ++j) {
                     if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j]) continue;
-                    if (graph && first + j == first_query + i) continue;
+                    if (graph && first + j == offset + first_query + i) continue;
                     top.push(out[static_cast<std::size_t>(j)], first + j);
                 }
             }

@@ -7,8 +7,9 @@
 
 namespace kith::cpu {
 
-// Neighbours of every query as in cpu::search. Stops early when `progress` is cancelled.
-void scan(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa, int threads,
-          ProgressMeter& progress, std::int64_t* ids, double* ranks);
+// Neighbours of queries [first, first + count) as in cpu::search, into rows 0 and up of `ids` and `ranks`. Stops early
+// when `progress` is cancelled.
+void scan(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t count, std::int64_t k,
+          bool graph, Isa isa, int threads, ProgressMeter& progress, std::int64_t* ids, double* ranks);
 
 }  // namespace kith::cpu

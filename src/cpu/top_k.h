@@ -29,6 +29,11 @@ public:
     }
     // No pair at this rank or above can enter any more.
     double threshold() const { return worst_.rank; }
+    // Brings the threshold down to the k-th of what has been pushed.
+    void settle() {
+        if (buffer_.size() > k_) compact();
+        else if (buffer_.size() == k_) worst_ = *std::max_element(buffer_.begin(), buffer_.end());
+    }
     void merge(const TopK& other) {
         for (const Neighbor& n : other.buffer_) push(n.rank, n.id);
     }

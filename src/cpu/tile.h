@@ -1,0 +1,44 @@
+// Tiles of queries x points in f32 for one instruction set, and the packed form of points that they read.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/isa.h"
+
+namespace kith::cpu {
+
+// Points are packed in panels of 32, for every instruction set alike: 32 starting values h, 32 slacks, then for each
+// coordinate its 32 values.
+inline constexpr int panel_points = 32;
+inline constexpr int panel_header = 2 * panel_points;
+inline std::int64_t panel_floats(std::int64_t d) {
+    return panel_header + panel_points * d;
+}
+
+// What a tile adds to its accumulators, which start at h.
+enum class Step { dot, cityblock, chebyshev };
+
+// `queries`: for each coordinate the values of all queries of the tile. Bit p of hits[i] is set unless the value of
+// (query i, point p) is above threshold[i]; values + 32 i holds those values (undefined for points that miss). True if
+// there is a hit.
+using Tile = bool (*)(const float* panel, std::int64_t d, const float* queries, const float* threshold,
+                      std::uint32_t* hits, float* values);
+
+inline constexpr int max_tile_queries = 14;
+
+struct RowSums {
+    double norm2, rounded2, residual2;  // |v|^2, |v^|^2, |v - v^|^2
+};
+
+struct TileKernels {
+    int queries[3];                      // the largest tile of each step
+    Tile tile[3][max_tile_queries + 1];  // by number of queries
+    // v = (in - centre) scale, v^ = its rounding to f32.
+    RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+    // 32 rows, `stride` floats apart, to the coordinates of a panel.
+    void (*transpose)(const float* rows, std::int64_t stride, std::int64_t d, float* out);
+};
+
+const TileKernels& tile_kernels(Isa isa);
+
+}  // namespace kith::cpu
