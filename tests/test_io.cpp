@@ -1,7 +1,9 @@
 // Formats: what is written is read, whole and in parts.
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <thread>
 #include <tuple>
 
 #include "io_scratch.h"
@@ -259,6 +261,25 @@ TEST_F(Io, BigAnnTruth) {
     }
     write_big_ann_truth(path("b.truth"), some_neighbors(true));
     EXPECT_EQ(read_big_ann_truth(path("b.truth")).distances, written.distances);
+}
+
+// The HDF5 library is not thread-safe; readers and writers of different files must be.
+TEST_F(Io, Hdf5FromSeveralThreads) {
+    const FileInfo info{"", 200, 30, ElementType::f32};
+    const std::vector<std::byte> bytes = pattern(info);
+    std::vector<std::thread> threads;
+    std::atomic<int> equal{0};
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            const std::string file = path(std::to_string(t) + ".hdf5/train");
+            for (int i = 0; i < 20; ++i) {
+                write_matrix(file, info, bytes);
+                equal += read_matrix(file).bytes == bytes;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(equal, 80);
 }
 
 TEST_F(Io, NamesThatExistAreTakenAsTheyStand) {

@@ -158,7 +158,8 @@ public:
         start[0] = static_cast<hsize_t>(first);
         extent[0] = static_cast<hsize_t>(count);
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr);
-        const auto elements = static_cast<hsize_t>(count * info_.cols);
+        const std::int64_t cells = count * info_.cols;
+        const auto elements = static_cast<hsize_t>(cells);
         const Hdf5Handle memory(H5Screate_simple(1, &elements, nullptr), H5Sclose);
         const Hdf5Handle type = hdf5_type(info_.type);
         if (H5Dread(opened_.dataset, type, memory, space, H5P_DEFAULT, out) < 0) {

@@ -50,6 +50,7 @@ public:
     }
     ~Hdf5Handle() { reset(); }
 
+    // NOLINTNEXTLINE(google-explicit-constructor): the library takes handles as numbers
     operator hid_t() const { return id_; }
     bool valid() const { return id_ >= 0; }
     herr_t reset() { return id_ >= 0 ? close_(std::exchange(id_, -1)) : 0; }

@@ -58,7 +58,7 @@ private:
 
 SourcePtr open_truth(const Location& location) {
     const std::string& part = location.dataset;
-    if (part != "" && part != "ids" && part != "distances") {
+    if (!part.empty() && part != "ids" && part != "distances") {
         bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
     }
     std::unique_ptr<Input> input = open_input(location.file);
