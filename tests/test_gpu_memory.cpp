@@ -1,0 +1,154 @@
+// Where the data lie must not matter: device memory in and out, the caller's stream, points that stream from the host.
+#include <cuda_runtime.h>
+
+#include "gpu_arrays.h"
+#include "search_cases.h"
+
+namespace {
+
+using gpu_arrays::Buffer;
+
+// Inputs and outputs each in host or device memory, on the default and on the caller's stream.
+TEST(GpuMemory, AnyMixOfHostAndDevice) {
+    const gpu_arrays::Stream stream;
+    std::uint64_t turn = 0;
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "cityblock", "hellinger", "mahalanobis"}) {
+        for (const auto type : arrays::element_types) {
+            const Variant variant = variants(metric, 29, type).front();
+            const auto c = search_cases::make_case(variant, "clusters", {600, 33, 29, 11}, type, type,
+                                                   arrays::shapes[turn % 3], turn);
+            const Truth truth = c.truth();
+            const auto points = gpu_arrays::on_device(c.points), queries = gpu_arrays::on_device(c.queries);
+            for (int mix = 0; mix < 8; ++mix) {
+                const bool f64 = ++turn % 2;
+                kith::Options options = search_cases::options_of(turn % 3 ? "cuda" : "auto", variant, {}, f64);
+                if (turn % 5 < 3) options.stream = stream.get();
+                const kith::MatrixView& p = mix & 1 ? points.view : c.points.view;
+                const kith::MatrixView& q = mix & 2 ? queries.view : c.queries.view;
+                const std::string label = c.label + ", mix " + std::to_string(mix);
+                if (!(mix & 4)) {
+                    ASSERT_EQ("", truth.difference(kith::search(p, q, c.k, options))) << label;
+                    continue;
+                }
+                const std::size_t cells = 33 * 11;
+                const Buffer<std::int64_t> ids(cells);
+                const Buffer<float> distances(cells);
+                const Buffer<double> distances64(cells);
+                void* const out = f64 ? static_cast<void*>(distances64.data()) : distances.data();
+                kith::Neighbors got;
+                got.report = kith::search_into(p, q, c.k, options, {ids.data(), out, 0});
+                got.queries = 33;
+                got.k = 11;
+                got.ids = ids.host();
+                if (f64) got.distances64 = distances64.host();
+                else got.distances = distances.host();
+                ASSERT_EQ("", truth.difference(got)) << label;
+            }
+        }
+    }
+}
+
+// Work that the caller put on the stream before the call has happened for the search.
+TEST(GpuMemory, IsOrderedOnTheCallersStream) {
+    constexpr std::int64_t n = 200000, d = 64;
+    const gpu_arrays::Stream stream;
+    const auto set = adversarial::make("gaussian", n, 4, d, 8);
+    const auto points = arrays::make(set.points, n, d, kith::ElementType::f32);
+    const auto queries = arrays::make(set.queries, 4, d, kith::ElementType::f32);
+    kith::Options options;
+    options.device = "cuda";
+    const auto want = kith::search(points.view, queries.view, 5, options);
+    options.stream = stream.get();
+    const Buffer<float> late(n * d);
+    void* pinned = nullptr;
+    gpu_arrays::check(cudaMallocHost(&pinned, n * d * sizeof(float)));
+    std::memcpy(pinned, points.view.data, n * d * sizeof(float));
+    gpu_arrays::check(
+        cudaMemcpyAsync(late.data(), pinned, n * d * sizeof(float), cudaMemcpyHostToDevice, stream.get()));
+    const auto got = kith::search(kith::view(late.data(), n, d, 0, 0), queries.view, 5, options);
+    gpu_arrays::check(cudaFreeHost(pinned));
+    EXPECT_EQ(want.ids, got.ids);
+    EXPECT_EQ(want.distances, got.distances);
+}
+
+TEST(GpuMemory, IndexOfDevicePointsOutlivesThem) {
+    const Variant variant = variants("euclidean", 17, kith::ElementType::bf16).front();
+    const auto c = search_cases::make_case(variant, "lattice", {700, 20, 17, 6}, kith::ElementType::bf16,
+                                           kith::ElementType::bf16, arrays::Shape::column_major, 3);
+    const Truth truth = c.truth();
+    auto points = gpu_arrays::on_device(c.points);
+    const kith::Index index(points.view, search_cases::options_of("auto", variant, {}, false));
+    gpu_arrays::check(cudaMemset(points.bytes->data(), 0x55, c.points.bytes.size()));
+    points = {};
+    const auto got = index.search(c.queries.view, c.k);
+    EXPECT_EQ("", truth.difference(got));
+    EXPECT_EQ(0u, got.report.device.find("cuda")) << got.report.device;
+}
+
+TEST(GpuMemory, CpuSearchOfDevicePoints) {
+    const Variant variant = variants("cityblock", 9, kith::ElementType::f32).front();
+    const auto c = search_cases::make_case(variant, "gaussian", {300, 5, 9, 6}, kith::ElementType::f32,
+                                           kith::ElementType::f32, arrays::Shape::strided, 3);
+    const auto points = gpu_arrays::on_device(c.points), queries = gpu_arrays::on_device(c.queries);
+    const auto options = search_cases::options_of("cpu", variant, {}, false);
+    EXPECT_EQ("", c.truth().difference(kith::search(points.view, queries.view, c.k, options)));
+}
+
+// Budgets so small that points come from the host in many chunks, and queries in many tiles.
+TEST(GpuMemory, SmallBudgetsGiveTheSameBits) {
+    constexpr std::int64_t n = 60000, q = 70, d = 24, k = 40;
+    for (const char* metric : {"sqeuclidean", "inner_product", "cityblock", "braycurtis"}) {
+        for (const char* data : {"clusters", "ascending", "descending", "integers"}) {
+            const Variant variant = variants(metric, d, kith::ElementType::f32).front();
+            const auto c = search_cases::make_case(variant, data, {n, q, d, k}, kith::ElementType::f32,
+                                                   kith::ElementType::f32, arrays::Shape::dense, 6);
+            kith::Options options = search_cases::options_of("cuda", variant, {}, true);
+            const auto want = kith::search(c.points.view, c.queries.view, k, options);
+            for (const char* path : {"", "exact"}) {
+                options.path = path;
+                bool streamed = false;
+                for (const std::int64_t memory : {1 << 19, 1 << 20, 1 << 23, 1 << 28}) {
+                    options.memory = memory;
+                    const std::string label = c.label + ", memory " + std::to_string(memory) + ", path " + path;
+                    try {
+                        const auto got = kith::search(c.points.view, c.queries.view, k, options);
+                        ASSERT_EQ(want.ids, got.ids) << label;
+                        ASSERT_EQ(want.distances64, got.distances64) << label;
+                    } catch (const kith::Error& error) {
+                        ASSERT_EQ(kith::ErrorCode::out_of_memory, error.code()) << error.what();
+                        ASSERT_GT(1 << 23, memory) << label << ": " << error.what();
+                        continue;
+                    }
+                    const kith::Plan plan = kith::plan({n, q, d, k, kith::ElementType::f32, false}, options);
+                    EXPECT_LE(plan.workspace_bytes, memory) << label;
+                    streamed |= plan.chunk_points < n;
+                }
+                EXPECT_TRUE(streamed) << "no budget made the points stream: " << c.label << ", path " << path;
+            }
+        }
+    }
+}
+
+TEST(GpuMemory, CancelledByTheCallbackWritesNothing) {
+    constexpr std::int64_t n = 300000, d = 128;
+    const std::vector<float> values(n * d, 0.5f);
+    const auto points = kith::view(values.data(), n, d);
+    kith::Options options;
+    options.device = "cuda";
+    options.path = "exact";
+    options.progress = [](const kith::Progress&) { return false; };
+    std::vector<std::int64_t> ids(n, -77);
+    try {
+        kith::search_into(points, points, 1, options, {ids.data(), nullptr, kith::host_memory});
+        ADD_FAILURE() << "not cancelled";
+    } catch (const kith::Error& error) {
+        EXPECT_EQ(kith::ErrorCode::cancelled, error.code()) << error.what();
+    }
+    EXPECT_EQ(std::vector<std::int64_t>(n, -77), ids);
+    // The device is as usable as before.
+    options.progress = nullptr;
+    const auto got = kith::search(points, kith::view(values.data(), 1, d), 2, options);
+    EXPECT_EQ((std::vector<std::int64_t>{0, 1}), got.ids);
+}
+
+}  // namespace

@@ -1,0 +1,105 @@
+// search(), graph() and Index on CUDA against the oracle, and the bits of the CPU.
+#include <atomic>
+#include <thread>
+
+#include "search_cases.h"
+
+namespace {
+
+class GpuSearch : public testing::TestWithParam<std::string> {};
+
+TEST_P(GpuSearch, EveryDataSet) {
+    search_cases::every_data_set("cuda", GetParam());
+}
+TEST_P(GpuSearch, EveryWay) {
+    search_cases::every_way("cuda", GetParam());
+}
+TEST_P(GpuSearch, ManyPoints) {
+    search_cases::many_points("cuda", GetParam());
+}
+TEST_P(GpuSearch, ManyQueries) {
+    search_cases::many_queries("cuda", GetParam());
+}
+
+// With logarithms too, where the oracle leaves some room.
+TEST_P(GpuSearch, GivesTheBitsOfTheCpu) {
+    std::uint64_t turn = 0;
+    for (const std::string& data : adversarial::names()) {
+        const auto type = arrays::element_types[turn % 6];
+        for (const Variant& variant : variants(GetParam(), 45, type)) {
+            const auto c = search_cases::make_case(variant, data, {500, 40, 45, 25}, type, type,
+                                                   arrays::shapes[turn % 3], 900 + turn);
+            const auto cpu = search_cases::answer("cpu", c, {}, true);
+            const auto gpu = search_cases::answer("cuda", c, {}, true);
+            ASSERT_TRUE(cpu && gpu) << c.label;
+            ASSERT_EQ(cpu->ids, gpu->ids) << c.label;
+            ASSERT_EQ(0, std::memcmp(cpu->distances64.data(), gpu->distances64.data(), 8 * cpu->ids.size())) << c.label;
+        }
+        ++turn;
+    }
+}
+
+TEST_P(GpuSearch, GraphAndIndex) {
+    std::uint64_t turn = 0;
+    for (const char* data : {"duplicates", "gaussian", "nan_rows", "integers"}) {
+        for (const auto type : arrays::element_types) {
+            const auto all = variants(GetParam(), 21, type);
+            const Variant& variant = all[turn % all.size()];
+            auto c =
+                search_cases::make_case(variant, data, {260, 30, 21, 9}, type, type, arrays::shapes[turn % 3], turn);
+            const Truth near = c.truth();
+            c.k = 270;
+            const Truth far = c.truth();
+            const Truth among(variant.name, variant.params, c.points.view, {}, 9, true);
+            const kith::Options options = search_cases::options_of("cuda", variant, {}, turn % 2);
+            ASSERT_EQ("", among.difference(kith::graph(c.points.view, 9, options))) << c.label;
+            const kith::Index index(c.points.view, options);
+            std::fill(c.points.bytes.begin(), c.points.bytes.end(), std::byte{0x55});
+            ASSERT_EQ("", near.difference(index.search(c.queries.view, 9, options))) << c.label;
+            ASSERT_EQ("", far.difference(index.search(c.queries.view, 270, options))) << c.label;
+            ASSERT_EQ("", among.difference(index.graph(9, options))) << c.label;
+            ++turn;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Metric, GpuSearch, testing::ValuesIn(metric_names()),
+                         [](const auto& info) { return info.param; });
+
+TEST(GpuIndex, SearchesFromSeveralThreads) {
+    const Variant variant = variants("cosine", 24, kith::ElementType::f16).front();
+    const auto make = [&](std::int64_t k) {
+        return search_cases::make_case(variant, "clusters", {3000, 31, 24, k}, kith::ElementType::f16,
+                                       kith::ElementType::f32, arrays::Shape::dense, 11);
+    };
+    const auto base = make(1);
+    const kith::Index index(base.points.view, search_cases::options_of("cuda", variant, {}, false));
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            const auto c = make(1 + 13 * t);
+            const Truth truth = c.truth();
+            for (int repeat = 0; repeat < 10; ++repeat) {
+                if (!truth.difference(index.search(c.queries.view, c.k)).empty()) ++wrong;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(0, wrong);
+}
+
+TEST(GpuSearchErrors, NegativeCoordinateInDeviceTypes) {
+    const float values[] = {1, 2, 3, -4};
+    kith::Options options;
+    options.device = "cuda";
+    options.metric = kith::MetricId::hellinger;
+    try {
+        kith::search(kith::view(values, 2, 2), kith::view(values, 1, 2), 1, options);
+        ADD_FAILURE() << "accepted";
+    } catch (const kith::Error& error) {
+        EXPECT_NE(std::string::npos, std::string(error.what()).find("row 1, column 1 is -4")) << error.what();
+    }
+}
+
+}  // namespace

@@ -1,0 +1,90 @@
+// The caller's own metrics on CUDA: a formula gives the bits of the CPU; a functor without a device side is refused.
+#include <cmath>
+
+#include "kith/functor.h"
+#include "search_cases.h"
+
+namespace {
+
+kith::Options with(const kith::Metric& metric, const std::string& device) {
+    kith::Options options;
+    options.metric = metric;
+    options.device = device;
+    options.f64 = true;
+    return options;
+}
+
+TEST(GpuFormula, GivesTheBitsOfTheCpu) {
+    const char* const texts[] = {
+        "a + fabs(q - x)",
+        "max(a, fabs(q - x))",
+        "q - x > a ? q - x : (x - q > a ? x - q : a)",
+        "a + (q - x) * (q - x) / (1 + fabs(q) + abs(x))",
+        "a + fmin(sqrt(fabs(q)), x) * 0.5 - fmax(min(q, x), a / 3)",
+    };
+    std::uint64_t turn = 0;
+    for (const char* data : {"gaussian", "integers", "nan_rows", "infinities", "offset", "duplicates"}) {
+        for (const char* text : texts) {
+            kith::Metric metric = kith::MetricId::formula;
+            metric.formula = text;
+            metric.start = turn % 2 ? 0 : -0.5;
+            const auto type = arrays::element_types[turn % 6];
+            const auto set = adversarial::make(data, 400, 21, 35, turn);
+            const auto points = arrays::make(set.points, 400, 35, type, arrays::shapes[turn % 3]);
+            const auto queries = arrays::make(set.queries, 21, 35, type, arrays::shapes[turn % 3]);
+            ++turn;
+            const auto cpu = kith::search(points.view, queries.view, 410, with(metric, "cpu"));
+            const auto gpu = kith::search(points.view, queries.view, 410, with(metric, "cuda"));
+            ASSERT_EQ(cpu.ids, gpu.ids) << data << ": " << text;
+            ASSERT_EQ(cpu.distances64, gpu.distances64) << data << ": " << text;
+            const auto small = search_cases::with_small_memory(with(metric, "cuda"), [&](const kith::Options& options) {
+                return kith::search(points.view, queries.view, 410, options);
+            });
+            ASSERT_EQ(cpu.ids, small.ids) << data << ": " << text;
+            const auto graph = kith::graph(points.view, 5, with(metric, "cuda"));
+            ASSERT_EQ(kith::graph(points.view, 5, with(metric, "cpu")).ids, graph.ids) << data << ": " << text;
+        }
+    }
+}
+
+TEST(GpuFormula, KnowsItsFunctions) {
+    const auto set = adversarial::make("probabilities", 300, 5, 12, 1);
+    const auto points = arrays::make(set.points, 300, 12, kith::ElementType::f64);
+    const auto queries = arrays::make(set.queries, 5, 12, kith::ElementType::f64);
+    kith::Metric metric = kith::MetricId::formula;
+    metric.formula = "a + pow(exp(q) - log(1 + x), 2)";
+    const auto cpu = kith::search(points.view, queries.view, 9, with(metric, "cpu"));
+    const auto gpu = kith::search(points.view, queries.view, 9, with(metric, "cuda"));
+    for (std::size_t i = 0; i < cpu.ids.size(); ++i) {
+        EXPECT_NEAR(cpu.distances64[i], gpu.distances64[i], 1e-12 * std::fabs(cpu.distances64[i]));
+    }
+}
+
+TEST(GpuFormula, RefusesWhatIsNone) {
+    const float values[] = {1, 2, 3, 4};
+    for (const char* text : {"", "a +", "a + b", "a; q", "sin(a)"}) {
+        kith::Metric metric = kith::MetricId::formula;
+        metric.formula = text;
+        try {
+            kith::search(kith::view(values, 2, 2), kith::view(values, 1, 2), 1, with(metric, "cuda"));
+            ADD_FAILURE() << "accepted: " << text;
+        } catch (const kith::Error& error) {
+            EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code()) << error.what();
+        }
+    }
+}
+
+TEST(GpuFunctor, NeedsItsDeviceSide) {
+    const auto f = [](double a, double q, double x) { return a + std::fabs(q - x); };
+    const kith::FunctorMetric functor = kith::functor_metric(f);
+    kith::Metric metric = kith::MetricId::functor;
+    metric.functor = &functor;
+    const float values[] = {1, 2, 3, 5};
+    const auto points = kith::view(values, 4, 1);
+    EXPECT_THROW(kith::search(points, points, 1, with(metric, "cuda")), kith::Error);
+    const auto got = kith::search(points, points, 2, with(metric, "auto"));
+    EXPECT_EQ((std::vector<std::int64_t>{0, 1, 1, 0, 2, 1, 3, 2}), got.ids);
+    EXPECT_EQ(0u, got.report.device.find("cpu")) << got.report.device;
+}
+
+}  // namespace
