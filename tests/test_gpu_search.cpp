@@ -89,7 +89,7 @@ TEST(GpuIndex, SearchesFromSeveralThreads) {
     EXPECT_EQ(0, wrong);
 }
 
-TEST(GpuSearchErrors, NegativeCoordinateInDeviceTypes) {
+TEST(GpuSearchErrors, NegativeCoordinate) {
     const float values[] = {1, 2, 3, -4};
     kith::Options options;
     options.device = "cuda";
