@@ -119,6 +119,12 @@ inline void denormals(Rows& r) {
     }
 }
 
+// Past the range of f32 above and below, within that of f64.
+inline void beyond_f32(Rows& r) {
+    r.gaussian();
+    for (std::int64_t i = 0; i < r.rows; ++i) r.scale_row(i, std::ldexp(1.0, r.random.below(2) ? 180 : -180));
+}
+
 inline void nan_rows(Rows& r) {
     r.gaussian();
     for (std::int64_t i = 1; i < r.rows; i += 3)
@@ -186,23 +192,15 @@ inline void probabilities(Rows& r) {
 // THE list of data sets.
 inline const std::map<std::string, void (*)(Rows&)>& makers() {
     static const std::map<std::string, void (*)(Rows&)> all = {
-        {"gaussian", gaussian},
-        {"uniform", uniform},
-        {"integers", integers},
-        {"duplicates", duplicates},
-        {"all_equal", all_equal},
-        {"offset", offset},
-        {"outlier", outlier},
-        {"norms", norms},
-        {"denormals", denormals},
-        {"nan_rows", nan_rows},
-        {"infinities", infinities},
-        {"lattice", lattice},
-        {"ascending", ascending},
-        {"descending", descending},
-        {"unit", unit},
-        {"clusters", clusters},
-        {"probabilities", probabilities},
+        {"gaussian", gaussian},     {"uniform", uniform},
+        {"integers", integers},     {"duplicates", duplicates},
+        {"all_equal", all_equal},   {"offset", offset},
+        {"outlier", outlier},       {"norms", norms},
+        {"denormals", denormals},   {"beyond_f32", beyond_f32},
+        {"nan_rows", nan_rows},     {"infinities", infinities},
+        {"lattice", lattice},       {"ascending", ascending},
+        {"descending", descending}, {"unit", unit},
+        {"clusters", clusters},     {"probabilities", probabilities},
     };
     return all;
 }

@@ -158,7 +158,7 @@ inline void every_way(const std::string& device, const std::string& metric) {
     }
 }
 
-// Enough points for many tiles; `queries` decides which loop the threads share.
+// Enough points for many tiles, for one query (the threads share the points) and for a few.
 inline void many_points(const std::string& device, const std::string& metric) {
     const Variant variant = variants(metric, 16, ElementType::f32).front();
     for (const char* data : {"clusters", "uniform"}) {
@@ -169,6 +169,25 @@ inline void many_points(const std::string& device, const std::string& metric) {
             const auto got = answer(device, c, way, false);
             ASSERT_TRUE(got) << c.label;
             ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << way.label();
+        }
+    }
+}
+
+// Filters with enough points to tighten their thresholds on, and data that loosen their bounds.
+inline void every_filter(const std::string& device, const std::string& metric) {
+    std::uint64_t seed = 300;
+    for (const std::string& data : adversarial::names()) {
+        for (const char* path : {"gemm-f32", "gemm-tf32", "direct-f32"}) {
+            ++seed;
+            const ElementType type = seed % 4 == 0 ? ElementType::f64 : ElementType::f32;
+            const Size size{4000, 50, seed % 2 ? 16 : 67, seed % 3 ? 10 : 150};
+            const Variant variant = variants(metric, size.d, type).front();
+            const Case c = make_case(variant, data, size, type, type, arrays::Shape::dense, seed);
+            const auto got = answer(device, c, {path, "", 0, seed % 5 == 0}, false);
+            if (!got) continue;
+            const kith::Report& report = got->report;
+            ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", path " << path;
+            EXPECT_EQ(size.q, report.certified + report.retried + report.scanned) << c.label << ", path " << path;
         }
     }
 }

@@ -14,6 +14,9 @@ TEST_P(GpuSearch, EveryDataSet) {
 TEST_P(GpuSearch, EveryWay) {
     search_cases::every_way("cuda", GetParam());
 }
+TEST_P(GpuSearch, EveryFilter) {
+    search_cases::every_filter("cuda", GetParam());
+}
 TEST_P(GpuSearch, ManyPoints) {
     search_cases::many_points("cuda", GetParam());
 }

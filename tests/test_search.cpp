@@ -11,6 +11,9 @@ TEST_P(CpuSearch, EveryDataSet) {
 TEST_P(CpuSearch, EveryWay) {
     search_cases::every_way("cpu", GetParam());
 }
+TEST_P(CpuSearch, EveryFilter) {
+    search_cases::every_filter("cpu", GetParam());
+}
 TEST_P(CpuSearch, ManyPoints) {
     search_cases::many_points("cpu", GetParam());
 }
