@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 
-.PHONY: help demo build test bench gpu-test sanitize fuzz format format-check lint clean deps configure
+.PHONY: help demo build test bench gpu-test sanitize fuzz format format-check lint clean deps test-deps configure
 
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
@@ -16,7 +16,7 @@ demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU
 	cmake --build $(BUILD) -j $(JOBS) --target kith_cli
 	$(BUILD)/kith demo $(ARGS)
 
-build: configure  ## everything: library, command line, tests, benchmark
+build: test-deps configure  ## everything: library, command line, tests, benchmark
 	cmake --build $(BUILD) -j $(JOBS)
 
 test: build  ## every test that this machine can run
@@ -31,14 +31,12 @@ bench: configure  ## named workloads, timed
 	$(BUILD)/kith-bench $(ARGS)
 
 sanitize:  ## the tests under the address, undefined-behaviour and thread sanitizers
-	scripts/install-deps build sanitize
 	$(MAKE) test PRESET=asan
 	$(MAKE) test PRESET=tsan
 
-fuzz:  ## each file format's fuzzer for FUZZ_SECONDS
-	scripts/install-deps build sanitize
-	$(MAKE) build PRESET=fuzz
-	scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+fuzz: test-deps configure  ## each file format's fuzzer for FUZZ_SECONDS
+	cmake --build $(BUILD) -j $(JOBS) --target fuzzers
+	scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
 
 format:  ## lay out the sources with clang-format
 	scripts/install-deps lint
@@ -57,6 +55,9 @@ clean:  ## remove build/
 
 deps:
 	@scripts/install-deps build
+
+test-deps:
+	@scripts/install-deps build test
 
 configure: deps
 	@cmake --preset $(PRESET)
