@@ -1,0 +1,54 @@
+// Judging listed neighbours against canonical ones, row by row: exact, tied, or wrong and why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kith/kith.h"
+
+namespace kith::cli {
+
+enum class Verdict {
+    exact,  // the same ids at the same places
+    tied,   // other ids, but at every place a point at exactly that distance
+    wrong,
+};
+
+struct RowCheck {
+    Verdict verdict = Verdict::exact;
+    std::string why;                // what is wrong
+    std::int64_t first_place = 0;   // the first place with another id
+    std::int64_t hits = 0;          // listed points no farther than the k-th nearest
+    std::int64_t present = 0;       // neighbours that exist
+    std::vector<double> distances;  // canonical, of the listed ids; NaN where the id is not a point
+};
+
+// Canonical distances of points that someone else chose.
+class RowJudge {
+public:
+    // The views and options must outlive it. `graph`: row r of the queries is point r, which may not list itself.
+    RowJudge(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph);
+
+    // `listed` and `expected` hold k ids, `expected_distances` the canonical distances of `expected`.
+    RowCheck check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,
+                   const double* expected_distances) const;
+
+private:
+    std::vector<double> distances_of(std::int64_t row, const std::vector<std::int64_t>& ids) const;
+
+    const MatrixView& base_;
+    const MatrixView& queries_;
+    const Options& options_;
+    bool graph_;
+};
+
+// Distances of a file against canonical ones, both rounded to f32, bit for bit.
+struct DistanceCheck {
+    std::int64_t compared = 0;
+    std::int64_t different = 0;
+    std::int64_t largest_ulp = 0;
+    void compare(double listed, double canonical);
+};
+
+}  // namespace kith::cli

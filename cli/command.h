@@ -1,0 +1,32 @@
+// What a command is: a subcommand of the CLI11 app that, once parsed, leaves the work to do in `Run`.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace kith::cli {
+
+// Exit codes of the tool; main.cpp maps every kith::ErrorCode to one of them.
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_not_exact = 1;  // kith verify only
+inline constexpr int exit_usage = 2;      // usage or bad input
+inline constexpr int exit_device = 3;     // device or memory
+
+// The work of the chosen command; returns the exit code.
+using Run = std::function<int()>;
+
+// Each adds its subcommand to `app`; parsing that subcommand sets `run`. `app` and `run` outlive the commands.
+void add_search(CLI::App& app, Run& run);
+void add_graph(CLI::App& app, Run& run);
+void add_select(CLI::App& app, Run& run);
+void add_verify(CLI::App& app, Run& run);
+void add_convert(CLI::App& app, Run& run);
+void add_plan(CLI::App& app, Run& run);
+void add_info(CLI::App& app, Run& run);
+void add_demo(CLI::App& app, Run& run);
+void add_completion(CLI::App& app, Run& run);
+
+}  // namespace kith::cli

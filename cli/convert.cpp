@@ -1,0 +1,132 @@
+// kith convert: a matrix from any format to any other, by blocks of rows.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "command.h"
+#include "element.h"
+#include "files.h"
+#include "interrupt.h"
+#include "kith/io.h"
+#include "options.h"
+#include "print.h"
+
+namespace kith::cli {
+namespace {
+
+constexpr std::int64_t block_bytes = 16 << 20;
+
+struct Args {
+    std::string in;
+    std::string out;
+    std::string from;
+    std::string to;
+    std::string type;
+    bool lossy = false;
+    bool quiet = false;
+};
+
+MatrixWriter open_output(const Args& args, const FileInfo& in, ElementType& type) {
+    if (!args.type.empty()) {
+        return open_writer(args.out, in.rows, in.cols, {parse_type(args.type)}, type, args.to);
+    }
+    // The input's own type, else the first that the output format holds; every value is checked on its way.
+    return open_writer(args.out, in.rows, in.cols,
+                       {in.type, ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i64,
+                        ElementType::u8, ElementType::i8, ElementType::f16, ElementType::bf16},
+                       type, args.to);
+}
+
+// Converts `count` elements; returns the index of the first that changed its value, or -1.
+std::int64_t convert_block(const std::byte* source, ElementType from, std::byte* target, ElementType to,
+                           std::int64_t count) {
+    std::int64_t changed = -1;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        bool same;
+        if (from == ElementType::i64) {
+            // Doubles would blur integers beyond 2^53.
+            const std::int64_t value = load_integer(source, at, from);
+            store_element(target, at, to, static_cast<double>(value));
+            const double stored = load_element(target, at, to);
+            same = std::fabs(stored) < 0x1p63 && static_cast<std::int64_t>(stored) == value;
+        } else {
+            const double value = load_element(source, at, from);
+            store_element(target, at, to, value);
+            const double stored = load_element(target, at, to);
+            same = stored == value || (std::isnan(stored) && std::isnan(value));
+        }
+        if (!same && changed < 0) changed = i;
+    }
+    return changed;
+}
+
+int execute(const Args& args) {
+    const Stopwatch time;
+    MatrixReader reader(args.in, args.from);
+    const FileInfo in = reader.info();
+    ElementType type = in.type;
+    const Writing writing;
+    MatrixWriter writer = open_output(args, in, type);
+
+    const std::int64_t row_bytes = in.cols * static_cast<std::int64_t>(std::max(size_of(in.type), size_of(type)));
+    const std::int64_t step = std::clamp<std::int64_t>(block_bytes / std::max<std::int64_t>(1, row_bytes), 1, in.rows);
+    std::vector<std::byte> source(static_cast<std::size_t>(step * in.cols) * size_of(in.type));
+    std::vector<std::byte> target(type == in.type ? 0 : static_cast<std::size_t>(step * in.cols) * size_of(type));
+    for (std::int64_t first = 0; first < in.rows; first += step) {
+        stop_if_interrupted();
+        const std::int64_t count = std::min(step, in.rows - first);
+        reader.read(first, count, source.data());
+        if (type == in.type) {
+            writer.append(source.data(), count);
+            continue;
+        }
+        const std::int64_t changed = convert_block(source.data(), in.type, target.data(), type, count * in.cols);
+        if (changed >= 0 && !args.lossy) {
+            throw Error(
+                ErrorCode::invalid_argument,
+                fmt::format("{}: row {}, column {}: {} is not a value of {}; --lossy takes the nearest", args.in,
+                            first + changed / in.cols, changed % in.cols,
+                            load_element(source.data(), static_cast<std::size_t>(changed), in.type), name(type)));
+        }
+        writer.append(target.data(), count);
+    }
+    stop_if_interrupted();
+    writer.commit();
+    if (!args.quiet) {
+        fmt::print(stderr, "{} x {} {} ({}) to {} as {} in {}\n", grouped(in.rows), grouped(in.cols), name(in.type),
+                   in.format, args.out, name(type), duration(time.seconds()));
+    }
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Run& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command = app.add_subcommand("convert", "A matrix from any format to any other");
+    command->footer(
+        "IN may name a data set (file.hdf5/train) and rows (file.fvecs:1000:5000: rows 1000 to 5999).\n"
+        "Formats follow the names; kith info lists them.");
+    command->add_option("in", args->in, "The matrix to read")->type_name("FILE")->required();
+    command->add_option("out", args->out, "The file to write")->type_name("FILE")->required();
+    command->add_option("--from", args->from, "Format of IN, where its name does not say")->type_name("NAME");
+    command->add_option("--to", args->to, "Format of OUT, where its name does not say")->type_name("NAME");
+    command
+        ->add_option("--type", args->type,
+                     "Element type of OUT (f32, f64, f16, bf16, i8, u8, i32, i64); without it, that of IN, or one that "
+                     "the format holds")
+        ->type_name("NAME");
+    command->add_flag("--lossy", args->lossy, "Values that the type lacks become the nearest instead of an error");
+    command->add_flag("--quiet", args->quiet, "No summary");
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli

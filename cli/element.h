@@ -1,0 +1,134 @@
+// One element of any type, to and from double and int64, rounding to nearest even where it must.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "kith/types.h"
+
+namespace kith::cli {
+
+inline bool is_integer(ElementType type) {
+    return type == ElementType::i8 || type == ElementType::u8 || type == ElementType::i32 || type == ElementType::i64;
+}
+
+namespace detail {
+
+template <class T>
+T element_at(const void* data, std::size_t index) {
+    T value;
+    std::memcpy(&value, static_cast<const std::byte*>(data) + index * sizeof(T), sizeof(T));
+    return value;
+}
+
+template <class T>
+void put_element(void* data, std::size_t index, T value) {
+    std::memcpy(static_cast<std::byte*>(data) + index * sizeof(T), &value, sizeof(T));
+}
+
+// A small IEEE format: `mantissa` stored bits, exponents from `least` (of the normal numbers) to `most`.
+struct SmallFloat {
+    int mantissa;
+    int least;
+    int most;
+};
+inline constexpr SmallFloat half{10, -14, 15};
+inline constexpr SmallFloat brain{7, -126, 127};
+
+inline double decode(std::uint16_t bits, SmallFloat format) {
+    const int exponent = (bits & 0x7fff) >> format.mantissa;
+    const int fraction = bits & ((1 << format.mantissa) - 1);
+    const int bias = format.most;
+    double value;
+    if (exponent == format.most - format.least + 2) {
+        value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    } else if (exponent == 0) {
+        value = std::ldexp(fraction, format.least - format.mantissa);
+    } else {
+        value = std::ldexp(fraction + (1 << format.mantissa), exponent - bias - format.mantissa);
+    }
+    return bits & 0x8000 ? -value : value;
+}
+
+inline std::uint16_t encode(double value, SmallFloat format) {
+    const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
+    const int special = (format.most - format.least + 2) << format.mantissa;
+    if (std::isnan(value)) return static_cast<std::uint16_t>(sign | special | 1 << (format.mantissa - 1));
+    const double size = std::fabs(value);
+    if (size == 0) return sign;
+    if (std::isinf(size)) return static_cast<std::uint16_t>(sign | special);
+    const int exponent = std::max(std::ilogb(size), format.least);
+    // Scaling by a power of two is exact, so nearbyint rounds once. A carry out of the fraction adds into the exponent.
+    const auto steps = static_cast<long>(std::nearbyint(std::ldexp(size, format.mantissa - exponent)));
+    const long bits = (static_cast<long>(exponent - format.least) << format.mantissa) + steps;
+    return static_cast<std::uint16_t>(sign | (bits < special ? bits : special));
+}
+
+}  // namespace detail
+
+inline double load_element(const void* data, std::size_t index, ElementType type) {
+    using namespace detail;
+    switch (type) {
+        case ElementType::f32:
+            return element_at<float>(data, index);
+        case ElementType::f64:
+            return element_at<double>(data, index);
+        case ElementType::f16:
+            return decode(element_at<std::uint16_t>(data, index), half);
+        case ElementType::bf16:
+            return decode(element_at<std::uint16_t>(data, index), brain);
+        case ElementType::i8:
+            return element_at<std::int8_t>(data, index);
+        case ElementType::u8:
+            return element_at<std::uint8_t>(data, index);
+        case ElementType::i32:
+            return element_at<std::int32_t>(data, index);
+        case ElementType::i64:
+            return static_cast<double>(element_at<std::int64_t>(data, index));
+    }
+    return 0;
+}
+
+// `type` is an integer type.
+inline std::int64_t load_integer(const void* data, std::size_t index, ElementType type) {
+    if (type == ElementType::i64) return detail::element_at<std::int64_t>(data, index);
+    return static_cast<std::int64_t>(load_element(data, index, type));
+}
+
+// The nearest integer of type T, the ends standing for what lies beyond them, 0 for NaN.
+template <class T>
+T nearest_integer(double value) {
+    if (std::isnan(value)) return 0;
+    const double rounded = std::nearbyint(value);
+    if (rounded <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+    if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+    return static_cast<T>(rounded);
+}
+
+inline void store_element(void* data, std::size_t index, ElementType type, double value) {
+    using namespace detail;
+    switch (type) {
+        case ElementType::f32:
+            return put_element(data, index, static_cast<float>(value));
+        case ElementType::f64:
+            return put_element(data, index, value);
+        case ElementType::f16:
+            return put_element(data, index, encode(value, half));
+        case ElementType::bf16:
+            return put_element(data, index, encode(value, brain));
+        case ElementType::i8:
+            return put_element(data, index, nearest_integer<std::int8_t>(value));
+        case ElementType::u8:
+            return put_element(data, index, nearest_integer<std::uint8_t>(value));
+        case ElementType::i32:
+            return put_element(data, index, nearest_integer<std::int32_t>(value));
+        case ElementType::i64:
+            return put_element(data, index, nearest_integer<std::int64_t>(value));
+    }
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,182 @@
+// Matrices from files and to files.
+#include "files.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include "element.h"
+#include "interrupt.h"
+#include "kith/error.h"
+
+namespace kith::cli {
+namespace {
+
+constexpr std::int64_t block_bytes = 16 << 20;
+
+std::int64_t rows_of_block(std::int64_t row_bytes) {
+    return std::max<std::int64_t>(1, block_bytes / std::max<std::int64_t>(1, row_bytes));
+}
+
+// `rows` x `cols` elements of `type` from `source` (of type Source), converted block by block.
+template <class Source, class Target>
+void append_converted(MatrixWriter& writer, const Source* source, std::int64_t rows, std::int64_t cols) {
+    const std::int64_t step = rows_of_block(cols * static_cast<std::int64_t>(sizeof(Target)));
+    std::vector<Target> block;
+    for (std::int64_t first = 0; first < rows; first += step) {
+        stop_if_interrupted();
+        const std::int64_t count = std::min(step, rows - first);
+        block.assign(source + first * cols, source + (first + count) * cols);
+        writer.append(block.data(), count);
+    }
+}
+
+std::initializer_list<ElementType> distance_types(bool f64) {
+    static constexpr std::initializer_list<ElementType> wide = {ElementType::f64};
+    static constexpr std::initializer_list<ElementType> narrow = {ElementType::f32};
+    return f64 ? wide : narrow;
+}
+
+constexpr std::initializer_list<ElementType> id_types = {ElementType::i64, ElementType::i32};
+
+}  // namespace
+
+Matrix load_matrix(const std::string& path, const std::string& format) {
+    MatrixReader reader(path, format);
+    Matrix matrix;
+    matrix.info = reader.info();
+    const std::int64_t row_bytes = matrix.info.cols * static_cast<std::int64_t>(size_of(matrix.info.type));
+    matrix.bytes.resize(static_cast<std::size_t>(matrix.info.rows * row_bytes));
+    const std::int64_t step = rows_of_block(row_bytes);
+    for (std::int64_t first = 0; first < matrix.info.rows; first += step) {
+        stop_if_interrupted();
+        reader.read(first, std::min(step, matrix.info.rows - first), matrix.bytes.data() + first * row_bytes);
+    }
+    return matrix;
+}
+
+std::vector<double> to_doubles(const Matrix& matrix) {
+    std::vector<double> values(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = load_element(matrix.bytes.data(), i, matrix.info.type);
+    return values;
+}
+
+std::vector<std::int64_t> to_ids(const Matrix& matrix, const std::string& what) {
+    if (!is_integer(matrix.info.type)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} holds {}; expected integer ids", what, name(matrix.info.type)));
+    }
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = load_integer(matrix.bytes.data(), i, matrix.info.type);
+    return ids;
+}
+
+Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows) {
+    Matrix result;
+    result.info = {"", static_cast<std::int64_t>(rows.size()), matrix.cols, matrix.type};
+    const std::size_t element = size_of(matrix.type);
+    const std::size_t row_bytes = static_cast<std::size_t>(matrix.cols) * element;
+    result.bytes.resize(rows.size() * row_bytes);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto* source =
+            static_cast<const std::byte*>(matrix.data) + static_cast<std::size_t>(rows[i] * matrix.stride) * element;
+        std::memcpy(result.bytes.data() + i * row_bytes, source, row_bytes);
+    }
+    return result;
+}
+
+MatrixWriter open_writer(const std::string& path, std::int64_t rows, std::int64_t cols,
+                         std::initializer_list<ElementType> types, ElementType& chosen, const std::string& format) {
+    std::optional<Error> first_refusal;
+    for (const ElementType type : types) {
+        try {
+            MatrixWriter writer(path, FileInfo{format, rows, cols, type});
+            chosen = type;
+            return writer;
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::invalid_argument) throw;
+            if (!first_refusal) first_refusal = error;
+        }
+    }
+    throw Error(*first_refusal);
+}
+
+void write_ids(const std::string& path, const Neighbors& neighbors) {
+    const Writing writing;
+    ElementType type = ElementType::i64;
+    MatrixWriter writer = open_writer(path, neighbors.queries, neighbors.k, id_types, type);
+    if (type == ElementType::i64) {
+        append_converted<std::int64_t, std::int64_t>(writer, neighbors.ids.data(), neighbors.queries, neighbors.k);
+    } else {
+        const auto largest = std::max_element(neighbors.ids.begin(), neighbors.ids.end());
+        if (largest != neighbors.ids.end() && *largest > std::numeric_limits<std::int32_t>::max()) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{}: id {} does not fit the format's 32 bits; use npy or hdf5", path, *largest));
+        }
+        append_converted<std::int64_t, std::int32_t>(writer, neighbors.ids.data(), neighbors.queries, neighbors.k);
+    }
+    stop_if_interrupted();
+    writer.commit();
+}
+
+void write_distances(const std::string& path, const Neighbors& neighbors) {
+    const Writing writing;
+    const bool f64 = !neighbors.distances64.empty();
+    ElementType type = ElementType::f32;
+    MatrixWriter writer = open_writer(path, neighbors.queries, neighbors.k, distance_types(f64), type);
+    if (f64) {
+        append_converted<double, double>(writer, neighbors.distances64.data(), neighbors.queries, neighbors.k);
+    } else {
+        append_converted<float, float>(writer, neighbors.distances.data(), neighbors.queries, neighbors.k);
+    }
+    stop_if_interrupted();
+    writer.commit();
+}
+
+void check_ids_writable(const std::string& path, std::int64_t rows, std::int64_t k) {
+    const Writing writing;
+    ElementType type = ElementType::i64;
+    open_writer(path, rows, k, id_types, type);
+}
+
+void check_distances_writable(const std::string& path, std::int64_t rows, std::int64_t k, bool f64) {
+    const Writing writing;
+    ElementType type = ElementType::f32;
+    open_writer(path, rows, k, distance_types(f64), type);
+}
+
+void check_folder_writable(const std::string& path) {
+    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+    if (access(folder.c_str(), W_OK | X_OK) != 0) {
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("cannot write {}: {}: {}", path, folder.string(), std::strerror(errno)));
+    }
+}
+
+bool is_hdf5(const std::string& path) {
+    return path.ends_with(".hdf5") || path.ends_with(".h5");
+}
+
+bool is_big_ann_truth(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    unsigned char header[8];
+    if (!file.read(reinterpret_cast<char*>(header), sizeof header)) return false;
+    const auto little = [&](int at) {
+        return std::uint64_t{header[at]} | std::uint64_t{header[at + 1]} << 8 | std::uint64_t{header[at + 2]} << 16 |
+               std::uint64_t{header[at + 3]} << 24;
+    };
+    const std::uint64_t q = little(0);
+    const std::uint64_t k = little(4);
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    return !failed && q > 0 && k > 0 && q <= size && k <= size && q * k <= size && size == 8 + q * k * 8;
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,74 @@
+// kith info: what this build and this machine have.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <sstream>
+
+#include "command.h"
+#include "json.h"
+#include "kith/io.h"
+#include "options.h"
+
+namespace kith::cli {
+namespace {
+
+struct MetricLine {
+    const char* name;
+    const char* aliases;
+    const char* what;
+};
+
+constexpr MetricLine metrics[] = {
+#define KITH_METRIC(name, type, aliases, what) {#name, aliases, what},
+#include "kith/metrics.def"
+#undef KITH_METRIC
+};
+
+Json lines_of(const std::string& text) {
+    Json lines = Json::array();
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+int execute(bool json) {
+    if (json) {
+        Json list = Json::array();
+        for (const MetricLine& metric : metrics) {
+            Json aliases = Json::array();
+            std::istringstream words(metric.aliases);
+            for (std::string word; words >> word;) aliases.push_back(word);
+            list.push_back({{"name", metric.name}, {"aliases", aliases}, {"what", metric.what}});
+        }
+        print_json({{"command", "info"},
+                    {"kith", KITH_VERSION},
+                    {"build", lines_of(build_info())},
+                    {"metrics", list},
+                    {"formats", lines_of(formats_help())}});
+        return exit_ok;
+    }
+    const std::string build = build_info();
+    fmt::print("kith {}\n{}{}\nMetrics\n", KITH_VERSION, build, build.ends_with('\n') ? "" : "\n");
+    for (const MetricLine& metric : metrics) {
+        fmt::print("  {:<14} {:<13} {}\n", metric.name, metric.aliases, metric.what);
+    }
+    const std::string formats = formats_help();
+    fmt::print("\nFormats\n");
+    std::istringstream stream(formats);
+    for (std::string line; std::getline(stream, line);) fmt::print("  {}\n", line);
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Run& run) {
+    const auto json = std::make_shared<bool>(false);
+    CLI::App* command = app.add_subcommand("info", "What this build and this machine have: devices, metrics, formats");
+    command->add_flag("--json", *json, "One JSON object on standard output, nothing else");
+    command->callback([json, &run] { run = [json] { return execute(*json); }; });
+}
+
+}  // namespace kith::cli

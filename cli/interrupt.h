@@ -1,0 +1,25 @@
+// Ctrl-C: cancels the work, never leaves a half-written file.
+#pragma once
+
+namespace kith::cli {
+
+// From now on SIGINT and SIGTERM set a flag; a second one ends the process at once unless a file is being written.
+void catch_interrupts();
+
+// Whether one has come.
+bool interrupted();
+// 128 + the signal's number, as a shell reports it.
+int interrupt_exit_code();
+// Throws Error{cancelled} if one has come.
+void stop_if_interrupted();
+
+// While one lives, a file is being written: its temporary name is still to be renamed or removed.
+class Writing {
+public:
+    Writing();
+    ~Writing();
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+};
+
+}  // namespace kith::cli

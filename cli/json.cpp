@@ -1,0 +1,82 @@
+// Shapes, plans, reports and results as JSON.
+#include "json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "print.h"
+
+namespace kith::cli {
+namespace {
+
+constexpr std::int64_t json_rows = 10;
+
+}  // namespace
+
+Json to_json(const Shape& shape) {
+    return {{"n", shape.n},        {"q", shape.q}, {"d", shape.d}, {"k", shape.k}, {"type", name(shape.type)},
+            {"graph", shape.graph}};
+}
+
+Json to_json(const Metric& metric) {
+    Json json = {{"name", name(metric.id)}};
+    if (metric.id == MetricId::minkowski) json["p"] = metric.p;
+    if (metric.id == MetricId::hamming) json["packed_bits"] = metric.packed_bits;
+    if (metric.id == MetricId::mahalanobis) json["estimated"] = metric.inverse_covariance.data == nullptr;
+    if (metric.id == MetricId::formula) {
+        json["formula"] = metric.formula;
+        json["start"] = metric.start;
+    }
+    return json;
+}
+
+Json to_json(const Plan& plan) {
+    return {{"device", plan.device == host_memory ? "cpu" : fmt::format("cuda:{}", plan.device)},
+            {"path", plan.path},
+            {"selector", plan.selector},
+            {"isa", plan.isa},
+            {"threads", plan.threads},
+            {"query_tile", plan.query_tile},
+            {"point_tile", plan.point_tile},
+            {"chunk_points", plan.chunk_points},
+            {"candidate_capacity", plan.candidate_capacity},
+            {"workspace_bytes", plan.workspace_bytes},
+            {"why", plan.why}};
+}
+
+Json to_json(const Report& report) {
+    return {{"path", report.path},
+            {"device", report.device},
+            {"queries", report.queries},
+            {"certified", report.certified},
+            {"retried", report.retried},
+            {"scanned", report.scanned},
+            {"candidates", report.candidates},
+            {"pairs", report.pairs}};
+}
+
+Json first_rows_json(const Neighbors& neighbors) {
+    const std::int64_t rows = std::min(neighbors.queries, json_rows);
+    Json ids = Json::array();
+    Json distances = Json::array();
+    for (std::int64_t i = 0; i < rows; ++i) {
+        Json row_ids = Json::array();
+        Json row_distances = Json::array();
+        for (std::int64_t j = 0; j < neighbors.k; ++j) {
+            row_ids.push_back(neighbors.ids[static_cast<std::size_t>(i * neighbors.k + j)]);
+            row_distances.push_back(distance_at(neighbors, i, j));
+        }
+        ids.push_back(std::move(row_ids));
+        distances.push_back(std::move(row_distances));
+    }
+    return {{"rows", rows}, {"ids", std::move(ids)}, {"distances", std::move(distances)}};
+}
+
+void print_json(const Json& object) {
+    // Text from files may hold any bytes; a replacement character is better than no object.
+    const std::string text = object.dump(2, ' ', false, Json::error_handler_t::replace);
+    fmt::print("{}\n", text);
+}
+
+}  // namespace kith::cli

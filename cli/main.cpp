@@ -1,0 +1,95 @@
+// The command line tool: parses, runs the chosen command, maps every error to one line and an exit code.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "command.h"
+#include "interrupt.h"
+#include "kith/error.h"
+#include "kith/version.h"
+
+namespace kith::cli {
+namespace {
+
+int exit_code(ErrorCode code) {
+    switch (code) {
+        case ErrorCode::invalid_argument:
+        case ErrorCode::bad_file:
+            return exit_usage;
+        case ErrorCode::device:
+        case ErrorCode::out_of_memory:
+            return exit_device;
+        case ErrorCode::cancelled:
+            return interrupt_exit_code();
+    }
+    return exit_usage;
+}
+
+int fail(std::string message, int code) {
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    message.erase(message.find_last_not_of(' ') + 1);
+    fmt::print(stderr, "kith: {}\n", message);
+    return code;
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    if (!chosen.empty()) {
+        return fail(fmt::format("{} (see kith {} --help)", error.what(), chosen[0]->get_name()), exit_usage);
+    }
+    const auto rest = app.remaining();
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
+    }
+    if (!rest.empty()) return fail(fmt::format("unknown command '{}'; expected one of {}", rest[0], names), exit_usage);
+    return fail(fmt::format("expected a command: {} (see kith --help)", names), exit_usage);
+}
+
+int run_tool(int argc, char** argv) {
+    CLI::App app{"Exact k-nearest-neighbour search", "kith"};
+    app.set_version_flag("--version", std::string("kith ") + KITH_VERSION, "Print the version");
+    app.require_subcommand(1);
+    app.footer(
+        "kith COMMAND --help says more. Exit codes: 0; 1 kith verify found the file not exact; 2 usage or bad\n"
+        "input; 3 device or memory; 130 interrupted.");
+    Run run;
+    for (const auto add :
+         {add_search, add_graph, add_select, add_verify, add_convert, add_plan, add_info, add_demo, add_completion}) {
+        add(app, run);
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& help_or_version) {
+        return app.exit(help_or_version);
+    } catch (const CLI::ParseError& error) {
+        return usage_error(app, error);
+    }
+    catch_interrupts();
+    const int code = run();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail("cannot write to standard output", exit_usage);
+    return code;
+}
+
+}  // namespace
+}  // namespace kith::cli
+
+int main(int argc, char** argv) {
+    using namespace kith::cli;
+    try {
+        return run_tool(argc, argv);
+    } catch (const kith::Error& error) {
+        return fail(error.what(), exit_code(error.code()));
+    } catch (const std::bad_alloc&) {
+        return fail("out of memory", exit_device);
+    } catch (const std::exception& error) {
+        return fail(error.what(), exit_usage);
+    }
+}

@@ -1,0 +1,193 @@
+// Options that several commands share: declaration, parsing, conversion to kith::Options.
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "files.h"
+
+namespace kith::cli {
+namespace {
+
+constexpr std::array all_types = {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16,
+                                  ElementType::i8,  ElementType::u8,  ElementType::i32, ElementType::i64};
+
+void only_with(bool given, const char* option, const char* wanted, MetricId wanted_id, MetricId id) {
+    if (given && id != wanted_id) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} is for {} only, and the metric is {}", option, wanted, name(id)));
+    }
+}
+
+}  // namespace
+
+void add_distance(CLI::App& command, DistanceArgs& args) {
+    const char* group = "Distance";
+    args.metric_given =
+        command.add_option("-m,--metric", args.metric, "The distance, by name or alias (kith info lists them)")
+            ->type_name("NAME")
+            ->capture_default_str()
+            ->group(group);
+    args.p_given = command.add_option("--p", args.p, "Exponent of minkowski, >= 1; inf is chebyshev")
+                       ->type_name("P")
+                       ->group(group);
+    CLI::Option* formula =
+        command
+            .add_option("--formula", args.formula,
+                        "A distance of your own: the next running value from a (running value), q and x (coordinates), "
+                        "e.g. 'a + fabs(q - x)'")
+            ->type_name("TEXT")
+            ->excludes(args.metric_given)
+            ->group(group);
+    args.start_given = command.add_option("--start", args.start, "Value of a before the first coordinate (0)")
+                           ->type_name("V")
+                           ->needs(formula)
+                           ->group(group);
+    command
+        .add_option("--inverse-covariance", args.inverse_covariance,
+                    "The d x d matrix of mahalanobis; without it, estimated from the base points")
+        ->type_name("FILE")
+        ->group(group);
+    command.add_flag("--packed-bits", args.packed_bits, "hamming: each u8 holds 8 coordinates of one bit")
+        ->group(group);
+}
+
+Metric make_metric(const DistanceArgs& args, std::vector<double>& inverse_covariance) {
+    Metric metric;
+    if (!args.formula.empty()) {
+        metric.id = MetricId::formula;
+        metric.formula = args.formula;
+        metric.start = args.start;
+    } else {
+        metric = metric_named(args.metric);
+    }
+    only_with(args.p_given->count() > 0, "--p", "minkowski", MetricId::minkowski, metric.id);
+    only_with(args.packed_bits, "--packed-bits", "hamming", MetricId::hamming, metric.id);
+    only_with(!args.inverse_covariance.empty(), "--inverse-covariance", "mahalanobis", MetricId::mahalanobis,
+              metric.id);
+    if (args.p_given->count() > 0) metric.p = args.p;
+    metric.packed_bits = args.packed_bits;
+    if (!args.inverse_covariance.empty()) {
+        const Matrix matrix = load_matrix(args.inverse_covariance, "");
+        inverse_covariance = to_doubles(matrix);
+        metric.inverse_covariance = view(inverse_covariance.data(), matrix.info.rows, matrix.info.cols);
+    }
+    return metric;
+}
+
+void add_speed(CLI::App& command, SpeedArgs& args) {
+    const char* group = "Speed (never changes the answer)";
+    command.add_option("--device", args.device, "auto, cpu, cuda or cuda:N")
+        ->type_name("NAME")
+        ->capture_default_str()
+        ->group(group);
+    command.add_option("-t,--threads", args.threads, "CPU threads; 0: all")
+        ->type_name("T")
+        ->check(CLI::NonNegativeNumber)
+        ->group(group);
+    command
+        .add_option("--memory", args.memory,
+                    "Workspace, e.g. 8GiB, 500MB, 1.5G (= GiB) or bytes; half of what is free if not given")
+        ->type_name("SIZE")
+        ->group(group);
+    command.add_option("--path", args.path, "Force a path by name (kith info lists them)")
+        ->type_name("NAME")
+        ->group(group);
+    command.add_option("--selector", args.selector, "Force a selector by name (kith info lists them)")
+        ->type_name("NAME")
+        ->group(group);
+    command.add_option("--isa", args.isa, "Force a CPU instruction set: avx512, avx2, baseline")
+        ->type_name("NAME")
+        ->group(group);
+}
+
+void set_speed(const SpeedArgs& args, Options& options) {
+    options.device = args.device;
+    options.threads = args.threads;
+    options.memory = args.memory.empty() ? 0 : parse_bytes(args.memory);
+    options.path = args.path;
+    options.selector = args.selector;
+    options.isa = args.isa;
+}
+
+void add_voice(CLI::App& command, VoiceArgs& args) {
+    command.add_flag("--json", args.json, "One JSON object on standard output, nothing else");
+    command.add_flag("--quiet", args.quiet, "No progress bar and no summary");
+}
+
+std::int64_t parse_bytes(const std::string& text) {
+    const auto refuse = [&](const char* why) -> Error {
+        return {ErrorCode::invalid_argument,
+                fmt::format("--memory '{}' {}; expected a size such as 8GiB, 500MB, 1.5G or 4096", text, why)};
+    };
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (error != std::errc()) throw refuse("is not a size");
+    std::string unit;
+    for (const char* c = end; c != text.data() + text.size(); ++c) {
+        if (*c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
+    }
+    double scale = 1;
+    if (!unit.empty() && unit != "b") {
+        const std::size_t power = std::string_view("kmgt").find(unit[0]);
+        const std::string rest = unit.substr(1);
+        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib" || rest == "i")) {
+            throw refuse("has an unknown unit");
+        }
+        scale = std::pow(rest == "b" ? 1000.0 : 1024.0, static_cast<double>(power) + 1);
+    }
+    const double bytes = number * scale;
+    if (!(bytes >= 1)) throw refuse("is less than one byte");
+    if (bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2)) throw refuse("is too large");
+    return static_cast<std::int64_t>(bytes);
+}
+
+ElementType parse_type(const std::string& text) {
+    std::string list;
+    for (const ElementType type : all_types) {
+        if (text == name(type)) return type;
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", name(type));
+    }
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown element type '{}'; expected one of {}", text, list));
+}
+
+std::vector<std::string> metric_names() {
+    return {
+#define KITH_METRIC(name, type, aliases, what) #name,
+#include "kith/metrics.def"
+#undef KITH_METRIC
+    };
+}
+
+std::vector<std::string> choices(std::string_view option) {
+    if (option == "metric") return metric_names();
+    if (option == "device") return {"auto", "cpu", "cuda"};
+    if (option == "isa") return {"avx512", "avx2", "baseline"};
+    if (option == "shell") return {"bash", "zsh", "fish"};
+    if (option == "type") {
+        std::vector<std::string> names;
+        for (const ElementType type : all_types) names.emplace_back(name(type));
+        return names;
+    }
+    if (option == "format" || option == "from" || option == "to") {
+        // A line of a format: its name, its suffixes, what it is.
+        std::vector<std::string> names;
+        std::istringstream lines(formats_help());
+        for (std::string line, name, suffix; std::getline(lines, line);) {
+            if (std::istringstream(line) >> name >> suffix && suffix[0] == '.') names.push_back(name);
+        }
+        return names;
+    }
+    return {};
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,65 @@
+// Options that several commands share: declared once, parsed once, turned into kith::Options once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kith/kith.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace kith::cli {
+
+// Which distance.
+struct DistanceArgs {
+    std::string metric = "sqeuclidean";
+    double p = 2.0;
+    std::string formula;
+    double start = 0.0;
+    std::string inverse_covariance;  // a file
+    bool packed_bits = false;
+
+    CLI::Option* metric_given = nullptr;
+    CLI::Option* p_given = nullptr;
+    CLI::Option* start_given = nullptr;
+};
+void add_distance(CLI::App& command, DistanceArgs& args);
+// `inverse_covariance` receives the numbers that the metric then points to. Throws invalid_argument.
+Metric make_metric(const DistanceArgs& args, std::vector<double>& inverse_covariance);
+
+// How to run it.
+struct SpeedArgs {
+    std::string device = "auto";
+    int threads = 0;
+    std::string memory;
+    std::string path;
+    std::string selector;
+    std::string isa;
+};
+void add_speed(CLI::App& command, SpeedArgs& args);
+void set_speed(const SpeedArgs& args, Options& options);
+
+// What to say about it.
+struct VoiceArgs {
+    bool json = false;
+    bool quiet = false;
+};
+void add_voice(CLI::App& command, VoiceArgs& args);
+
+// "8GiB", "500MB", "1.5G", "4096": KB, MB, ... are powers of 1000; K, KiB, M, MiB, ... powers of 1024. Throws
+// invalid_argument.
+std::int64_t parse_bytes(const std::string& text);
+// "f32", ..., "i64". Throws invalid_argument with the list.
+ElementType parse_type(const std::string& text);
+
+// The values that an option takes, by its long name, for completion; empty where they are not a list.
+std::vector<std::string> choices(std::string_view option);
+// Of metrics.def, in its order.
+std::vector<std::string> metric_names();
+
+}  // namespace kith::cli

@@ -1,0 +1,44 @@
+// Results in words: numbers, tables, reports. Results go to standard output, everything about them to standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "kith/types.h"
+
+namespace kith::cli {
+
+class Stopwatch {
+public:
+    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point start_ = Clock::now();
+};
+
+// 1234567 as "1,234,567".
+std::string grouped(std::int64_t number);
+// "261 M pairs/s"; three significant digits.
+std::string pair_rate(double pairs, double seconds);
+// "0.52 ms", "1.23 s", "2:05", "1:02:05".
+std::string duration(double seconds);
+// A distance at a glance: six significant digits.
+std::string short_distance(double distance);
+// "1 query", "2 queries".
+std::string counted(std::int64_t number, const char* one, const char* many);
+
+// The columns of the terminal behind standard output or error; 100 where there is none.
+int terminal_width(int file_descriptor);
+
+double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t column);
+
+// The first rows and columns of a result, as many as fit.
+std::string first_rows(const Neighbors& neighbors, const char* row_name, int width);
+
+// What ran, how long, how fast; how the queries were certified.
+std::string summary(const Report& report);
+std::string certificates(const Report& report);
+
+}  // namespace kith::cli

@@ -1,0 +1,217 @@
+// kith search and kith graph: the neighbours of queries among points, or of the points among themselves.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+
+namespace kith::cli {
+namespace {
+
+struct Args {
+    bool graph = false;
+    std::string base;
+    std::string queries;
+    std::string format;
+    std::int64_t k = 0;
+    DistanceArgs distance;
+    SpeedArgs speed;
+    VoiceArgs voice;
+    bool f64 = false;
+    bool explain = false;
+    std::string ids;
+    std::string distances;
+    std::string out;
+    bool with_data = false;
+};
+
+enum class OutKind { none, ann_benchmarks, big_ann };
+
+OutKind kind_of(const std::string& path) {
+    if (path.empty()) return OutKind::none;
+    if (is_hdf5(path)) return OutKind::ann_benchmarks;
+    for (const char* suffix : {".truth", ".gt", ".bin"}) {
+        if (path.ends_with(suffix)) return OutKind::big_ann;
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--out '{}': expected a name ending in .hdf5 or .h5 (ann-benchmarks), or in .truth, .gt or "
+                            ".bin (big-ann ground truth)",
+                            path));
+}
+
+// The data set that a bare HDF5 name stands for.
+std::string with_data_set(const std::string& path, const char* data_set) {
+    return is_hdf5(path) ? path + "/" + data_set : path;
+}
+
+void check_outputs(const Args& args, std::int64_t q) {
+    if (!args.ids.empty() && args.ids == args.distances) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--ids and --distances are both '{}'; --out writes both to one file", args.ids));
+    }
+    if (args.k < 1) return;  // the library says so better
+    if (!args.ids.empty()) check_ids_writable(with_data_set(args.ids, "neighbors"), q, args.k);
+    if (!args.distances.empty())
+        check_distances_writable(with_data_set(args.distances, "distances"), q, args.k, args.f64);
+    if (kind_of(args.out) != OutKind::none) check_folder_writable(args.out);
+}
+
+// What ann-benchmarks calls the metric.
+std::string ann_benchmarks_name(const Metric& metric) {
+    return metric.id == MetricId::cosine ? "angular" : name(metric.id);
+}
+
+Json write_results(const Args& args, const Metric& metric, const Neighbors& neighbors, const MatrixView& base,
+                   const MatrixView& queries) {
+    Json files = Json::object();
+    if (!args.ids.empty()) {
+        write_ids(with_data_set(args.ids, "neighbors"), neighbors);
+        files["ids"] = args.ids;
+    }
+    if (!args.distances.empty()) {
+        write_distances(with_data_set(args.distances, "distances"), neighbors);
+        files["distances"] = args.distances;
+    }
+    if (!args.out.empty()) {
+        const Writing writing;
+        if (kind_of(args.out) == OutKind::ann_benchmarks) {
+            const MatrixView none{};
+            write_ann_benchmarks(args.out, neighbors, ann_benchmarks_name(metric), args.with_data ? base : none,
+                                 args.with_data ? queries : none);
+        } else {
+            write_big_ann_truth(args.out, neighbors);
+        }
+        files["out"] = args.out;
+    }
+    return files;
+}
+
+int execute(const Args& args) {
+    const Stopwatch total;
+    std::vector<double> inverse_covariance;
+    Options options;
+    options.metric = make_metric(args.distance, inverse_covariance);
+    options.f64 = args.f64;
+    set_speed(args.speed, options);
+    kind_of(args.out);
+
+    const Stopwatch reading;
+    const Matrix base = load_matrix(args.base, args.format);
+    const Matrix own_queries = args.graph ? Matrix{} : load_matrix(args.queries, args.format);
+    const Matrix& queries = args.graph ? base : own_queries;
+    const double read_seconds = reading.seconds();
+    check_outputs(args, queries.info.rows);
+
+    const Shape shape{base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
+    Plan plan;
+    if (args.voice.json || args.explain) plan = kith::plan(shape, options);
+    if (args.explain && !args.voice.json) {
+        fmt::print("{}\n", explain(plan));
+        std::fflush(stdout);
+    }
+
+    Neighbors neighbors;
+    {
+        ProgressBar bar(!args.voice.quiet);
+        options.progress = bar.callback();
+        neighbors =
+            args.graph ? graph(base.view(), args.k, options) : search(base.view(), queries.view(), args.k, options);
+    }
+    stop_if_interrupted();
+
+    const Stopwatch writing;
+    const Json files = write_results(args, options.metric, neighbors, base.view(), queries.view());
+    const double write_seconds = writing.seconds();
+
+    if (args.voice.json) {
+        Json object = {{"command", args.graph ? "graph" : "search"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}};
+        object["metric"] = to_json(options.metric);
+        object["plan"] = to_json(plan);
+        if (args.explain) object["explain"] = explain(plan);
+        object["report"] = to_json(neighbors.report);
+        object["times"] = {{"read_seconds", read_seconds},
+                           {"prepare_seconds", neighbors.report.prepare_seconds},
+                           {"search_seconds", neighbors.report.seconds},
+                           {"write_seconds", write_seconds},
+                           {"total_seconds", total.seconds()}};
+        object["files"] = files;
+        if (files.empty()) object["neighbors"] = first_rows_json(neighbors);
+        print_json(object);
+        return exit_ok;
+    }
+    if (files.empty()) {
+        fmt::print("{}", first_rows(neighbors, args.graph ? "point" : "query", terminal_width(STDOUT_FILENO)));
+        std::fflush(stdout);
+    }
+    if (!args.voice.quiet) {
+        fmt::print(stderr, "{}", summary(neighbors.report));
+        for (const auto& [what, path] : files.items()) {
+            fmt::print(stderr, "{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
+        }
+    }
+    if (args.explain) fmt::print("{}", certificates(neighbors.report));
+    return exit_ok;
+}
+
+void add(CLI::App& app, Run& run, bool graph) {
+    const auto args = std::make_shared<Args>();
+    args->graph = graph;
+    CLI::App* command = graph ? app.add_subcommand("graph", "Each point's k nearest among the other points")
+                              : app.add_subcommand("search", "The k nearest points of each query");
+    command->footer(
+        "Ids count the rows of --base as it was given: of file.fvecs:1000:5000 (rows 1000 to 5999), id 0 is row 1000.\n"
+        "A data set in an HDF5 file: file.hdf5/train. Formats follow the file's name; kith info lists them.");
+    command->add_option("-b,--base", args->base, "The points, one a row")
+        ->type_name("FILE")
+        ->required()
+        ->group("Input");
+    if (!graph) {
+        command->add_option("-q,--queries", args->queries, "The queries, one a row")
+            ->type_name("FILE")
+            ->required()
+            ->group("Input");
+    }
+    command->add_option("-k", args->k, "Neighbours of each")->type_name("K")->required()->group("Input");
+    command->add_option("--format", args->format, "Format of the input, where its name does not say")
+        ->type_name("NAME")
+        ->group("Input");
+    add_distance(*command, args->distance);
+
+    const char* output = "Output (without a file: a table of the first rows)";
+    command->add_option("--ids", args->ids, "Write the ids: npy, ivecs, ibin, hdf5")->type_name("FILE")->group(output);
+    command->add_option("--distances", args->distances, "Write the distances: npy, fvecs, fbin, hdf5")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_option("-o,--out", args->out, "Write both: .hdf5 (ann-benchmarks) or .truth, .gt, .bin (big-ann)")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")
+        ->group(output);
+    command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
+    command->add_flag("--explain", args->explain, "Print the plan, and how the queries were certified")->group(output);
+    add_speed(*command, args->speed);
+    add_voice(*command, args->voice);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace
+
+void add_search(CLI::App& app, Run& run) {
+    add(app, run, false);
+}
+void add_graph(CLI::App& app, Run& run) {
+    add(app, run, true);
+}
+
+}  // namespace kith::cli
