@@ -1,0 +1,232 @@
+/* The flat C interface: kith.h for C and for any language that calls C. C99.
+ *
+ *     float *points = ..., *queries = ...;                                       // row-major, n x d and q x d
+ *     int64_t *ids = malloc(q * k * sizeof *ids);
+ *     float *distances = malloc(q * k * sizeof *distances);
+ *     kith_matrix x = kith_view(points, n, d, KITH_F32), y = kith_view(queries, q, d, KITH_F32);
+ *     kith_neighbors out = {ids, distances, KITH_HOST};
+ *     if (kith_search(&x, &y, k, NULL, &out, NULL)) fprintf(stderr, "%s\n", kith_last_error());
+ *
+ * A function that can fail returns KITH_OK or one of the other codes of kith_code, and then says in kith_last_error()
+ * which argument was wrong, its value and what was expected. No exception leaves it; outputs of a failed call hold
+ * nothing of use. Every function is safe to call from several threads at once. All memory is the caller's, except what
+ * kith_index_free() frees. Definitions, orders and the exactness promise are those of kith.h. */
+#ifndef KITH_C_H
+#define KITH_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- errors */
+
+enum kith_code {
+    KITH_OK = 0,
+    KITH_INVALID_ARGUMENT = 1, /* an argument is wrong; the message names it, its value and what was expected */
+    KITH_BAD_FILE = 2,         /* not raised by the functions below; listed to keep the numbers of kith::ErrorCode */
+    KITH_DEVICE = 3,           /* a device is missing or failed */
+    KITH_OUT_OF_MEMORY = 4,    /* memory, or the budget, is too small even for the smallest tile */
+    KITH_CANCELLED = 5,        /* the progress callback returned 0; nothing was returned */
+    KITH_INTERNAL = 99         /* none of the above: a defect of the library */
+};
+
+/* The message of this thread's last failed call; "" when none has failed. Valid until the thread's next failure. */
+const char* kith_last_error(void);
+
+/* "0.1.0". Static. */
+const char* kith_version(void);
+
+/* ---------------------------------------------------------------- matrices */
+
+enum kith_type { KITH_F32 = 0, KITH_F64, KITH_F16, KITH_BF16, KITH_I8, KITH_U8 };
+enum kith_layout { KITH_ROW_MAJOR = 0, KITH_COLUMN_MAJOR = 1 };
+enum { KITH_HOST = -1 }; /* the device of host memory; 0, 1, ... are CUDA ordinals, so set it always */
+
+/* A matrix in the caller's memory, one row per point. `data` must stay valid and unchanged during the call that takes
+ * it, no longer. */
+typedef struct kith_matrix {
+    const void* data;
+    int64_t rows;
+    int64_t cols;
+    int64_t stride; /* elements from row to row (column to column when column-major); 0: dense */
+    int32_t type;   /* enum kith_type */
+    int32_t layout; /* enum kith_layout */
+    int32_t device; /* KITH_HOST or a CUDA ordinal */
+} kith_matrix;
+
+/* A dense row-major matrix in host memory. Cannot fail; the call that takes it judges it. */
+kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type);
+
+/* "f32", ...; "unknown" for another number. Static. */
+const char* kith_type_name(int32_t type);
+/* Bytes of one element; 0 for another number. */
+size_t kith_type_size(int32_t type);
+
+/* ---------------------------------------------------------------- metrics */
+
+/* KITH_METRIC_sqeuclidean = 0, KITH_METRIC_euclidean, ...: the order of metrics.def, to which lines are only added. */
+enum kith_metric {
+#define KITH_METRIC(name, type, aliases, what) KITH_METRIC_##name,
+#include "kith/metrics.def"
+#undef KITH_METRIC
+    KITH_METRIC_formula = 1000, /* kith_options.formula */
+    KITH_METRIC_functor = 1001  /* kith_options.functor */
+};
+
+/* The number of a metric's name or alias ("euclidean", "l2", ...) into *metric. KITH_INVALID_ARGUMENT lists the names.
+ */
+int kith_metric_named(const char* name, int32_t* metric);
+/* "sqeuclidean", ...; NULL for another number. Static. */
+const char* kith_metric_name(int32_t metric);
+
+/* A metric of the caller's own, as in functor.h: the next running value from the running value and the two coordinates,
+ * for coordinate 0, 1, ..., d - 1; the last value is the distance, smaller is nearer. The callbacks may run on several
+ * threads at once and must not throw. */
+typedef struct kith_functor {
+    const char* name; /* for messages; NULL: "functor" */
+    /* Distances of one query (d values) to `count` points, `stride` values apart, into out[count]. */
+    void (*host)(const void* state, const double* q, const double* points, int64_t stride, int64_t count, int64_t d,
+                 double start, double* out);
+    /* Enqueues the distances of q_count queries to x_count points on a cudaStream_t; all arrays on the device, dense
+     * row-major; out has `ld` values from query to query. Returns a cudaError_t. NULL: the CPU only. */
+    int (*device)(const void* state, const double* queries, int64_t q_count, const double* points, int64_t x_count,
+                  int64_t d, double start, double* out, int64_t ld, void* stream);
+    const void* state; /* given to the callbacks; must outlive the call or the index */
+    double start;      /* the running value before the first coordinate */
+} kith_functor;
+
+/* ---------------------------------------------------------------- options */
+
+/* Where a running search stands. Work is counted in (query, point) pairs. */
+typedef struct kith_progress {
+    double done;    /* pairs so far */
+    double total;   /* pairs in all */
+    double seconds; /* since the call began */
+    const char* stage;
+} kith_progress;
+
+/* Nonzero goes on; 0 cancels: the call returns KITH_CANCELLED and writes no output. Called on the calling thread, about
+ * ten times a second in calls of over a second. */
+typedef int (*kith_progress_callback)(const kith_progress* progress, void* user);
+
+/* Fill it by kith_options_init() and change what matters. Where a function takes a pointer to it, NULL gives every
+ * default. Later versions add fields at the end and go by struct_size. Strings and arrays are read during the call
+ * only. */
+typedef struct kith_options {
+    size_t struct_size; /* sizeof(kith_options) of the caller */
+
+    /* ---- what changes the answer */
+    int32_t metric;                        /* enum kith_metric; default sqeuclidean */
+    int32_t packed_bits;                   /* hamming: rows are bit strings packed in u8; default 0 */
+    double p;                              /* minkowski: the exponent, >= 1 or infinity; default 2 */
+    const kith_matrix* inverse_covariance; /* mahalanobis: d x d, f64, host, positive definite; NULL: estimated */
+    const char* formula;                   /* formula: next running value from a, q, x, such as "a + fabs(q - x)" */
+    double start;                          /* formula: the running value before the first coordinate; default 0 */
+    const kith_functor* functor;           /* functor: the caller's own metric; copied by the call */
+    int32_t largest;                       /* select only: the k largest instead of the k smallest; default 0 */
+    int32_t sorted;                        /* select only: 0 permits any order within a row; default 1 */
+    int32_t f64;                           /* distances as double instead of float; default 0 */
+
+    /* ---- what changes only the speed */
+    int32_t threads;      /* CPU threads; 0 (default): OpenMP's choice */
+    int64_t memory;       /* bytes of workspace beyond inputs and outputs; 0 (default): half of what is free */
+    const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N" */
+    const char* path;     /* force a path by name; NULL (default): the planner's choice */
+    const char* selector; /* force a selector by name; NULL (default): the planner's choice */
+    const char* isa;      /* force "avx512", "avx2", "baseline"; NULL (default): the best there is */
+    void* stream;         /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
+    kith_progress_callback progress; /* NULL (default): none */
+    void* progress_user;             /* given to the callback */
+} kith_options;
+
+/* Every default into *options; struct_size is sizeof(kith_options). */
+void kith_options_init(kith_options* options, size_t struct_size);
+
+/* ---------------------------------------------------------------- results */
+
+/* Room for a result: both arrays q x k, row-major, contiguous, on `device`. A missing neighbour (k exceeds the eligible
+ * points) is id -1 at distance +inf (-inf for inner_product). */
+typedef struct kith_neighbors {
+    int64_t* ids;
+    void* distances; /* float, or double with kith_options.f64; NULL: ids only */
+    int32_t device;  /* KITH_HOST or a CUDA ordinal */
+} kith_neighbors;
+
+/* How an answer was reached and what it cost. Set struct_size before the call: later versions add fields at the end. */
+typedef struct kith_report {
+    size_t struct_size;     /* sizeof(kith_report) of the caller */
+    char path[64];          /* the path that ran */
+    char device[128];       /* where, such as "cpu (avx512, 2 threads)" */
+    int64_t queries;        /* q */
+    int64_t certified;      /* certified by the filter's bound at the first try */
+    int64_t retried;        /* certified at the second try */
+    int64_t scanned;        /* answered by the plain scan in binary64 */
+    double candidates;      /* canonical distances evaluated, over all queries */
+    double pairs;           /* queries x points */
+    double prepare_seconds; /* converting, centring, rounding, norms of the points */
+    double seconds;         /* the whole call, preparation included */
+} kith_report;
+
+/* ---------------------------------------------------------------- searches */
+
+/* The k nearest points of each query. points n x d, queries q x d, of any element type, layout and memory each; k >= 1.
+ * out: q x k. report: NULL when not wanted. O(n q d) steps of the metric; n x q is never stored. */
+int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k, const kith_options* options,
+                const kith_neighbors* out, kith_report* report);
+
+/* Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. out: n x k. */
+int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
+               kith_report* report);
+
+/* The k smallest (largest) values of each row of a matrix of f32 or f64 with their column indices, by (value, smaller
+ * index), NaN last. 1 <= k <= cols. out: rows x k; out->distances has the matrix' own type. */
+int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options, const kith_neighbors* out,
+                kith_report* report);
+
+/* Points prepared once, searched often, from several threads at once. */
+typedef struct kith_index kith_index;
+
+/* Prepares points (n x d, n and d >= 1) for the metric, device, memory and isa of `options` into *index, which owns all
+ * it needs: the caller's points may go. Free it by kith_index_free(). On failure *index is NULL. */
+int kith_index_create(const kith_matrix* points, const kith_options* options, kith_index** index);
+/* NULL is permitted. No search may be running. */
+void kith_index_free(kith_index* index);
+
+int64_t kith_index_size(const kith_index* index);       /* n */
+int64_t kith_index_dimensions(const kith_index* index); /* d */
+
+/* As kith_search() and kith_graph() without preparing the points again; the metric and device of `options` are
+ * ignored. */
+int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k, const kith_options* options,
+                      const kith_neighbors* out, kith_report* report);
+int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options, const kith_neighbors* out,
+                     kith_report* report);
+
+/* ---------------------------------------------------------------- plans */
+
+/* The shape of a search, without data. */
+typedef struct kith_shape {
+    int64_t n;     /* points */
+    int64_t q;     /* queries */
+    int64_t d;     /* dimensions */
+    int64_t k;     /* neighbours */
+    int32_t type;  /* enum kith_type */
+    int32_t graph; /* nonzero: the queries are the points, self excluded */
+} kith_shape;
+
+/* What a search of that shape would do on this machine and why, one fact a line, into text[capacity], always ended by a
+ * NUL and cut where it does not fit; *length (unless NULL) becomes its whole length without the NUL. capacity 0 with
+ * text NULL only measures. */
+int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity, size_t* length);
+
+/* What this build and this machine have, for a person to read; text, capacity and length as in kith_plan(). */
+int kith_build_info(char* text, size_t capacity, size_t* length);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* KITH_C_H */

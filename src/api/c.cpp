@@ -1,0 +1,306 @@
+// The flat C interface: each function converts its plain structs, calls its C++ twin and turns exceptions into codes.
+#include "kith/c.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "kith/functor.h"
+#include "kith/kith.h"
+
+namespace {
+
+thread_local char last_error[2048] = "";
+
+int fail(int code, const char* message) noexcept {
+    std::snprintf(last_error, sizeof(last_error), "%s", message);
+    return code;
+}
+
+// Runs f; no exception leaves it.
+template <class F>
+int guarded(F f) noexcept {
+    try {
+        f();
+        return KITH_OK;
+    } catch (const kith::Error& e) {
+        return fail(static_cast<int>(e.code()), e.what());
+    } catch (const std::bad_alloc&) {
+        return fail(KITH_OUT_OF_MEMORY, "out of host memory");
+    } catch (const std::exception& e) {
+        return fail(KITH_INTERNAL, e.what());
+    } catch (...) {
+        return fail(KITH_INTERNAL, "unknown exception");
+    }
+}
+
+[[noreturn]] void refuse(const std::string& message) {
+    throw kith::Error(kith::ErrorCode::invalid_argument, message);
+}
+
+void require(const void* pointer, const char* what) {
+    if (!pointer) refuse(std::string(what) + ": null; expected a pointer");
+}
+
+kith::MatrixView matrix(const kith_matrix* m, const char* what) {
+    require(m, what);
+    if (m->type < KITH_F32 || m->type > KITH_U8)
+        refuse(std::string(what) + ".type: " + std::to_string(m->type) + "; expected one of enum kith_type");
+    if (m->layout != KITH_ROW_MAJOR && m->layout != KITH_COLUMN_MAJOR)
+        refuse(std::string(what) + ".layout: " + std::to_string(m->layout) + "; expected one of enum kith_layout");
+    const bool row_major = m->layout == KITH_ROW_MAJOR;
+    return {m->data,
+            m->rows,
+            m->cols,
+            m->stride ? m->stride : (row_major ? m->cols : m->rows),
+            static_cast<kith::ElementType>(m->type),
+            row_major ? kith::Layout::row_major : kith::Layout::column_major,
+            m->device};
+}
+
+kith::NeighborsView neighbors(const kith_neighbors* out) {
+    require(out, "out");
+    return {out->ids, out->distances, out->device};
+}
+
+kith::MetricId metric_id(int32_t metric) {
+    if (metric == KITH_METRIC_formula) return kith::MetricId::formula;
+    if (metric == KITH_METRIC_functor) return kith::MetricId::functor;
+    if (metric < 0 || metric >= static_cast<int>(kith::MetricId::formula))
+        refuse("options.metric: " + std::to_string(metric) + "; expected one of enum kith_metric");
+    return static_cast<kith::MetricId>(metric);
+}
+
+std::string text(const char* s) {
+    return s ? s : "";
+}
+
+// The C++ options and, as they point to it, the functor. Neither copied nor moved.
+struct Converted {
+    kith::FunctorMetric functor;
+    kith::Options options;
+
+    explicit Converted(const kith_options* given) {
+        kith_options o;
+        kith_options_init(&o, sizeof(o));
+        if (!given) return;
+        // The first version's fields are all required.
+        if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
+            refuse("options.struct_size: " + std::to_string(given->struct_size) +
+                   "; expected options filled by kith_options_init()");
+        std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
+        kith::Metric& m = options.metric;
+        m.id = metric_id(o.metric);
+        m.p = o.p;
+        m.packed_bits = o.packed_bits != 0;
+        if (o.inverse_covariance) m.inverse_covariance = matrix(o.inverse_covariance, "inverse_covariance");
+        m.formula = text(o.formula);
+        m.start = o.start;
+        if (o.functor) {
+            if (o.functor->name) functor.name = o.functor->name;
+            functor.host = o.functor->host;
+            functor.device = o.functor->device;
+            functor.state = o.functor->state;
+            functor.start = o.functor->start;
+            m.functor = &functor;
+        }
+        options.largest = o.largest != 0;
+        options.sorted = o.sorted != 0;
+        options.f64 = o.f64 != 0;
+        if (o.device) options.device = o.device;
+        options.memory = o.memory;
+        options.threads = o.threads;
+        options.path = text(o.path);
+        options.selector = text(o.selector);
+        options.isa = text(o.isa);
+        options.stream = o.stream;
+        if (o.progress) {
+            options.progress = [callback = o.progress, user = o.progress_user](const kith::Progress& p) {
+                const kith_progress progress{p.done, p.total, p.seconds, p.stage};
+                return callback(&progress, user) != 0;
+            };
+        }
+    }
+    Converted(const Converted&) = delete;
+    Converted& operator=(const Converted&) = delete;
+};
+
+void fill(kith_report* report, const kith::Report& r) {
+    if (!report) return;
+    kith_report all{};
+    all.struct_size = report->struct_size;
+    std::snprintf(all.path, sizeof(all.path), "%s", r.path.c_str());
+    std::snprintf(all.device, sizeof(all.device), "%s", r.device.c_str());
+    all.queries = r.queries;
+    all.certified = r.certified;
+    all.retried = r.retried;
+    all.scanned = r.scanned;
+    all.candidates = r.candidates;
+    all.pairs = r.pairs;
+    all.prepare_seconds = r.prepare_seconds;
+    all.seconds = r.seconds;
+    std::memcpy(report, &all, std::min(all.struct_size, sizeof(all)));
+}
+
+void check(const kith_report* report) {
+    if (report && report->struct_size < sizeof(kith_report::struct_size))
+        refuse("report.struct_size: " + std::to_string(report->struct_size) + "; expected sizeof(kith_report)");
+}
+
+void copy_text(const std::string& from, char* to, size_t capacity, size_t* length) {
+    if (capacity) require(to, "text");
+    if (length) *length = from.size();
+    if (!capacity) return;
+    const size_t count = std::min(from.size(), capacity - 1);
+    std::memcpy(to, from.data(), count);
+    to[count] = '\0';
+}
+
+}  // namespace
+
+// The options stay beside the index: its metric may point to the functor.
+struct kith_index {
+    Converted converted;
+    kith::Index index;
+    kith_index(const kith_matrix* points, const kith_options* options)
+        : converted(options), index(matrix(points, "points"), converted.options) {}
+};
+
+extern "C" {
+
+const char* kith_last_error(void) {
+    return last_error;
+}
+
+const char* kith_version(void) {
+    return KITH_VERSION;
+}
+
+kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type) {
+    return {data, rows, cols, cols, type, KITH_ROW_MAJOR, KITH_HOST};
+}
+
+const char* kith_type_name(int32_t type) {
+    return type < KITH_F32 || type > KITH_U8 ? "unknown" : kith::name(static_cast<kith::ElementType>(type));
+}
+
+size_t kith_type_size(int32_t type) {
+    return type < KITH_F32 || type > KITH_U8 ? 0 : kith::size_of(static_cast<kith::ElementType>(type));
+}
+
+int kith_metric_named(const char* name, int32_t* metric) {
+    return guarded([&] {
+        require(name, "name");
+        require(metric, "metric");
+        *metric = static_cast<int32_t>(kith::metric_named(name).id);
+    });
+}
+
+const char* kith_metric_name(int32_t metric) {
+    try {
+        return kith::name(metric_id(metric));
+    } catch (...) {
+        return nullptr;
+    }
+}
+
+void kith_options_init(kith_options* options, size_t struct_size) {
+    if (!options) return;
+    kith_options o{};
+    o.struct_size = struct_size;
+    o.metric = KITH_METRIC_sqeuclidean;
+    o.p = 2.0;
+    o.sorted = 1;
+    o.device = "auto";
+    // Fields that this version does not know are zero.
+    std::memset(static_cast<void*>(options), 0, struct_size);
+    std::memcpy(options, &o, std::min(struct_size, sizeof(o)));
+}
+
+int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k, const kith_options* options,
+                const kith_neighbors* out, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        const Converted c(options);
+        fill(report,
+             kith::search_into(matrix(points, "points"), matrix(queries, "queries"), k, c.options, neighbors(out)));
+    });
+}
+
+int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
+               kith_report* report) {
+    return guarded([&] {
+        check(report);
+        const Converted c(options);
+        fill(report, kith::graph_into(matrix(points, "points"), k, c.options, neighbors(out)));
+    });
+}
+
+int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options, const kith_neighbors* out,
+                kith_report* report) {
+    return guarded([&] {
+        check(report);
+        const Converted c(options);
+        fill(report, kith::select_into(matrix(distances, "distances"), k, c.options, neighbors(out)));
+    });
+}
+
+int kith_index_create(const kith_matrix* points, const kith_options* options, kith_index** index) {
+    return guarded([&] {
+        require(index, "index");
+        *index = nullptr;
+        *index = new kith_index(points, options);
+    });
+}
+
+void kith_index_free(kith_index* index) {
+    delete index;
+}
+
+int64_t kith_index_size(const kith_index* index) {
+    return index ? index->index.size() : 0;
+}
+
+int64_t kith_index_dimensions(const kith_index* index) {
+    return index ? index->index.dimensions() : 0;
+}
+
+int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k, const kith_options* options,
+                      const kith_neighbors* out, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        require(index, "index");
+        const Converted c(options);
+        fill(report, index->index.search_into(matrix(queries, "queries"), k, c.options, neighbors(out)));
+    });
+}
+
+int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options, const kith_neighbors* out,
+                     kith_report* report) {
+    return guarded([&] {
+        check(report);
+        require(index, "index");
+        const Converted c(options);
+        fill(report, index->index.graph_into(k, c.options, neighbors(out)));
+    });
+}
+
+int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity, size_t* length) {
+    return guarded([&] {
+        require(shape, "shape");
+        if (shape->type < KITH_F32 || shape->type > KITH_U8)
+            refuse("shape.type: " + std::to_string(shape->type) + "; expected one of enum kith_type");
+        const Converted c(options);
+        const kith::Shape s{shape->n,         shape->q, shape->d, shape->k, static_cast<kith::ElementType>(shape->type),
+                            shape->graph != 0};
+        copy_text(kith::explain(kith::plan(s, c.options)), text, capacity, length);
+    });
+}
+
+int kith_build_info(char* text, size_t capacity, size_t* length) {
+    return guarded([&] { copy_text(kith::build_info(), text, capacity, length); });
+}
+
+}  // extern "C"

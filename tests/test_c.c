@@ -1,0 +1,247 @@
+/* The C interface from C99: the same answers as plain loops, options, indexes, functors, plans, errors. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kith/c.h"
+
+static int failures = 0;
+
+#define CHECK(condition)                                                                              \
+    do {                                                                                              \
+        if (!(condition)) {                                                                           \
+            printf("%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #condition, kith_last_error()); \
+            ++failures;                                                                               \
+        }                                                                                             \
+    } while (0)
+
+enum { n = 500, q = 20, d = 7, k = 9 };
+static float points[n * d], queries[q * d];
+static int64_t ids[n * k];
+static float distances[n * k];
+static double distances64[n * k];
+
+static void fill(float* values, int count, unsigned seed) {
+    int i;
+    for (i = 0; i < count; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        values[i] = (float)(seed >> 16) / 4096.0f;
+    }
+}
+
+typedef double (*metric_function)(const float* a, const float* b);
+
+static double sqeuclidean(const float* a, const float* b) {
+    double sum = 0;
+    int j;
+    for (j = 0; j < d; ++j) sum += ((double)a[j] - b[j]) * ((double)a[j] - b[j]);
+    return sum;
+}
+
+static double cityblock(const float* a, const float* b) {
+    double sum = 0;
+    int j;
+    for (j = 0; j < d; ++j) sum += fabs((double)a[j] - b[j]);
+    return sum;
+}
+
+static double inner_product(const float* a, const float* b) {
+    double sum = 0;
+    int j;
+    for (j = 0; j < d; ++j) sum += (double)a[j] * b[j];
+    return -sum;
+}
+
+/* The number of results that differ from k passes over all points; `self` leaves point i out of row i. */
+static int wrong(metric_function f, const float* rows, int count, int self, const int64_t* found) {
+    int i, j, x, bad = 0;
+    for (i = 0; i < count; ++i) {
+        char taken[n] = {0};
+        if (self) taken[i] = 1;
+        for (j = 0; j < k; ++j) {
+            int best = -1;
+            double nearest = 0;
+            for (x = 0; x < n; ++x) {
+                const double value = f(rows + i * d, points + x * d);
+                if (!taken[x] && (best < 0 || value < nearest)) {
+                    best = x;
+                    nearest = value;
+                }
+            }
+            taken[best] = 1;
+            bad += found[i * k + j] != best;
+        }
+    }
+    return bad;
+}
+
+static int names(const char* part) {
+    return strstr(kith_last_error(), part) != NULL;
+}
+
+static int cancel(const kith_progress* progress, void* user) {
+    ++*(int*)user;
+    return progress->total < 0;
+}
+
+static void cityblock_rows(const void* state, const double* query, const double* rows, int64_t stride, int64_t count,
+                           int64_t dimensions, double start, double* out) {
+    int64_t i, j;
+    (void)state;
+    for (i = 0; i < count; ++i) {
+        out[i] = start;
+        for (j = 0; j < dimensions; ++j) out[i] += fabs(query[j] - rows[i * stride + j]);
+    }
+}
+
+static void test_search(const kith_matrix* x, const kith_matrix* y) {
+    kith_options options;
+    kith_report report;
+    const kith_neighbors out = {ids, distances, KITH_HOST}, out64 = {ids, distances64, KITH_HOST};
+    kith_neighbors ids_only = {ids, NULL, KITH_HOST};
+    memset(&report, 0, sizeof(report));
+    report.struct_size = sizeof(report);
+    CHECK(kith_search(x, y, k, NULL, &out, &report) == KITH_OK);
+    CHECK(wrong(sqeuclidean, queries, q, 0, ids) == 0);
+    CHECK(distances[0] == (float)sqeuclidean(queries, points + ids[0] * d));
+    CHECK(report.queries == q && report.pairs == (double)q * n && report.path[0] && report.device[0]);
+
+    kith_options_init(&options, sizeof(options));
+    options.device = "cpu";
+    options.threads = 1;
+    CHECK(kith_metric_named("l1", &options.metric) == KITH_OK && options.metric == KITH_METRIC_cityblock);
+    options.f64 = 1;
+    CHECK(kith_search(x, y, k, &options, &out64, NULL) == KITH_OK);
+    CHECK(wrong(cityblock, queries, q, 0, ids) == 0);
+    CHECK(distances64[k] == cityblock(queries + d, points + ids[k] * d));
+
+    options.metric = KITH_METRIC_formula;
+    options.formula = "a + fabs(q - x)";
+    memset(ids, 0, sizeof(ids));
+    CHECK(kith_search(x, y, k, &options, &ids_only, NULL) == KITH_OK);
+    CHECK(wrong(cityblock, queries, q, 0, ids) == 0);
+
+    options.metric = KITH_METRIC_inner_product;
+    CHECK(kith_graph(x, k, &options, &ids_only, NULL) == KITH_OK);
+    CHECK(wrong(inner_product, points, n, 1, ids) == 0);
+}
+
+static void test_index(const kith_matrix* x, const kith_matrix* y) {
+    kith_functor functor = {"blocks", cityblock_rows, NULL, NULL, 0};
+    const kith_neighbors out = {ids, distances, KITH_HOST};
+    kith_options options;
+    kith_index* index = NULL;
+    kith_options_init(&options, sizeof(options));
+    options.device = "cpu";
+    options.metric = KITH_METRIC_functor;
+    options.functor = &functor;
+    CHECK(kith_index_create(x, &options, &index) == KITH_OK);
+    functor.host = NULL; /* the index has its own copy */
+    CHECK(kith_index_size(index) == n && kith_index_dimensions(index) == d);
+    CHECK(kith_index_search(index, y, k, NULL, &out, NULL) == KITH_OK);
+    CHECK(wrong(cityblock, queries, q, 0, ids) == 0);
+    CHECK(kith_index_graph(index, k, NULL, &out, NULL) == KITH_OK);
+    CHECK(wrong(cityblock, points, n, 1, ids) == 0);
+    kith_index_free(index);
+    kith_index_free(NULL);
+}
+
+static void test_select(void) {
+    const float row[] = {3, 1, 2, 5, 4, 1};
+    const kith_matrix m = kith_view(row, 2, 3, KITH_F32);
+    const kith_neighbors out = {ids, distances, KITH_HOST};
+    kith_options options;
+    CHECK(kith_select(&m, 2, NULL, &out, NULL) == KITH_OK);
+    CHECK(ids[0] == 1 && ids[1] == 2 && ids[2] == 2 && ids[3] == 1);
+    kith_options_init(&options, sizeof(options));
+    options.largest = 1;
+    CHECK(kith_select(&m, 1, &options, &out, NULL) == KITH_OK);
+    CHECK(ids[0] == 0 && ids[1] == 0 && distances[1] == 5);
+}
+
+static void test_errors(const kith_matrix* x, const kith_matrix* y) {
+    const kith_neighbors out = {ids, distances, KITH_HOST};
+    kith_matrix bad = *x;
+    kith_options options;
+    kith_report report = {0};
+    kith_index* index = (kith_index*)&bad;
+    CHECK(kith_search(NULL, y, k, NULL, &out, NULL) == KITH_INVALID_ARGUMENT && names("points"));
+    CHECK(kith_search(x, y, 0, NULL, &out, NULL) == KITH_INVALID_ARGUMENT && names("k: 0"));
+    CHECK(kith_search(x, y, k, NULL, NULL, NULL) == KITH_INVALID_ARGUMENT && names("out"));
+    CHECK(kith_search(x, y, k, NULL, &out, &report) == KITH_INVALID_ARGUMENT && names("report.struct_size"));
+    bad.type = 17;
+    CHECK(kith_search(&bad, y, k, NULL, &out, NULL) == KITH_INVALID_ARGUMENT && names("points.type: 17"));
+    CHECK(kith_index_create(&bad, NULL, &index) == KITH_INVALID_ARGUMENT && index == NULL);
+    CHECK(kith_index_search(NULL, y, k, NULL, &out, NULL) == KITH_INVALID_ARGUMENT && names("index"));
+    memset(&options, 0, sizeof(options));
+    CHECK(kith_search(x, y, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("kith_options_init"));
+    kith_options_init(&options, sizeof(options));
+    options.metric = 500;
+    CHECK(kith_search(x, y, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("metric: 500"));
+    CHECK(kith_metric_named("nearness", &options.metric) == KITH_INVALID_ARGUMENT && names("sqeuclidean"));
+    CHECK(kith_metric_name(500) == NULL && strcmp(kith_metric_name(KITH_METRIC_cosine), "cosine") == 0);
+    kith_options_init(&options, sizeof(options));
+    options.device = "cuda:99";
+    CHECK(kith_search(x, y, k, &options, &out, NULL) == KITH_DEVICE);
+}
+
+/* A search of over a second, cancelled at the first call. */
+static void test_cancel(void) {
+    const int64_t many = 20000;
+    const size_t bytes = (size_t)many * 64 * sizeof(float);
+    float* rows = malloc(bytes);
+    int64_t* found = malloc((size_t)many * 10 * sizeof(*found));
+    int calls = 0;
+    kith_options options;
+    kith_matrix x;
+    kith_neighbors out;
+    if (!rows || !found) exit(1);
+    fill(rows, (int)many * 64, 3);
+    x = kith_view(rows, many, 64, KITH_F32);
+    out.ids = found;
+    out.distances = NULL;
+    out.device = KITH_HOST;
+    kith_options_init(&options, sizeof(options));
+    options.device = "cpu";
+    options.metric = KITH_METRIC_minkowski;
+    options.p = 2.5;
+    options.progress = cancel;
+    options.progress_user = &calls;
+    CHECK(kith_search(&x, &x, 10, &options, &out, NULL) == KITH_CANCELLED);
+    CHECK(calls == 1);
+    free(rows);
+    free(found);
+}
+
+static void test_texts(void) {
+    const kith_shape shape = {1000000, 100, 128, 10, KITH_F32, 0};
+    char text[4096], cut[8];
+    size_t length = 0, again = 0;
+    kith_options options;
+    kith_options_init(&options, sizeof(options));
+    options.device = "cpu";
+    CHECK(kith_plan(&shape, &options, NULL, 0, &length) == KITH_OK && length > 20);
+    CHECK(kith_plan(&shape, &options, text, sizeof(text), &again) == KITH_OK && again == length);
+    CHECK(length < sizeof(text) && strlen(text) == length);
+    CHECK(kith_plan(&shape, &options, cut, sizeof(cut), NULL) == KITH_OK && strlen(cut) == sizeof(cut) - 1);
+    CHECK(kith_build_info(text, sizeof(text), NULL) == KITH_OK && strstr(text, kith_version()) != NULL);
+    CHECK(kith_type_size(KITH_BF16) == 2 && strcmp(kith_type_name(KITH_U8), "u8") == 0);
+}
+
+int main(void) {
+    kith_matrix x, y;
+    fill(points, n * d, 1);
+    fill(queries, q * d, 2);
+    x = kith_view(points, n, d, KITH_F32);
+    y = kith_view(queries, q, d, KITH_F32);
+    CHECK(kith_last_error()[0] == '\0');
+    test_search(&x, &y);
+    test_index(&x, &y);
+    test_select();
+    test_errors(&x, &y);
+    test_cancel();
+    test_texts();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
