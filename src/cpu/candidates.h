@@ -27,10 +27,10 @@ public:
     float threshold() const { return threshold_; }
     bool full() const { return list_.size() + room_ > list_.capacity(); }
 
-    // A NaN is a point that the bound does not cover.
+    // NaN or -inf is a point that the bound does not cover.
     void append(float value, float slack, std::int64_t id) {
         constexpr float infinity = std::numeric_limits<float>::infinity();
-        if (value != value) list_.push_back({-infinity, infinity, id});
+        if (!(value > -infinity)) list_.push_back({-infinity, infinity, id});
         else list_.push_back({value, value + slack, id});
     }
 

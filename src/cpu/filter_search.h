@@ -1,15 +1,14 @@
 // The paths "gemm-f32" and "direct-f32": filter in f32, refine in binary64, certified by the bound.
 #pragma once
 
-#include "cpu/filter.h"
+#include "cpu/points.h"
 #include "exact/progress.h"
 #include "kith/plan.h"
 
 namespace kith::cpu {
 
-// As cpu::search, with the filter of `points`.
-void filter_search(const Points& points, const Filter& filter, const MatrixView& queries, std::int64_t k, bool graph,
-                   Isa isa, const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks,
-                   Report& report);
+// As cpu::search. False, with nothing written, where the points have no filter.
+bool filter_search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa,
+                   const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report);
 
 }  // namespace kith::cpu

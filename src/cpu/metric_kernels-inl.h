@@ -216,8 +216,10 @@ double report(double rank, const metric::Params& params) {
 
 template <class M>
 constexpr MetricKernels kernels_of() {
-    if constexpr (M::traits.whole_vector) return {M::traits, M::aux, prepare<M>, form_ranks<M>, report<M>};
-    else return {M::traits, M::aux, prepare<M>, step_ranks<M>, report<M>};
+    using Scalar = ScalarOps<double>;
+    constexpr bool identity = &M::template map<Scalar> == &metric::Base::map<Scalar>;
+    if constexpr (M::traits.whole_vector) return {M::traits, M::aux, identity, prepare<M>, form_ranks<M>, report<M>};
+    else return {M::traits, M::aux, identity, prepare<M>, step_ranks<M>, report<M>};
 }
 
 constexpr MetricKernels all_kernels[] = {

@@ -13,6 +13,7 @@ namespace kith::cpu {
 struct MetricKernels {
     metric::Traits traits;
     int aux = 0;
+    bool identity_map = false;  // map() is that of metric::Base
     // Prepares `count` rows of d raw coordinates, `stride` doubles apart, in place: aux values (count x
     // metric::max_aux) and mapped coordinates.
     void (*prepare)(double* rows, std::int64_t stride, std::int64_t count, double* aux, const metric::Params& params);

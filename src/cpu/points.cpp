@@ -38,6 +38,14 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads) {
 
 }  // namespace
 
+const Filter* Points::filter(Isa isa, int threads) const {
+    std::call_once(once_, [&] {
+        filter_ = Filter::make(*this, isa, threads);
+        packed_.store(filter_ != nullptr, std::memory_order_release);
+    });
+    return filter_.get();
+}
+
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own) {
     auto prepared = std::make_shared<Points>();
     prepared->metric = metric;
@@ -47,7 +55,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->storage = copy_rows(points, plan.threads);
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
     }
-    if (plan.path != "exact") prepared->filter = Filter::make(*prepared, isa_named(plan.isa), plan.threads);
+    if (own && plan.path != "exact") prepared->filter(isa_named(plan.isa), plan.threads);
     return prepared;
 }
 

@@ -8,10 +8,9 @@ namespace kith::cpu {
 void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
             ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report) {
     const Isa isa = isa_named(plan.isa);
-    if (plan.path != "exact" && points.filter) {
-        filter_search(points, *points.filter, queries, k, graph, isa, plan, progress, ids, ranks, report);
+    if (plan.path != "exact" && queries.rows > 0 &&
+        filter_search(points, queries, k, graph, isa, plan, progress, ids, ranks, report))
         return;
-    }
     scan(points, queries, 0, queries.rows, k, graph, isa, plan.threads, progress, ids, ranks);
     report.scanned += queries.rows;
     report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);

@@ -123,6 +123,73 @@ void transpose(const float* rows, std::int64_t stride, std::int64_t d, float* ou
     }
 }
 
+template <RowSweepForm form>
+KITH_HD F sweep_step(F acc, F q, F x) {
+    if constexpr (form == RowSweepForm::dot) return DotStep::step(acc, q, x);
+    if constexpr (form == RowSweepForm::l2) return DotStep::step(acc, q - x, q - x);
+    if constexpr (form == RowSweepForm::cityblock) return CityblockStep::step(acc, q, x);
+    return ChebyshevStep::step(acc, q, x);
+}
+
+// `chains` independent sums per query hide the latency of the additions.
+template <RowSweepForm form, int queries>
+KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* values, float* square) {
+    constexpr int chains = 4 / queries;
+    constexpr std::int64_t step = chains * vector_points;
+    F acc[queries][chains] = {}, squares[chains] = {};
+    std::int64_t j = 0;
+    for (; j + step <= d; j += step) {
+#pragma GCC unroll 4
+        for (int c = 0; c < chains; ++c) {
+            const F v = Single::load(x + j + c * vector_points);
+            if (form == RowSweepForm::dot) squares[c] = DotStep::step(squares[c], v, v);
+#pragma GCC unroll 4
+            for (int i = 0; i < queries; ++i)
+                acc[i][c] = sweep_step<form>(acc[i][c], Single::load(q + i * d + j + c * vector_points), v);
+        }
+    }
+    for (; j < d; j += vector_points) {
+        // Lanes beyond d are zero on both sides.
+        const int width = static_cast<int>(std::min<std::int64_t>(d - j, vector_points));
+        const F v = width == vector_points ? Single::load(x + j) : Single::load_part(x + j, width);
+        if (form == RowSweepForm::dot) squares[0] = DotStep::step(squares[0], v, v);
+#pragma GCC unroll 4
+        for (int i = 0; i < queries; ++i) {
+            const float* at = q + i * d + j;
+            acc[i][0] = sweep_step<form>(acc[i][0],
+                                         width == vector_points ? Single::load(at) : Single::load_part(at, width), v);
+        }
+    }
+    const auto join = [](const F* parts) __attribute__((always_inline)) {
+        F sum = parts[0];
+        for (int c = 1; c < chains; ++c)
+            sum = form == RowSweepForm::chebyshev ? Single::max(sum, parts[c]) : sum + parts[c];
+        float lane[vector_points];
+        Single::store(lane, sum);
+        for (int half = vector_points / 2; half > 0; half /= 2) {
+            for (int l = 0; l < half; ++l)
+                lane[l] = form == RowSweepForm::chebyshev ? (lane[l] < lane[l + half] ? lane[l + half] : lane[l])
+                                                          : lane[l] + lane[l + half];
+        }
+        return lane[0];
+    };
+    for (int i = 0; i < queries; ++i) values[i * panel_points] = join(acc[i]);
+    if (form == RowSweepForm::dot) *square = join(squares);
+}
+
+template <RowSweepForm form>
+void sweep(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d, const float* queries,
+           std::int64_t query_count, float* values, float* squares) {
+    for (std::int64_t p = 0; p < count; ++p) {
+        const float* x = rows + p * stride;
+        std::int64_t i = 0;
+        for (; i + 4 <= query_count; i += 4)
+            sweep_row<form, 4>(x, d, queries + i * d, values + i * panel_points + p, squares + p);
+        for (; i < query_count; ++i)
+            sweep_row<form, 1>(x, d, queries + i * d, values + i * panel_points + p, squares + p);
+    }
+}
+
 template <class S, std::size_t... queries>
 constexpr void fill(TileKernels& k, Step step, std::index_sequence<queries...>) {
     const int s = static_cast<int>(step);
@@ -135,6 +202,10 @@ constexpr TileKernels make_tiles() {
     fill<DotStep>(k, Step::dot, std::make_index_sequence<DotStep::queries>{});
     fill<CityblockStep>(k, Step::cityblock, std::make_index_sequence<CityblockStep::queries>{});
     fill<ChebyshevStep>(k, Step::chebyshev, std::make_index_sequence<ChebyshevStep::queries>{});
+    k.sweep[static_cast<int>(RowSweepForm::dot)] = sweep<RowSweepForm::dot>;
+    k.sweep[static_cast<int>(RowSweepForm::l2)] = sweep<RowSweepForm::l2>;
+    k.sweep[static_cast<int>(RowSweepForm::cityblock)] = sweep<RowSweepForm::cityblock>;
+    k.sweep[static_cast<int>(RowSweepForm::chebyshev)] = sweep<RowSweepForm::chebyshev>;
     k.round_row = round_row;
     k.transpose = transpose;
     return k;

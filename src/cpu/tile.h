@@ -26,6 +26,12 @@ using Tile = bool (*)(const float* panel, std::int64_t d, const float* queries, 
 
 inline constexpr int max_tile_queries = 14;
 
+// For a few queries: values[32 i + p] of query i (dense rows of d) and row p < count <= 32, by the metric in f32 or as
+// the product <q, x>; with products also squares[p] = |x|^2.
+enum class RowSweepForm { dot, l2, cityblock, chebyshev };
+using RowSweep = void (*)(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
+                          const float* queries, std::int64_t query_count, float* values, float* squares);
+
 struct RowSums {
     double norm2, rounded2, residual2;  // |v|^2, |v^|^2, |v - v^|^2
 };
@@ -33,6 +39,7 @@ struct RowSums {
 struct TileKernels {
     int queries[3];                      // the largest tile of each step
     Tile tile[3][max_tile_queries + 1];  // by number of queries
+    RowSweep sweep[4];
     // v = (in - centre) scale, v^ = its rounding to f32.
     RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
     // 32 rows, `stride` floats apart, to the coordinates of a panel.

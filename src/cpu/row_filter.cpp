@@ -1,0 +1,110 @@
+// The filter for a few queries: one pass over the points' own f32 rows.
+#include "cpu/row_filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpu/metric_kernels.h"
+
+namespace kith::cpu {
+
+namespace {
+
+RowSweepForm sweep_form(const MetricSpec& metric, const metric::Traits& traits) {
+    if (!traits.relative_f32) return RowSweepForm::dot;
+    if (traits.gemm == metric::Gemm::l2) return RowSweepForm::l2;
+    return metric.id == MetricId::chebyshev ? RowSweepForm::chebyshev : RowSweepForm::cityblock;
+}
+
+}  // namespace
+
+bool row_filter_serves(const Points& points, const MatrixView& queries) {
+    if (points.rows.type != ElementType::f32 || queries.type != ElementType::f32) return false;
+    if (points.rows.cols > max_filter_dimensions) return false;
+    const MetricKernels& kernels = metric_kernels(points.metric.id, Isa::baseline);
+    return kernels.identity_map && (kernels.traits.relative_f32 || kernels.traits.gemm == metric::Gemm::dot ||
+                                    kernels.traits.gemm == metric::Gemm::cosine);
+}
+
+RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
+    : points_(search.points),
+      list_(list),
+      count_(count),
+      d_(search.points.rows.cols),
+      norms_(static_cast<std::size_t>(count), 0.0),
+      queries_(count * d_) {
+    const metric::Traits& traits = metric_kernels(points_.metric.id, search.isa).traits;
+    form_ = traits.relative_f32 ? metric::Gemm::none : traits.gemm;
+    sweep_ = tile_kernels(search.isa).sweep[static_cast<int>(sweep_form(points_.metric, traits))];
+    g_ = (static_cast<double>(d_) + 4) * 0x1p-24 * (1 + static_cast<double>(d_) * 0x1p-23);
+    const FilterBound bound(form_, d_);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double* q = list.rows().row(i);
+        float* out = queries_.data() + i * d_;
+        if (form_ == metric::Gemm::none) {
+            for (std::int64_t j = 0; j < d_; ++j) out[j] = static_cast<float>(q[j]);
+            list.add_query(bound.direct_query());
+            continue;
+        }
+        double sum = 0, lost = 0;
+        for (std::int64_t j = 0; j < d_; ++j) sum += q[j] * q[j];
+        const double norm = std::sqrt(sum);
+        QueryTerms terms = bound.direct_query();
+        terms.growth = 1;
+        terms.usable = norm == 0 || (norm > 0x1p-120 && norm < 0x1p127);
+        const double scale = norm > 0 && terms.usable ? std::ldexp(1.0, -std::ilogb(norm)) : 0;
+        for (std::int64_t j = 0; j < d_; ++j) {
+            out[j] = static_cast<float>(q[j] * scale);
+            lost += std::abs(q[j] * scale - static_cast<double>(out[j]));
+        }
+        // Only what underflows in scaling is ever lost.
+        terms.usable = terms.usable && lost == 0;
+        norms_[static_cast<std::size_t>(i)] = norm * scale * (1 + 0x1p-40);
+        if (form_ == metric::Gemm::dot) {
+            terms.scale = scale;
+        } else {
+            terms.scale = norm * scale;
+            terms.offset = -norm * scale;
+        }
+        // Binary64's own rounding, here and in the canonical form.
+        terms.error += norms_[static_cast<std::size_t>(i)] * static_cast<double>(d_ + 20) * 0x1p-50;
+        list.add_query(terms);
+    }
+}
+
+void RowFilter::group(std::int64_t g) {
+    const std::int64_t first = g * panel_points;
+    const std::int64_t here = std::min<std::int64_t>(panel_points, points_.rows.rows - first);
+    const float* rows = static_cast<const float*>(points_.rows.data) + first * points_.rows.stride;
+    float values[max_row_queries * panel_points], squares[panel_points];
+    sweep_(rows, points_.rows.stride, here, d_, queries_.data(), count_, values, squares);
+    for (std::int64_t i = 0; i < count_; ++i) {
+        const float* value = values + i * panel_points;
+        const float threshold = list_.thresholds()[i];
+        if (form_ == metric::Gemm::none) {
+            for (std::int64_t p = 0; p < here; ++p) {
+                if (!(value[p] > threshold)) list_.offer(i, value[p], 0, first + p);
+            }
+        } else {
+            const double norm = norms_[static_cast<std::size_t>(i)];
+            for (std::int64_t p = 0; p < here; ++p) {
+                // An underflown square is below 2^-126.
+                const double size =
+                    std::sqrt(static_cast<double>(squares[p]) * (1 + 2 * g_) + static_cast<double>(d_) * 0x1p-126);
+                double a = -static_cast<double>(value[p]), error = g_ * norm * size;
+                if (form_ == metric::Gemm::cosine) {
+                    a /= std::sqrt(static_cast<double>(squares[p]));
+                    error = 3 * g_ * norm;
+                    // Squares that lost digits or overflowed: not covered.
+                    if (!(squares[p] > 0x1p-80f && squares[p] < std::numeric_limits<float>::infinity()))
+                        a = std::numeric_limits<double>::quiet_NaN();
+                }
+                const float low = round_down(a - error);
+                if (!(low > threshold)) list_.offer(i, low, round_up(a + error - static_cast<double>(low)), first + p);
+            }
+        }
+        list_.settle(i);
+    }
+}
+
+}  // namespace kith::cpu

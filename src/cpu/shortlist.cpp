@@ -1,0 +1,85 @@
+// When a query's list is full its threshold falls to the k-th smallest upper value. At the end the candidates'
+// canonical ranks decide. A list that no threshold empties (ties, hostile data) is refined in place, so that no query
+// ever fails.
+#include "cpu/shortlist.h"
+
+#include <algorithm>
+
+namespace kith::cpu {
+
+namespace {
+
+// Canonical ranks are evaluated for this many candidates at a time.
+constexpr std::int64_t refine_points = 32;
+// Appends that a list always has room for.
+constexpr std::int64_t room = 2 * panel_points;
+
+}  // namespace
+
+Shortlist::Shortlist(const Search& search, std::int64_t first, std::int64_t count)
+    : search_(search),
+      first_(first),
+      count_(count),
+      ranker_(search.points.metric, search.isa),
+      rows_(count, search.points.rows.cols),
+      gathered_(refine_points, search.points.rows.cols),
+      refined_(static_cast<std::size_t>(count), 0) {
+    ranker_.load(search.queries, first, count, rows_);
+    terms_.reserve(static_cast<std::size_t>(count));
+    candidates_.reserve(static_cast<std::size_t>(count));
+    best_.reserve(static_cast<std::size_t>(count));
+}
+
+void Shortlist::add_query(const QueryTerms& terms) {
+    terms_.push_back(terms);
+    candidates_.emplace_back(search_.k, terms, room);
+    best_.emplace_back(search_.k);
+    // Nothing but NaN passes the threshold of a query that is not filtered.
+    const bool takes_part = filtered(static_cast<std::int64_t>(terms_.size()) - 1);
+    thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
+}
+
+void Shortlist::make_room(std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    Candidates& list = candidates_[at];
+    if (!filtered(i)) {
+        list.list().clear();
+        return;
+    }
+    if (!list.tighten()) {
+        refine(i);
+        refined_[at] = 1;
+        list.lower(terms_[at].threshold_from_rank(best(i).threshold()));
+    }
+    thresholds_[at] = list.threshold();
+}
+
+// Canonical ranks of a query's candidates, which leave the list.
+void Shortlist::refine(std::int64_t i) {
+    std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
+    TopK& top = best(i);
+    double ranks[refine_points];
+    counts_.candidates += static_cast<double>(list.size());
+    for (std::size_t at = 0; at < list.size(); at += refine_points) {
+        const Candidate* some = list.data() + at;
+        const std::int64_t here = std::min<std::int64_t>(refine_points, static_cast<std::int64_t>(list.size() - at));
+        for (std::int64_t j = 0; j < here; ++j) ranker_.load(search_.points.rows, some[j].id, 1, gathered_, j);
+        ranker_.ranks(rows_, i, gathered_, 0, here, ranks);
+        for (std::int64_t j = 0; j < here; ++j) {
+            if (!gathered_.nan()[j]) top.push(ranks[j], some[j].id);
+        }
+    }
+    list.clear();
+    top.settle();
+}
+
+void Shortlist::finish() {
+    for (std::int64_t i = 0; i < count_; ++i) {
+        if (!filtered(i)) continue;
+        candidates_[static_cast<std::size_t>(i)].tighten();
+        refine(i);
+        counts_.retried += refined_[static_cast<std::size_t>(i)];
+    }
+}
+
+}  // namespace kith::cpu
