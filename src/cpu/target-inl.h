@@ -3,8 +3,8 @@
 //
 // Everything that follows gets the instruction set by a pragma, which is why the standard headers come before it (their
 // inline functions are shared with other units and must run anywhere) and the metrics after it (they are templates,
-// inlined into each unit). Such a unit defines nothing outside its namespace but its table. One of level 1 or 2 ends with
-// KITH_TARGET_END.
+// inlined into each unit). Such a unit defines nothing outside its namespace but its table. One of level 1 or 2 ends
+// with KITH_TARGET_END.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,8 @@ namespace kith::metric {
 
 struct Mahalanobis : Base {
     static constexpr Traits traits{.whole_vector = true};
-    // The term of coordinate i; `t` holds all d differences q - x, row i of VI starts at `row`, its elements `step` apart.
+    // The term of coordinate i; `t` holds all d differences q - x, row i of VI starts at `row`, its elements `step`
+    // apart.
     KITH_HD static double whole_term(const double* t, const double* row, std::int64_t i, const Params& params,
                                      std::int64_t step = 1) {
         double w = 0.0;
