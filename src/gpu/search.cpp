@@ -124,7 +124,8 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
     // Where points stream, many tiles of queries share one pass over them, as many as their lists allow.
     const std::int64_t list_bytes = k * 32;
-    const std::int64_t most = std::max<std::int64_t>(1, device_info(points.device).free_bytes / 4 / list_bytes / tile);
+    const std::int64_t most =
+        std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / list_bytes / tile);
     const std::int64_t group = points.streams ? tile * most : tile;
     for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {
         const std::int64_t group_count = std::min(group, queries.rows - group_first), cells = group_count * k;

@@ -82,51 +82,52 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     p.workspace_bytes = clamped(fixed + per_query * static_cast<double>(p.query_tile * p.threads));
 }
 
+// Bytes of workspace for tiles of that size.
+double gpu_workspace(const Request& r, bool filter, std::int64_t q, std::int64_t points) {
+    namespace t = gpu::tuning;
+    const Shape& s = r.shape;
+    const double tile =
+        filter ? t::filter_bytes(q, points, s.d, s.k) : t::scan_bytes(q, points, s.d, s.k, r.metric.user);
+    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k);
+}
+
 void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     namespace t = gpu::tuning;
     const bool filter = p.path != "exact";
-    const std::int64_t free = device.free_bytes;
-    const std::int64_t budget = r.memory > 0 ? r.memory : free / 2;
     const Shape& s = r.shape;
-    const double element = static_cast<double>(size_of(s.type));
-    // Prepared points: their elements, and for the filter a rounded copy with the terms of the bound.
-    const double point_bytes = static_cast<double>(s.d) * (element + (filter ? 4 : 0)) + 48;
-    const double resident = static_cast<double>(free) - static_cast<double>(std::min(budget, free / 2));
+    const bool on_host = r.data_device == host_memory;
+    // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
+    // flight.
+    const double budget = r.memory > 0 ? static_cast<double>(r.memory) : 0.85 * static_cast<double>(device.free_bytes);
+    const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), filter, on_host);
+    const double all = per_point * static_cast<double>(s.n);
+    double workspace = budget - all;
     p.chunk_points = s.n;
-    if (r.data_device == host_memory && point_bytes * static_cast<double>(s.n) > resident * 0.9)
-        p.chunk_points = std::max<std::int64_t>(1, static_cast<std::int64_t>(resident * 0.45 / point_bytes));
-    // A budget also asks for small chunks: points beyond it stream.
-    if (r.memory > 0 && r.data_device == host_memory &&
-        point_bytes * static_cast<double>(s.n) > 4.0 * static_cast<double>(budget))
-        p.chunk_points = std::min(
-            p.chunk_points, std::max<std::int64_t>(
-                                s.k + 1, static_cast<std::int64_t>(2.0 * static_cast<double>(budget) / point_bytes)));
+    if (on_host && all > budget / 2) {
+        p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
+        workspace = budget / 2;
+    }
+    p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
     p.candidate_capacity = filter ? t::candidate_capacity(s.k) : 0;
     std::int64_t qt = std::min(s.q, filter ? t::filter_query_tile : t::exact_query_tile);
-    std::int64_t nt = std::min(p.chunk_points, filter ? t::filter_point_tile : t::exact_point_tile);
-    const auto bytes = [&](std::int64_t q, std::int64_t n) {
-        const double qd = static_cast<double>(q), nd = static_cast<double>(n), kd = static_cast<double>(s.k);
-        return filter ? qd * (4 * nd + static_cast<double>(t::filter_query_bytes(s.d, p.candidate_capacity, s.k)))
-                      : qd * (8 * (nd + kd) + static_cast<double>(t::exact_query_bytes(s.d, s.k))) +
-                            nd * static_cast<double>(t::exact_point_bytes(s.d));
-    };
-    while (bytes(qt, nt) > static_cast<double>(budget) && (qt > 1 || nt > 1)) {
-        if (qt >= nt / 8 && qt > 1) qt = (qt + 1) / 2;
-        else if (nt > 1) nt = (nt + 1) / 2;
-        else qt = (qt + 1) / 2;
+    std::int64_t nt = std::min(p.chunk_points, filter ? t::filter_points(qt) : t::exact_point_tile);
+    while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || nt > 1)) {
+        if (qt > 1 && qt >= nt / 8) qt = (qt + 1) / 2;
+        else nt = (nt + 1) / 2;
     }
-    if (bytes(qt, nt) > static_cast<double>(budget))
-        throw Error(
-            ErrorCode::out_of_memory,
-            fmt::format("memory: {} bytes; the smallest tile of this search needs {:.0f}", budget, bytes(qt, nt)));
+    const double needed = gpu_workspace(r, filter, qt, nt);
+    if (needed > workspace)
+        throw Error(ErrorCode::out_of_memory, fmt::format("memory: {:.0f} bytes; this search needs at least {:.0f}",
+                                                          budget, budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
-    p.workspace_bytes = clamped(bytes(qt, nt));
+    p.workspace_bytes =
+        clamped(needed + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = r.selector.empty() ? "threshold" : r.selector;
-    p.why += p.chunk_points < s.n ? fmt::format("points stream in chunks of {}: {:.2f} GiB do not fit. ",
-                                                p.chunk_points, point_bytes * static_cast<double>(s.n) / (1 << 30))
-                                  : "points stay on the device. ";
-    p.why += fmt::format("tiles of {} queries x {} points: workspace within {} bytes.", qt, nt, budget);
+    p.why += p.chunk_points < s.n
+                 ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
+                 : "points stay on the device. ";
+    p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
 }
 
 }  // namespace

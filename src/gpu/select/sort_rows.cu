@@ -4,13 +4,14 @@
 
 #include "gpu/check.h"
 #include "gpu/select/selection.h"
+#include "gpu/tuning.h"
 
 namespace kith::gpu {
 
 namespace {
 
 constexpr int threads = 256;
-constexpr std::int64_t shared_limit = 8192;  // entries of 12 bytes: 96 KiB
+using tuning::sort_in_shared;
 
 __device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, std::uint32_t ib) {
     return ka != kb ? ka < kb : ia < ib;
@@ -82,10 +83,10 @@ void sort_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::i
                std::uint64_t* out_keys, std::uint32_t* out_ids, cudaStream_t stream) {
     std::int64_t size = 2;
     while (size < largest_count) size *= 2;
-    if (size <= shared_limit) {
+    if (size <= sort_in_shared) {
         const auto bytes = static_cast<int>(size * 12);
         check(cudaFuncSetAttribute(bitonic_rows, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shared_limit * 12)),
+                                   static_cast<int>(sort_in_shared * 12)),
               "shared memory of bitonic_rows");
         bitonic_rows<<<static_cast<unsigned>(rows), threads, static_cast<std::size_t>(bytes), stream>>>(
             keys, ids, counts, count_step, stride, k, out_keys, out_ids);
