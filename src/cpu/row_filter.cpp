@@ -16,6 +16,12 @@ RowSweepForm sweep_form(const MetricSpec& metric, const metric::Traits& traits) 
     return metric.id == MetricId::chebyshev ? RowSweepForm::chebyshev : RowSweepForm::cityblock;
 }
 
+bool has_nan(const float* row, std::int64_t d) {
+    bool nan = false;
+    for (std::int64_t j = 0; j < d; ++j) nan |= row[j] != row[j];
+    return nan;
+}
+
 }  // namespace
 
 bool row_filter_serves(const Points& points, const MatrixView& queries) {
@@ -31,12 +37,16 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
       list_(list),
       count_(count),
       d_(search.points.rows.cols),
-      norms_(static_cast<std::size_t>(count), 0.0),
+      errors_(static_cast<std::size_t>(count), 0.0f),
       queries_(count * d_) {
     const metric::Traits& traits = metric_kernels(points_.metric.id, search.isa).traits;
     form_ = traits.relative_f32 ? metric::Gemm::none : traits.gemm;
-    sweep_ = tile_kernels(search.isa).sweep[static_cast<int>(sweep_form(points_.metric, traits))];
+    const TileKernels& tiles = tile_kernels(search.isa);
+    sweep_ = tiles.sweep[static_cast<int>(sweep_form(points_.metric, traits))];
+    lower_ = tiles.lower;
     g_ = (static_cast<double>(d_) + 4) * 0x1p-24 * (1 + static_cast<double>(d_) * 0x1p-23);
+    floor_ = round_up(std::sqrt(static_cast<double>(d_)) * 0x1p-62);
+    const bool cosine = form_ == metric::Gemm::cosine;
     const FilterBound bound(form_, d_);
     for (std::int64_t i = 0; i < count; ++i) {
         const double* q = list.rows().row(i);
@@ -59,7 +69,6 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
         }
         // Only what underflows in scaling is ever lost.
         terms.usable = terms.usable && lost == 0;
-        norms_[static_cast<std::size_t>(i)] = norm * scale * (1 + 0x1p-40);
         if (form_ == metric::Gemm::dot) {
             terms.scale = scale;
         } else {
@@ -67,7 +76,10 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
             terms.offset = -norm * scale;
         }
         // Binary64's own rounding, here and in the canonical form.
-        terms.error += norms_[static_cast<std::size_t>(i)] * static_cast<double>(d_ + 20) * 0x1p-50;
+        terms.error += norm * scale * static_cast<double>(d_ + 20) * 0x1p-50;
+        // 2^-20 is for evaluating the bound itself in f32.
+        const double g = (cosine ? 3 : 1) * g_ * (1 + g_) + 0x1p-20;
+        errors_[static_cast<std::size_t>(i)] = round_up(norm * scale * g * (1 + 0x1p-20));
         list.add_query(terms);
     }
 }
@@ -76,32 +88,27 @@ void RowFilter::group(std::int64_t g) {
     const std::int64_t first = g * panel_points;
     const std::int64_t here = std::min<std::int64_t>(panel_points, points_.rows.rows - first);
     const float* rows = static_cast<const float*>(points_.rows.data) + first * points_.rows.stride;
-    float values[max_row_queries * panel_points], squares[panel_points];
+    alignas(64) float values[max_row_queries * panel_points], squares[panel_points], low[panel_points];
+    if (here < panel_points) std::fill_n(squares, panel_points, 0.0f);
     sweep_(rows, points_.rows.stride, here, d_, queries_.data(), count_, values, squares);
     for (std::int64_t i = 0; i < count_; ++i) {
         const float* value = values + i * panel_points;
+        const float error = errors_[static_cast<std::size_t>(i)];
+        const bool cosine = form_ == metric::Gemm::cosine;
+        if (form_ != metric::Gemm::none) {
+            lower_(value, squares, cosine, error, floor_, low);
+            value = low;
+        }
         const float threshold = list_.thresholds()[i];
-        if (form_ == metric::Gemm::none) {
-            for (std::int64_t p = 0; p < here; ++p) {
-                if (!(value[p] > threshold)) list_.offer(i, value[p], 0, first + p);
-            }
-        } else {
-            const double norm = norms_[static_cast<std::size_t>(i)];
-            for (std::int64_t p = 0; p < here; ++p) {
-                // An underflown square is below 2^-126.
-                const double size =
-                    std::sqrt(static_cast<double>(squares[p]) * (1 + 2 * g_) + static_cast<double>(d_) * 0x1p-126);
-                double a = -static_cast<double>(value[p]), error = g_ * norm * size;
-                if (form_ == metric::Gemm::cosine) {
-                    a /= std::sqrt(static_cast<double>(squares[p]));
-                    error = 3 * g_ * norm;
-                    // Squares that lost digits or overflowed: not covered.
-                    if (!(squares[p] > 0x1p-80f && squares[p] < std::numeric_limits<float>::infinity()))
-                        a = std::numeric_limits<double>::quiet_NaN();
-                }
-                const float low = round_down(a - error);
-                if (!(low > threshold)) list_.offer(i, low, round_up(a + error - static_cast<double>(low)), first + p);
-            }
+        for (std::int64_t p = 0; p < here; ++p) {
+            if (value[p] > threshold) continue;
+            // A maximum passes over NaN; such a row's value must not lower the threshold.
+            if (has_nan(rows + p * points_.rows.stride, d_)) continue;
+            // Half an error more than the bound asks for covers the rounding of `low` and of its sum with the slack.
+            const double size = form_ == metric::Gemm::none ? 0
+                                : cosine                    ? 1
+                                                            : std::sqrt(static_cast<double>(squares[p])) + floor_;
+            list_.offer(i, value[p], round_up(2.5 * static_cast<double>(error) * size), first + p);
         }
         list_.settle(i);
     }

@@ -30,9 +30,11 @@ private:
     Shortlist& list_;
     std::int64_t count_, d_;
     RowSweep sweep_;
+    decltype(TileKernels::lower) lower_;
     metric::Gemm form_;
     double g_;
-    std::vector<double> norms_;  // |u|
+    float floor_;                // more than squares can lose to underflow, as a length
+    std::vector<float> errors_;  // of each query, per unit of |x| (dot) or in all (cosine)
     Buffer<float> queries_;
 };
 

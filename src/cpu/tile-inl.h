@@ -190,6 +190,18 @@ void sweep(const float* rows, std::int64_t stride, std::int64_t count, std::int6
     }
 }
 
+void lower(const float* values, const float* squares, bool cosine, float error, float floor, float* low) {
+    const F e = error - F{}, tiny = 0x1p-80f - F{}, infinity = std::numeric_limits<float>::infinity() - F{};
+    const F nan = std::numeric_limits<float>::quiet_NaN() - F{};
+    for (int p = 0; p < panel_points; p += vector_points) {
+        const F value = Single::load(values + p), square = Single::load(squares + p), root = Single::sqrt(square);
+        F r;
+        if (cosine) r = ((square > tiny) & (square < infinity)) ? -value / root - e : nan;
+        else r = -value - e * (root + floor);
+        Single::store(low + p, r);
+    }
+}
+
 template <class S, std::size_t... queries>
 constexpr void fill(TileKernels& k, Step step, std::index_sequence<queries...>) {
     const int s = static_cast<int>(step);
@@ -206,6 +218,7 @@ constexpr TileKernels make_tiles() {
     k.sweep[static_cast<int>(RowSweepForm::l2)] = sweep<RowSweepForm::l2>;
     k.sweep[static_cast<int>(RowSweepForm::cityblock)] = sweep<RowSweepForm::cityblock>;
     k.sweep[static_cast<int>(RowSweepForm::chebyshev)] = sweep<RowSweepForm::chebyshev>;
+    k.lower = lower;
     k.round_row = round_row;
     k.transpose = transpose;
     return k;

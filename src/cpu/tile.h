@@ -40,6 +40,9 @@ struct TileKernels {
     int queries[3];                      // the largest tile of each step
     Tile tile[3][max_tile_queries + 1];  // by number of queries
     RowSweep sweep[4];
+    // For 32 values and squares of a sweep: low = -value - error (sqrt(square) + floor), and with `cosine` low = -value
+    // / sqrt(square) - error, NaN where the square is not a number of full precision.
+    void (*lower)(const float* values, const float* squares, bool cosine, float error, float floor, float* low);
     // v = (in - centre) scale, v^ = its rounding to f32.
     RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
     // 32 rows, `stride` floats apart, to the coordinates of a panel.
