@@ -49,6 +49,8 @@ void check_view(const MatrixView& v, const char* what) {
     if (v.device < host_memory || (v.device >= 0 && v.device >= gpu::device_count()))
         refuse("{}: device {}; expected host memory (-1) or a CUDA ordinal below {}", what, v.device,
                gpu::device_count());
+    const int lies = gpu::location(v.data);
+    if (lies != host_memory && lies != v.device) refuse("{}: device {}; the data lie on cuda:{}", what, v.device, lies);
 }
 
 void check_k(std::int64_t k, std::int64_t rows) {

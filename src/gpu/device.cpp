@@ -65,12 +65,22 @@ std::string absence() {
 }
 
 DeviceInfo device_info(int device) {
-    cudaDeviceProp p{};
-    check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+    // Properties never change and take milliseconds to ask for; free memory is asked for every time.
+    static std::array<DeviceInfo, max_devices> known;
+    static std::mutex mutex;
     DeviceInfo info;
-    info.name = p.name;
-    info.capability = p.major * 10 + p.minor;
-    info.multiprocessors = p.multiProcessorCount;
+    {
+        const std::lock_guard lock(mutex);
+        DeviceInfo& entry = known.at(static_cast<std::size_t>(device));
+        if (entry.capability == 0) {
+            cudaDeviceProp p{};
+            check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+            entry.name = p.name;
+            entry.multiprocessors = p.multiProcessorCount;
+            entry.capability = p.major * 10 + p.minor;
+        }
+        info = entry;
+    }
     const DeviceScope scope(device);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
@@ -86,7 +96,7 @@ int location(const void* data) {
         cudaGetLastError();
         return host_memory;
     }
-    return a.type == cudaMemoryTypeDevice ? a.device : host_memory;
+    return a.type == cudaMemoryTypeDevice ? a.device : host_memory;  // managed memory counts as the host's
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
