@@ -150,7 +150,8 @@ std::string zsh(const CommandFacts& root, const std::vector<CommandFacts>& comma
         "#compdef kith\n# zsh completion of kith; for this shell: source <(kith completion zsh)\n_kith() {{\n"
         "    local -a commands=(\n{}    )\n    if ((CURRENT == 2)); then\n"
         "        _describe command commands\n        _arguments{}\n        return\n    fi\n"
-        "    shift words\n    ((CURRENT--))\n    case $words[1] in\n{}    esac\n}}\ncompdef _kith kith\n",
+        "    shift words\n    ((CURRENT--))\n    case $words[1] in\n{}    esac\n}}\nif [[ $funcstack[1] == _kith ]]; "
+        "then _kith \"$@\"; else compdef _kith kith; fi\n",
         names, specs(root), cases);
 }
 

@@ -9,7 +9,6 @@
 
 #include "command.h"
 #include "json.h"
-#include "kith/io.h"
 #include "options.h"
 
 namespace kith::cli {
@@ -47,18 +46,13 @@ int execute(bool json) {
                     {"kith", KITH_VERSION},
                     {"build", lines_of(build_info())},
                     {"metrics", list},
-                    {"formats", lines_of(formats_help())}});
+                    {"formats", choices("format")}});
         return exit_ok;
     }
-    const std::string build = build_info();
-    fmt::print("kith {}\n{}{}\nMetrics\n", KITH_VERSION, build, build.ends_with('\n') ? "" : "\n");
+    fmt::print("{}\nMetrics\n", build_info());
     for (const MetricLine& metric : metrics) {
         fmt::print("  {:<14} {:<13} {}\n", metric.name, metric.aliases, metric.what);
     }
-    const std::string formats = formats_help();
-    fmt::print("\nFormats\n");
-    std::istringstream stream(formats);
-    for (std::string line; std::getline(stream, line);) fmt::print("  {}\n", line);
     return exit_ok;
 }
 

@@ -86,7 +86,8 @@ int main(int argc, char** argv) {
     try {
         return run_tool(argc, argv);
     } catch (const kith::Error& error) {
-        return fail(error.what(), exit_code(error.code()));
+        const bool cancelled = error.code() == kith::ErrorCode::cancelled;
+        return fail(cancelled ? "cancelled" : error.what(), exit_code(error.code()));
     } catch (const std::bad_alloc&) {
         return fail("out of memory", exit_device);
     } catch (const std::exception& error) {

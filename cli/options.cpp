@@ -10,7 +10,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <sstream>
 
 #include "files.h"
@@ -147,7 +146,7 @@ std::int64_t parse_bytes(const std::string& text) {
     }
     const double bytes = number * scale;
     if (!(bytes >= 1)) throw refuse("is less than one byte");
-    if (bytes > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2)) throw refuse("is too large");
+    if (bytes > 0x1p62) throw refuse("is too large");
     return static_cast<std::int64_t>(bytes);
 }
 

@@ -99,7 +99,7 @@ Neighbors recompute(const MatrixView& base, const MatrixView& queries, const std
                     std::int64_t k, const Options& options, bool graph) {
     const bool all = static_cast<std::int64_t>(rows.size()) == queries.rows;
     const Matrix some = all ? Matrix{} : gather(queries, rows);
-    const Neighbors found = search(base, all ? queries : some.view(), graph ? k + 1 : k, options);
+    Neighbors found = search(base, all ? queries : some.view(), graph ? k + 1 : k, options);
     if (!graph) return found;
     Neighbors others;
     others.queries = found.queries;
