@@ -1,0 +1,86 @@
+"""kith beside whoever else is installed: the same arrays, interleaved rounds, medians, recall beside speed.
+
+usage: python3 bench/peers [--device cuda] [--quick] [--json FILE] ... (--help)
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import sys
+
+
+def parse():
+    p = argparse.ArgumentParser(prog="bench/peers", description=__doc__.splitlines()[0])
+    p.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="which suite (default cpu)")
+    p.add_argument("--quick", action="store_true", help="a tenth of the queries")
+    p.add_argument("--case", action="append", metavar="NAME", help="only this case (repeatable; --list names them)")
+    p.add_argument("--metric", action="append", metavar="NAME", help="only this metric (repeatable)")
+    p.add_argument("-k", action="append", type=int, metavar="K", help="this k instead of 10 and 100 (repeatable)")
+    p.add_argument("--peers", type=lambda s: s.split(","), metavar="A,B", help="only these libraries beside kith")
+    p.add_argument("--rounds", type=int, default=3, help="at least this many (default 3; short cases get more)")
+    p.add_argument("--threads", type=int, default=2, help="CPU threads of everyone (default 2)")
+    p.add_argument("--blas-core", default="best", metavar="NAME", help="OpenBLAS kernels: best (default: AVX-512 where "
+                   "the processor has it), default (its own choice), or a name of OPENBLAS_CORETYPE")
+    p.add_argument("--path", default="", help="force kith's path by name")
+    p.add_argument("--sample", type=int, default=16, help="queries checked by the binary64 oracle (default 16)")
+    p.add_argument("--library", metavar="FILE", help="libkith.so (default: the newest below build/)")
+    p.add_argument("--data", default="/usr/share/datasets/fashion-mnist", metavar="DIR",
+                   help="Fashion-MNIST (default: where the Debian package dataset-fashion-mnist puts it)")
+    p.add_argument("--json", metavar="FILE", help="write everything there as JSON")
+    p.add_argument("--list", action="store_true", help="list the cases and leave")
+    return p.parse_args()
+
+
+def main():
+    settings = parse()
+    import machine
+    machine.set_environment(settings)
+    import cases
+    import library
+    import rivals_cpu
+    import rivals_gpu
+    import rounds
+    import table
+
+    if settings.list:
+        for data in cases.CUDA if settings.device == "cuda" else cases.CPU:
+            print(f"{data.name:<18} {', '.join(data.metrics)}; k {', '.join(map(str, cases.KS))}")
+        return 0
+    root = pathlib.Path(__file__).resolve().parents[2]
+    kith = library.Library(library.find(root, settings.library))
+    about = machine.describe(settings)
+    print(f"kith {kith.version()} from {kith.path}")
+    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    print(", ".join(f"{key} {value}" for key, value in machine.versions().items()))
+    print(table.HEADER, flush=True)
+    rivals = rivals_gpu.ALL if settings.device == "cuda" else rivals_cpu.ALL
+    cells, absent = [], {}
+
+    def record():
+        if not settings.json:
+            return
+        about["load_after"] = [round(x, 2) for x in os.getloadavg()]
+        document = {"command": ["python3", "bench/peers", *sys.argv[1:]],
+                    "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                    "machine": about, "blas": machine.blas(), "versions": {"kith": kith.version()} | machine.versions(),
+                    "build": kith.build_info(), "cells": cells}
+        pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
+
+    for case in cases.cases(settings):
+        cell = rounds.run(case, kith, rivals, settings)
+        cells.append(cell)
+        absent |= cell["absent"]
+        print(*table.lines(cell), sep="\n", flush=True)
+        record()
+    print()
+    print(*table.summary(cells), sep="\n")
+    print("\nratio, kith/it: how many times as fast as the rival kith is; one-shot against one-shot, prepared against "
+          "prepared.\nof gemm: multiply-adds per second over the f32 matrix product's of the same rounds.")
+    if absent:
+        print("not run: " + "; ".join(f"{name} ({why})" for name, why in absent.items()))
+    return 1 if any(c["verified"]["wrong"] or not c["verified"]["index_equal"] for c in cells) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

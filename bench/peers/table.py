@@ -1,0 +1,45 @@
+"""The table: a line per contender while it runs, a line per case at the end."""
+
+LINE = "{:<16} {:<13} {:>4}  {:<25} {:<9} {:>10} {:>10} {:>10} {:>10} {:>8} {:>7} {:>7} {:>8}"
+HEADER = LINE.format("case", "metric", "k", "who", "mode", "median ms", "min", "max", "cpu ms", "G pair/s", "recall", "of gemm",
+                     "kith/it")
+SUMMARY = "{:<16} {:<13} {:>4}  {:>10} {:>8}  {:<38} {:>10} {:>8}  {:<38} {:>7}  {}"
+SUMMARY_HEADER = SUMMARY.format("case", "metric", "k", "search ms", "ratio", "against the best one-shot", "Index ms",
+                                "ratio", "against the best prepared", "of gemm", "exact")
+
+
+def kith(cell, mode):
+    return next(r for r in cell["results"] if r["library"] == "kith" and r["mode"] == mode)
+
+
+def best(cell, mode):
+    """The goal's fastest rival of that mode; None where none ran."""
+    rivals = [r for r in cell["results"] if r["library"] in cell["goal"] and r["mode"] == mode]
+    return min(rivals, key=lambda r: r["median_s"], default=None)
+
+
+def ratio(cell, rival):
+    """How many times as fast as the rival kith is, like with like."""
+    return rival["median_s"] / kith(cell, rival["mode"])["median_s"]
+
+
+def lines(cell):
+    for r in cell["results"]:
+        yield LINE.format(cell["case"], cell["metric"], cell["k"], r["name"], r["mode"], f"{1e3 * r['median_s']:.1f}",
+                          f"{1e3 * r['min_s']:.1f}", f"{1e3 * r['max_s']:.1f}", f"{1e3 * r['cpu_s']:.1f}", f"{1e-9 * r['pairs_per_s']:.3f}",
+                          f"{r['recall']:.4f}", f"{100 * r['share_of_matrix_product']:.0f} %",
+                          "" if r["library"] == "kith" else f"{ratio(cell, r):.2f}")
+
+
+def summary(cells):
+    yield SUMMARY_HEADER
+    for cell in cells:
+        columns = []
+        for mode in ("one-shot", "prepared"):
+            rival = best(cell, mode)
+            columns += [f"{1e3 * kith(cell, mode)['median_s']:.1f}", f"{ratio(cell, rival):.2f}" if rival else "-",
+                        f"{rival['name']} {1e3 * rival['median_s']:.1f} ms" if rival else "no rival ran"]
+        checked = cell["verified"]
+        exact = "yes" if checked["wrong"] == 0 and checked["index_equal"] else f"NO: {checked}"
+        share = max(kith(cell, mode)["share_of_matrix_product"] for mode in ("one-shot", "prepared"))
+        yield SUMMARY.format(cell["case"], cell["metric"], cell["k"], *columns, f"{100 * share:.0f} %", exact)
