@@ -300,10 +300,11 @@ __global__ void __launch_bounds__(select_threads)
             // Value by value, with room made between them; reloaded, as a run-time index would push v to local memory.
             for (int u = 0; u < select_values; ++u) {
                 __syncthreads();
-                const int held = s.count;
-                if (held + select_threads > row.capacity) compact(row, k, s, held);
+                if (s.count + select_threads > row.capacity) compact(row, k, s, s.count);
                 __syncthreads();
-                if (s.count + select_threads > row.capacity) {
+                const bool full = s.count + select_threads > row.capacity;
+                __syncthreads();  // every thread has seen the count before anyone appends
+                if (full) {
                     if (threadIdx.x == 0) s.failed = true;
                     break;
                 }
