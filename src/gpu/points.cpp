@@ -66,18 +66,28 @@ void prepare_filter(Chunk& chunk, const DeviceMetric& metric, const std::string&
                 if (!std::isfinite(centre[i])) centre[i] = 0;
             }
             chunk.centre = Buffer<float>(d, stream);
-            check(cudaMemcpyAsync(chunk.centre.get(), centre.data(), centre.size() * sizeof(float), cudaMemcpyDefault,
-                                  stream),
-                  "cudaMemcpy");
             form.centre = chunk.centre.get();
-            sample(form.centre);
+            const auto use = [&] {
+                check(cudaMemcpyAsync(chunk.centre.get(), centre.data(), centre.size() * sizeof(float),
+                                      cudaMemcpyDefault, stream),
+                      "cudaMemcpy");
+                sample(form.centre);
+            };
+            use();
+            // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
+            // exact.
+            const double spread = std::sqrt(host[static_cast<std::size_t>(d)] / static_cast<double>(samples * d));
+            if (std::isfinite(spread) && spread > 0) {
+                const double grid = std::ldexp(1.0, std::ilogb(spread) - 2);
+                for (float& c : centre) c = static_cast<float>(std::nearbyint(c / grid) * grid);
+                use();
+            }
         }
         // A power of two brings the typical norm near 1: an exact scaling that keeps f32 from overflow and underflow.
         const double typical = std::sqrt(host[static_cast<std::size_t>(d)] / static_cast<double>(samples));
         if (std::isfinite(typical) && typical > 0)
             form.scale = std::ldexp(1.0, std::clamp(-std::ilogb(typical), -1000, 1000));
     }
-    if (form.gemm == metric::Gemm::dot) form.unit = false;
     chunk.form = form;
     chunk.vectors = Buffer<float>(n * form.width, stream);
     chunk.f = Buffer<float>(n, stream);
