@@ -107,7 +107,7 @@ Cut cut(std::int64_t n, std::int64_t q, std::int64_t block, int threads) {
 template <class MakeLoop>
 void run(const Search& s, const Cut& c, int threads, std::int64_t k, ProgressMeter& progress, std::int64_t* ids,
          double* ranks, Report& report, const MakeLoop& make_loop) {
-    const std::int64_t q = s.queries.rows;
+    const std::int64_t n = s.points.rows.rows, q = s.queries.rows;
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
     std::vector<char> left(static_cast<std::size_t>(q), 0);
     std::vector<Counts> counts(static_cast<std::size_t>(c.blocks * c.ranges));
@@ -120,14 +120,16 @@ void run(const Search& s, const Cut& c, int threads, std::int64_t k, ProgressMet
         Shortlist list(s, first, here);
         auto loop = make_loop(list, here);
         const std::int64_t stride = loop.stride(groups);
-        std::int64_t reported = 0;
+        double unreported = 0;
         for (std::int64_t g = 0, at = 0; g < groups; ++g) {
             loop.group(begin + at);
+            const std::int64_t count = std::min<std::int64_t>(panel_points, n - (begin + at) * panel_points);
+            unreported += static_cast<double>(count * here);
             at += stride;
             if (at >= groups) at -= groups;
-            if (g - reported < groups_per_report && g + 1 < groups) continue;
-            progress.add(static_cast<double>((g + 1 - reported) * panel_points * here));
-            reported = g + 1;
+            if (g % groups_per_report != 0 && g + 1 < groups) continue;
+            progress.add(unreported);
+            unreported = 0;
             if (caller) progress.poll("search");
             if (progress.cancelled()) return;
         }
@@ -155,9 +157,11 @@ void run(const Search& s, const Cut& c, int threads, std::int64_t k, ProgressMet
     }
     for (std::int64_t i = 0; i < q; ++i) {
         if (!left[static_cast<std::size_t>(i)]) continue;
+        // The filter has counted these pairs already.
+        progress.add(-static_cast<double>(n));
         scan(s.points, s.queries, i, 1, k, s.graph, s.isa, threads, progress, ids + i * k, ranks + i * k);
         ++scanned;
-        report.candidates += static_cast<double>(s.points.rows.rows);
+        report.candidates += static_cast<double>(n);
     }
     // A query cut into ranges counts once.
     retried = std::min(retried, q - scanned);

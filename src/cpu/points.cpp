@@ -52,10 +52,10 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
     prepared->metric.params.d = points.cols;
     prepared->rows = points;
     if (own || points.layout != Layout::row_major) {
-        prepared->storage = copy_rows(points, plan.threads);
+        prepared->storage = copy_rows(points, std::max(plan.threads, 1));
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
     }
-    if (own && plan.path != "exact") prepared->filter(isa_named(plan.isa), plan.threads);
+    if (own && plan.path != "exact") prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1));
     return prepared;
 }
 

@@ -1,4 +1,6 @@
 // A search on the CPU: the path of the plan.
+#include <algorithm>
+
 #include "cpu/backend.h"
 #include "cpu/filter_search.h"
 #include "cpu/scan.h"
@@ -11,7 +13,7 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
     if (plan.path != "exact" && queries.rows > 0 &&
         filter_search(points, queries, k, graph, isa, plan, progress, ids, ranks, report))
         return;
-    scan(points, queries, 0, queries.rows, k, graph, isa, plan.threads, progress, ids, ranks);
+    scan(points, queries, 0, queries.rows, k, graph, isa, std::max(plan.threads, 1), progress, ids, ranks);
     report.scanned += queries.rows;
     report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
 }
