@@ -164,6 +164,15 @@ inline void descending(Rows& r) {
     by_distance(r, false);
 }
 
+// All points at one distance from the queries as far as f32 can tell, at different ones in f64.
+inline void shell(Rows& r) {
+    r.gaussian();
+    for (std::int64_t i = 0; i < r.rows; ++i) {
+        const double distance = r.queries ? 1e-9 : 1 + 1e-8 * r.random.gaussian();
+        r.scale_row(i, distance / r.row_norm(i));
+    }
+}
+
 inline void unit(Rows& r) {
     r.gaussian();
     for (std::int64_t i = 0; i < r.rows; ++i) r.scale_row(i, 1 / r.row_norm(i));
@@ -192,15 +201,25 @@ inline void probabilities(Rows& r) {
 // THE list of data sets.
 inline const std::map<std::string, void (*)(Rows&)>& makers() {
     static const std::map<std::string, void (*)(Rows&)> all = {
-        {"gaussian", gaussian},     {"uniform", uniform},
-        {"integers", integers},     {"duplicates", duplicates},
-        {"all_equal", all_equal},   {"offset", offset},
-        {"outlier", outlier},       {"norms", norms},
-        {"denormals", denormals},   {"beyond_f32", beyond_f32},
-        {"nan_rows", nan_rows},     {"infinities", infinities},
-        {"lattice", lattice},       {"ascending", ascending},
-        {"descending", descending}, {"unit", unit},
-        {"clusters", clusters},     {"probabilities", probabilities},
+        {"gaussian", gaussian},
+        {"uniform", uniform},
+        {"integers", integers},
+        {"duplicates", duplicates},
+        {"all_equal", all_equal},
+        {"offset", offset},
+        {"outlier", outlier},
+        {"norms", norms},
+        {"denormals", denormals},
+        {"beyond_f32", beyond_f32},
+        {"nan_rows", nan_rows},
+        {"infinities", infinities},
+        {"lattice", lattice},
+        {"ascending", ascending},
+        {"descending", descending},
+        {"shell", shell},
+        {"unit", unit},
+        {"clusters", clusters},
+        {"probabilities", probabilities},
     };
     return all;
 }
