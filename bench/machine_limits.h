@@ -1,0 +1,21 @@
+// What this machine can do at most, measured: the scale that the timings are read on.
+#pragma once
+
+#include <string>
+
+namespace kith::bench {
+
+struct Limits {
+    double multiply_adds = 0;  // f32 multiply-adds a second
+    double bytes = 0;          // bytes read from memory a second
+    std::string how;           // by what they were measured
+};
+
+// Fused multiply-adds in registers and reads of a large array, on `threads` threads.
+Limits cpu_limits(int threads);
+
+// cuBLAS' f32 matrix product without TF32, and a copy within the device, counted as read and written. Throws where
+// there is no such device.
+Limits cuda_limits(int device);
+
+}  // namespace kith::bench

@@ -1,0 +1,169 @@
+// kith-bench: times one search or selection, or the suite of named ones, beside the limits of this machine.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "machine_limits.h"
+#include "workload.h"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using kith::bench::Limits;
+using kith::bench::Result;
+using kith::bench::Timing;
+using kith::bench::Workload;
+
+struct Args {
+    Workload workload;
+    kith::Options options;
+    std::string metric = "sqeuclidean";
+    int repeat = 7;
+    bool quick = false;
+    std::string json;
+};
+
+void add_common(CLI::App* command, Args& args) {
+    command->add_option("--device", args.options.device, "auto, cpu, cuda, cuda:N")->capture_default_str();
+    command->add_option("--threads", args.options.threads, "CPU threads; 0: all");
+    command->add_option("--memory", args.options.memory, "Bytes of workspace; 0: half of what is free");
+    command->add_option("--isa", args.options.isa, "Force an instruction set: avx512, avx2, baseline");
+    command->add_option("--repeat", args.repeat, "Timed runs")->capture_default_str()->check(CLI::Range(1, 1000));
+    command->add_option("--json", args.json, "Write the results there as JSON, too")->type_name("FILE");
+}
+
+// The least time that the machine could need: every point (value) read once, every multiply-add done once.
+struct Floor {
+    double seconds;
+    const char* bound;
+};
+
+Floor least(const Workload& w, const Limits& limits) {
+    const double values = static_cast<double>(w.n) * static_cast<double>(w.select ? w.q : w.d);
+    const double memory = values * sizeof(float) / limits.bytes;
+    if (w.select) return {memory, "memory"};
+    const double arithmetic = values * static_cast<double>(w.q) / limits.multiply_adds;
+    return arithmetic > memory ? Floor{arithmetic, "f32"} : Floor{memory, "memory"};
+}
+
+void print_row(const Workload& w, const char* way, const Timing& t, const Floor& floor) {
+    fmt::print(
+        "{:<14} {:<8} {:>10} {:>8} {:>5} {:>6}  {:>10.2f} {:>10.2f} {:>10.2f} {:>10.3f}  {:>6.1f} % of {:<7} {}\n",
+        w.name, way, w.n, w.q, w.select ? 0 : w.d, w.k, 1e3 * t.median(), 1e3 * t.seconds.front(),
+        1e3 * t.seconds.back(), 1e-9 * t.report.pairs / t.median(), 100 * floor.seconds / t.median(), floor.bound,
+        t.report.path);
+    std::fflush(stdout);
+}
+
+Json to_json(const Timing& t, const Floor& floor) {
+    return {{"median_s", t.median()},
+            {"min_s", t.seconds.front()},
+            {"max_s", t.seconds.back()},
+            {"pairs_per_s", t.report.pairs / t.median()},
+            {"share_of_limit", floor.seconds / t.median()},
+            {"path", t.report.path},
+            {"device", t.report.device},
+            {"certified", t.report.certified},
+            {"retried", t.report.retried},
+            {"scanned", t.report.scanned},
+            {"candidates", t.report.candidates}};
+}
+
+Json to_json(const Result& r, const Floor& floor) {
+    const Workload& w = r.workload;
+    Json json{{"name", w.name}, {"n", w.n}, {"q", w.q}, {"d", w.d}, {"k", w.k}, {"limit", floor.bound}};
+    json[w.select ? "select" : "search"] = to_json(r.once, floor);
+    if (!w.select) {
+        json["prepare_s"] = r.prepare_seconds;
+        json["index_search"] = to_json(r.indexed, floor);
+    }
+    return json;
+}
+
+void run_all(const std::vector<Workload>& workloads, const Args& args) {
+    // Where "auto" leads decides whose limits count.
+    const Workload& first = workloads.front();
+    const kith::Plan plan = kith::plan({first.n, first.q, first.select ? 1 : first.d, first.k}, args.options);
+    const bool on_cpu = plan.device == kith::host_memory;
+    const int threads = args.options.threads ? args.options.threads : omp_get_max_threads();
+    const Limits limits = on_cpu ? kith::bench::cpu_limits(threads) : kith::bench::cuda_limits(plan.device);
+    fmt::print("limits: {:.0f} GFLOP/s, {:.1f} GB/s ({})\n", 2e-9 * limits.multiply_adds, 1e-9 * limits.bytes,
+               limits.how);
+    fmt::print("{:<14} {:<8} {:>10} {:>8} {:>5} {:>6}  {:>10} {:>10} {:>10} {:>10}  {:<19} {}\n", "workload", "way",
+               "n", "q", "d", "k", "median ms", "min", "max", "G pair/s", "   of the limit", "path");
+    Json results = Json::array();
+    for (const Workload& w : workloads) {
+        const Result r = kith::bench::run(w, args.options, args.repeat);
+        const Floor floor = least(w, limits);
+        print_row(w, w.select ? "select" : "search", r.once, floor);
+        if (!w.select) {
+            print_row(w, "Index", r.indexed, floor);
+            fmt::print("{:<14} {:<8} {:>51.2f}\n", w.name, "prepare", 1e3 * r.prepare_seconds);
+        }
+        results.push_back(to_json(r, floor));
+    }
+    if (args.json.empty()) return;
+    const Json document{
+        {"version", KITH_VERSION},
+        {"build", kith::build_info()},
+        {"metric", args.metric},
+        {"repeat", args.repeat},
+        {"limits", {{"flops", 2 * limits.multiply_adds}, {"bytes_per_s", limits.bytes}, {"how", limits.how}}},
+        {"results", results}};
+    std::ofstream file(args.json);
+    file << document.dump(1) << '\n';
+    if (!file.flush()) throw kith::Error(kith::ErrorCode::bad_file, args.json + ": cannot be written");
+}
+
+int run_main(int argc, char** argv) {
+    Args args;
+    CLI::App app("kith-bench: times kith on seeded Gaussian data beside the limits of this machine");
+    app.require_subcommand(1);
+
+    CLI::App* search = app.add_subcommand("search", "One search: search() and Index::search()");
+    search->add_option("-n,--n", args.workload.n, "Points")->capture_default_str();
+    search->add_option("-q,--q", args.workload.q, "Queries")->capture_default_str();
+    search->add_option("-d,--d", args.workload.d, "Dimensions")->capture_default_str();
+    search->add_option("-k,--k", args.workload.k, "Neighbours")->capture_default_str();
+    CLI::App* select = app.add_subcommand("select", "One selection: select()");
+    select->add_option("--rows", args.workload.q, "Rows")->capture_default_str();
+    select->add_option("--cols", args.workload.n, "Columns")->capture_default_str();
+    select->add_option("-k,--k", args.workload.k, "Values of each row")->capture_default_str();
+    select->add_option("--selector", args.options.selector, "Force a selector by name");
+    select->add_flag("--largest", args.options.largest, "The largest values");
+    CLI::App* suite = app.add_subcommand("suite", "Named searches and selections");
+    suite->add_flag("--quick", args.quick, "A tenth of the queries");
+    for (CLI::App* command : {search, suite}) {
+        command->add_option("-m,--metric", args.metric, "The distance, by name")->capture_default_str();
+        command->add_option("--path", args.options.path, "Force a path by name");
+    }
+    for (CLI::App* command : {search, select, suite}) add_common(command, args);
+    CLI11_PARSE(app, argc, argv);
+
+    args.options.metric = kith::metric_named(args.metric);
+    args.workload.select = select->parsed();
+    args.workload.name = select->parsed() ? "select" : "search";
+    run_all(suite->parsed() ? kith::bench::suite(args.quick) : std::vector<Workload>{args.workload}, args);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run_main(argc, argv);
+    } catch (const kith::Error& e) {
+        fmt::print(stderr, "kith-bench: {}\n", e.what());
+        const bool machine = e.code() == kith::ErrorCode::device || e.code() == kith::ErrorCode::out_of_memory;
+        return machine ? 3 : 2;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "kith-bench: {}\n", e.what());
+        return 3;
+    }
+}
