@@ -147,11 +147,11 @@ struct Options {
         "auto";  // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"
     std::int64_t memory = 0;  // bytes that tiles and candidates may take, and on a GPU the prepared points as well
                               // (points that do not fit stream through it); 0: most of what is free
-    int threads = 0;         // CPU threads; 0: OpenMP's choice
-    std::string path;        // force a path by name (kith info lists them); "": the planner's choice
-    std::string selector;    // force a selector by name; "": the planner's choice
-    std::string isa;         // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
-    void* stream = nullptr;  // cudaStream_t of the caller; the work is ordered on it and has finished on return
+    int threads = 0;          // CPU threads; 0: OpenMP's choice
+    std::string path;         // force a path by name (kith info lists them); "": the planner's choice
+    std::string selector;     // force a selector by name; "": the planner's choice
+    std::string isa;          // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
+    void* stream = nullptr;   // cudaStream_t of the caller; the work is ordered on it and has finished on return
     // Called from the calling thread about ten times a second in searches of over a second; false cancels: the call
     // throws Error{cancelled} and leaves a caller's result arrays unspecified.
     std::function<bool(const Progress&)> progress;
