@@ -26,9 +26,10 @@ test: build  ## every test that this machine can run
 gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 	scripts/gpu-test $(BUILD)
 
-bench: configure  ## named workloads, timed
-	cmake --build $(BUILD) -j $(JOBS) --target kith-bench
-	$(BUILD)/kith-bench $(ARGS)
+bench: deps  ## named workloads timed, beside whichever rivals are installed (bench/peers)
+	@cmake --preset $(PRESET) -B build/shared -D BUILD_SHARED_LIBS=ON -D KITH_CLI=OFF -D KITH_TESTS=OFF -D KITH_FUZZ=OFF
+	cmake --build build/shared -j $(JOBS) --target kith kith_bench
+	scripts/bench build/shared $(ARGS)
 
 sanitize:  ## the tests under the address, undefined-behaviour and thread sanitizers
 	$(MAKE) test PRESET=asan
