@@ -27,7 +27,9 @@ const Presence& presence() {
         if (status != cudaSuccess) {
             cudaGetLastError();
             found.count = 0;
-            found.reason = cudaGetErrorString(status);
+            int driver = 0;
+            cudaDriverGetVersion(&driver);
+            found.reason = driver == 0 ? "no NVIDIA driver" : cudaGetErrorString(status);
         } else if (found.count == 0) {
             found.reason = "no CUDA device";
         }
