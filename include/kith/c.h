@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* C has one space of names: NOLINTBEGIN(readability-identifier-naming, modernize-*) */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -228,5 +230,7 @@ int kith_build_info(char* text, size_t capacity, size_t* length);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+/* NOLINTEND(readability-identifier-naming, modernize-*) */
 
 #endif /* KITH_C_H */
