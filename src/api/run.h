@@ -43,8 +43,8 @@ Neighbors collect(std::int64_t rows, std::int64_t k, bool f64, Fill fill) {
         if (f64) r.distances64.resize(cells);
         else r.distances.resize(cells);
     } catch (const std::exception&) {
-        throw Error(ErrorCode::out_of_memory, "result: " + std::to_string(rows) + " x " + std::to_string(k) +
-                                                  " neighbours do not fit in host memory");
+        throw Error(ErrorCode::out_of_memory, "k: " + std::to_string(k) + " for " + std::to_string(rows) +
+                                                  " queries: the result does not fit in host memory");
     }
     r.report = fill(
         NeighborsView{r.ids.data(), f64 ? static_cast<void*>(r.distances64.data()) : r.distances.data(), host_memory});

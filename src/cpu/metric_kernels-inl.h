@@ -214,10 +214,14 @@ double report(double rank, const metric::Params& params) {
     return M::report(rank, params);
 }
 
+template <auto>
+struct Address;
+
 template <class M>
 constexpr MetricKernels kernels_of() {
     using Scalar = ScalarOps<double>;
-    constexpr bool identity = &M::template map<Scalar> == &metric::Base::map<Scalar>;
+    // As types: sanitizers do not let addresses of functions be compared in constants.
+    constexpr bool identity = std::is_same_v<Address<&M::template map<Scalar>>, Address<&metric::Base::map<Scalar>>>;
     if constexpr (M::traits.whole_vector) return {M::traits, M::aux, identity, prepare<M>, form_ranks<M>, report<M>};
     else return {M::traits, M::aux, identity, prepare<M>, step_ranks<M>, report<M>};
 }

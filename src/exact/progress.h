@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <functional>
 
 #include "kith/error.h"
@@ -26,11 +27,17 @@ public:
         if (now - last_ < std::chrono::milliseconds(100)) return;
         last_ = now;
         const double seconds = std::chrono::duration<double>(now - start_).count();
-        if (!callback_({done_.load(std::memory_order_relaxed), total_, seconds, stage})) cancelled_ = true;
+        try {
+            if (!callback_({done_.load(std::memory_order_relaxed), total_, seconds, stage})) cancelled_ = true;
+        } catch (...) {  // not through the threads of a search: the caller gets it at its end
+            thrown_ = std::current_exception();
+            cancelled_ = true;
+        }
     }
 
     // The calling thread, where nothing else runs.
     void throw_if_cancelled() const {
+        if (thrown_) std::rethrow_exception(thrown_);
         if (cancelled()) throw Error(ErrorCode::cancelled, "cancelled by the progress callback");
     }
 
@@ -40,6 +47,7 @@ private:
     std::chrono::steady_clock::time_point start_, last_;
     std::atomic<double> done_{0};
     std::atomic<bool> cancelled_{false};
+    std::exception_ptr thrown_;
 };
 
 }  // namespace kith
