@@ -20,8 +20,9 @@ def parse():
     p.add_argument("--peers", type=lambda s: s.split(","), metavar="A,B", help="only these libraries beside kith")
     p.add_argument("--rounds", type=int, default=3, help="at least this many (default 3; short cases get more)")
     p.add_argument("--threads", type=int, default=2, help="CPU threads of everyone (default 2)")
-    p.add_argument("--blas-core", default="best", metavar="NAME", help="OpenBLAS kernels: best (default: AVX-512 where "
-                   "the processor has it), default (its own choice), or a name of OPENBLAS_CORETYPE")
+    p.add_argument("--rivals", choices=("tuned", "shipped"), default="tuned",
+                   help="tuned (default): OpenBLAS is told to use its AVX-512 kernels where the processor has AVX-512, "
+                   "and faiss gets larger blocks; shipped: as they come")
     p.add_argument("--path", default="", help="force kith's path by name")
     p.add_argument("--sample", type=int, default=16, help="queries checked by the binary64 oracle (default 16)")
     p.add_argument("--library", metavar="FILE", help="libkith.so (default: the newest below build/)")

@@ -18,21 +18,20 @@ def cpu_fields():
 
 def set_environment(settings):
     """Thread pools and OpenBLAS read these once: call it before numpy comes. OpenBLAS takes AVX2 kernels on processors
-    that it does not know yet; where there is AVX-512 its AVX-512 kernels are up to twice as fast, for every rival."""
+    that it does not know yet; where there is AVX-512 its AVX-512 kernels are up to twice as fast, for every rival.
+    OPENBLAS_CORETYPE in the caller's environment is left as it is."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(settings.threads)
-    if settings.blas_core == "best":
-        if {"avx512f", "avx512bw", "avx512vl"} <= set(cpu_fields().get("flags", "").split()):
-            os.environ["OPENBLAS_CORETYPE"] = "SkylakeX"
-    elif settings.blas_core != "default":
-        os.environ["OPENBLAS_CORETYPE"] = settings.blas_core
+    wide = {"avx512f", "avx512bw", "avx512vl"} <= set(cpu_fields().get("flags", "").split())
+    if settings.rivals == "tuned" and wide:
+        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
 
 
 def describe(settings):
     fields = cpu_fields()
     about = {"cpu": fields.get("model name", platform.processor()),
              "cpu_family_model": f"{fields.get('cpu family', '?')}/{fields.get('model', '?')}", "cores": len(os.sched_getaffinity(0)),
-             "threads": settings.threads,
+             "threads": settings.threads, "rivals": settings.rivals,
              "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "its own choice"), "load_before": [round(x, 2) for x in os.getloadavg()],
              "system": platform.platform(), "python": platform.python_version()}
     if settings.device == "cuda":
