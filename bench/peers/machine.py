@@ -32,7 +32,8 @@ def describe(settings):
     about = {"cpu": fields.get("model name", platform.processor()),
              "cpu_family_model": f"{fields.get('cpu family', '?')}/{fields.get('model', '?')}", "cores": len(os.sched_getaffinity(0)),
              "threads": settings.threads, "rivals": settings.rivals,
-             "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "its own choice"), "load_before": [round(x, 2) for x in os.getloadavg()],
+             "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "its own choice"),
+             "load_before": [round(x, 2) for x in os.getloadavg()],
              "system": platform.platform(), "python": platform.python_version()}
     if settings.device == "cuda":
         query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
