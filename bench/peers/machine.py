@@ -30,8 +30,8 @@ def set_environment(settings):
 def describe(settings):
     fields = cpu_fields()
     about = {"cpu": fields.get("model name", platform.processor()),
-             "cpu_family_model": f"{fields.get('cpu family', '?')}/{fields.get('model', '?')}", "cores": len(os.sched_getaffinity(0)),
-             "threads": settings.threads, "rivals": settings.rivals,
+             "cpu_family_model": f"{fields.get('cpu family', '?')}/{fields.get('model', '?')}",
+             "cores": len(os.sched_getaffinity(0)), "threads": settings.threads, "rivals": settings.rivals,
              "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "its own choice"),
              "load_before": [round(x, 2) for x in os.getloadavg()],
              "system": platform.platform(), "python": platform.python_version()}

@@ -72,7 +72,8 @@ def run(case, library, rivals, settings):
         median = statistics.median(t)
         results.append({"name": c.name, "library": c.library, "mode": c.mode, "median_s": median, "min_s": min(t),
                         "max_s": max(t),
-                        "cpu_s": statistics.median(cpu[c.name] or [cpu_first[c.name]]), "rounds": len(times[c.name]), "pairs_per_s": case.pairs() / median,
+                        "cpu_s": statistics.median(cpu[c.name] or [cpu_first[c.name]]),
+                        "rounds": len(times[c.name]), "pairs_per_s": case.pairs() / median,
                         "recall": oracle.recall(case, ids[c.name], exact),
                         "share_of_matrix_product": case.pairs() * d / median / product,
                         **({"report": c.report} if c.report else {})})
