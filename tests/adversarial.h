@@ -188,6 +188,19 @@ inline void clusters(Rows& r) {
     }
 }
 
+// Queries a hundred times as long as the points, which differ little: a bound that forgets a query's length fails.
+inline void long_queries(Rows& r) {
+    constexpr int count = 20;
+    std::vector<double> centres(count * r.d);
+    for (double& v : centres) v = r.shared.gaussian();
+    for (std::int64_t i = 0; i < r.rows; ++i) {
+        const std::int64_t c = r.random.below(count);
+        const double length = r.queries ? 100 : 1;
+        for (std::int64_t j = 0; j < r.d; ++j)
+            r.at(i, j) = length * (centres[c * r.d + j] + 3e-3 * r.random.gaussian());
+    }
+}
+
 // Rows that sum to one, a fifth of the entries zero.
 inline void probabilities(Rows& r) {
     r.each([&](std::int64_t, std::int64_t) { return r.random.below(5) ? std::exp(r.random.gaussian()) : 0.0; });
@@ -219,6 +232,7 @@ inline const std::map<std::string, void (*)(Rows&)>& makers() {
         {"shell", shell},
         {"unit", unit},
         {"clusters", clusters},
+        {"long_queries", long_queries},
         {"probabilities", probabilities},
     };
     return all;

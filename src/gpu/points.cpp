@@ -45,8 +45,10 @@ void prepare_filter(Chunk& chunk, const DeviceMetric& metric, const std::string&
     form.tf32 = path == "gemm-tf32";
     form.width = (d + 3 + 7) / 8 * 8;
     form.kappa = form.tf32 ? 0x1.ap-13 : 0x1.ap-26;  // near the mean of rounding to 11 or 24 bits; any value is correct
-    // Tensor cores truncate: (9/8) 2^-23 per term of the sum at most; f32 units round: 2^-24.
-    form.gamma = 2.5 * static_cast<double>(form.width + 8) * 0x1p-24;
+    // Tensor cores cut each step of K products and the accumulator at 2^-23 of the largest: (K + 2) / K 2^-23 per term,
+    // 1.5 for K = 4. Plain f32 rounds: 2^-24. Then the second-order terms.
+    form.gamma = 3.0 * static_cast<double>(form.width + 8) * 0x1p-24;
+    form.gamma *= 1 + 4 * form.gamma;
     form.unit = form.gemm == metric::Gemm::cosine;
     if (!form.unit) {
         const std::int64_t samples = std::min<std::int64_t>(n, 256);
@@ -83,10 +85,11 @@ void prepare_filter(Chunk& chunk, const DeviceMetric& metric, const std::string&
                 use();
             }
         }
-        // A power of two brings the typical norm near 1: an exact scaling that keeps f32 from overflow and underflow.
+        // A power of two brings the typical norm near 1: an exact scaling that keeps f32 from overflow and underflow,
+        // within limits beyond which binary64 squares, and with them canonical ranks, would lose bits.
         const double typical = std::sqrt(host[static_cast<std::size_t>(d)] / static_cast<double>(samples));
         if (std::isfinite(typical) && typical > 0)
-            form.scale = std::ldexp(1.0, std::clamp(-std::ilogb(typical), -1000, 1000));
+            form.scale = std::ldexp(1.0, std::clamp(-std::ilogb(typical), -400, 400));
     }
     chunk.form = form;
     chunk.vectors = Buffer<float>(n * form.width, stream);

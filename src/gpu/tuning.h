@@ -34,6 +34,8 @@ inline std::int64_t select_slices(std::int64_t rows, std::int64_t k, std::int64_
 // Above this share of the points the row-wise scan is cheaper than filtering.
 inline constexpr double filter_max_share = 0.05;
 inline constexpr std::int64_t filter_max_k = 8192;
+// Beyond, the filter's bound on accumulated roundings says nothing.
+inline constexpr std::int64_t filter_max_dimensions = 65536;
 
 // Entries of 12 bytes that one block sorts in shared memory; longer rows are sorted by CUB, out of place, twice.
 inline constexpr std::int64_t sort_in_shared = 8192;

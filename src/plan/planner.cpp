@@ -44,17 +44,21 @@ std::string choose_path(const Request& r, bool gpu, std::string& why) {
             const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
             if (!reason.empty())
                 refuse(fmt::format("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu)));
+            if (gpu && r.path != "exact" && r.shape.d > gpu::tuning::filter_max_dimensions)
+                refuse(fmt::format("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
+                                   gpu::tuning::filter_max_dimensions));
             why += fmt::format("path {}: forced. ", r.path);
             return r.path;
         }
         refuse(fmt::format("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu)));
     }
     const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
+    const bool wide = gpu && r.shape.d > gpu::tuning::filter_max_dimensions;
     const bool many = share > largest_filter_share(gpu) || (gpu && r.shape.k > gpu::tuning::filter_max_k);
     for (const Path& path : paths()) {
         if (!why_not(path, r.metric, r.shape.type, gpu).empty()) continue;
         const bool filter = std::string_view(path.name) != "exact";
-        if (filter && many) continue;
+        if (filter && (many || wide)) continue;
         why += fmt::format("path {}: {}{}. ", path.name, path.what,
                            !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
         return path.name;

@@ -48,7 +48,7 @@ void multiply(const float* queries, std::int64_t q, const float* points, std::in
     // Column-major for cuBLAS: out' (n x q) = -points'' queries'.
     check(cublasGemmEx_64(h, CUBLAS_OP_T, CUBLAS_OP_N, n, q, width, &alpha, points, CUDA_R_32F, width, queries,
                           CUDA_R_32F, width, &beta, out, CUDA_R_32F, ld,
-                          tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                          tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC, CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
 }
 

@@ -14,6 +14,7 @@ namespace kith::gpu {
 // Slack for the roundings of the bound itself, of binary64 norms and of the canonical form (relative), and for
 // underflow.
 inline constexpr double bound_slack = 1.002, canonical_slack = 0x1p-40, underflow_slack = 1e-30;
+inline constexpr double smallest_square = 1e-280, largest_square = 1e280;
 
 __device__ __forceinline__ float round_vector(double v, bool tf32) {
     const float f = __double2float_rn(v);
@@ -48,9 +49,11 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, const F
         }
         norm2 = warp_sum(norm2);
         factor = norm2 > 0 ? 1.0 / O::sqrt(norm2) : 0.0;
+        // Outside of these limits squares lose bits in binary64, here and in the canonical form.
+        usable = usable && (norm2 == 0 || (norm2 >= smallest_square && norm2 <= largest_square));
     }
     RowVector v;
-    bool finite = usable && isfinite(factor);
+    bool finite = usable;
     for (std::int64_t i = lane; i < d; i += 32) {
         const double x = raw(i) * factor;
         const float r = round_vector(x, form.tf32);
@@ -70,7 +73,8 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, const F
     return v;
 }
 
-// Points: the last three coordinates carry -(h - F) in three parts, which a query multiplies by -1.
+// Points: the last three coordinates carry h - F in three parts, which a query multiplies by -1 and the product's sign
+// undoes.
 template <class M>
 __global__ void filter_points_kernel(PreparedRows in, FilterForm form, float* vectors, float* f,
                                      metric::Params params) {
@@ -112,6 +116,8 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, float* v
     if (row >= in.rows.count) return;
     float* const out = vectors + row * form.width;
     const bool nan = in.nan[row];
+    // A query's length does not change the order of its products: F is for unit queries.
+    if (form.gemm == metric::Gemm::dot) form.unit = true;
     const RowVector v = round_row<M>(in, row, form, params.d, out, !nan);
     if (threadIdx.x % 32 != 0) return;
     double bound = 0;
