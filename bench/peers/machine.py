@@ -17,14 +17,16 @@ def cpu_fields():
 
 
 def set_environment(settings):
-    """Thread pools and OpenBLAS read these once: call it before numpy comes. OpenBLAS takes AVX2 kernels on processors
-    that it does not know yet; where there is AVX-512 its AVX-512 kernels are up to twice as fast, for every rival.
-    OPENBLAS_CORETYPE in the caller's environment is left as it is."""
+    """Thread pools and OpenBLAS read these once: call it before numpy comes. An older OpenBLAS (faiss-cpu 1.15 brings
+    0.3.15) falls back to SSE kernels on processors that it does not know: tuned rivals get its AVX-512 kernels by name,
+    shipped ones whatever each library chooses. What the caller's environment asks of OpenBLAS holds for neither."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(settings.threads)
     wide = {"avx512f", "avx512bw", "avx512vl"} <= set(cpu_fields().get("flags", "").split())
+    for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+        os.environ.pop(name, None)
     if settings.rivals == "tuned" and wide:
-        os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
+        os.environ["OPENBLAS_CORETYPE"] = "SkylakeX"
 
 
 def describe(settings):

@@ -27,7 +27,8 @@ def lines(cell):
     for r in cell["results"]:
         yield LINE.format(cell["case"], cell["metric"], cell["k"], r["name"], r["mode"], f"{1e3 * r['median_s']:.1f}",
                           f"{1e3 * r['min_s']:.1f}", f"{1e3 * r['max_s']:.1f}", f"{1e3 * r['cpu_s']:.1f}",
-                          f"{1e-9 * r['pairs_per_s']:.3f}", f"{r['recall']:.4f}", f"{100 * r['share_of_matrix_product']:.0f} %",
+                          f"{1e-9 * r['pairs_per_s']:.3f}", f"{r['recall']:.4f}",
+                          f"{100 * r['share_of_matrix_product']:.0f} %",
                           "" if r["library"] == "kith" else f"{ratio(cell, r):.2f}")
 
 
