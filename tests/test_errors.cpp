@@ -111,7 +111,7 @@ TEST_F(Errors, Sizes) {
 #ifndef KITH_SANITIZED  // whose operator new ends the program instead of throwing
     // A result that no machine holds, yet counts in 64 bits.
     k = std::int64_t{1} << 50;
-    expect_words(refusal(ErrorCode::out_of_memory), {"2 x 1125899906842624", "host memory"});
+    expect_words(refusal(ErrorCode::out_of_memory), {"k", "1125899906842624", "2 queries", "host memory"});
 #endif
 }
 
