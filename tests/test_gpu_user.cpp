@@ -21,6 +21,8 @@ TEST(GpuFormula, GivesTheBitsOfTheCpu) {
         "q - x > a ? q - x : (x - q > a ? x - q : a)",
         "a + (q - x) * (q - x) / (1 + fabs(q) + abs(x))",
         "a + fmin(sqrt(fabs(q)), x) * 0.5 - fmax(min(q, x), a / 3)",
+        "a + pow(fabs(q - x), 1.5) + pow(q - x, 3)",
+        "a + log(1 + fabs(q)) * exp(-fabs(x))",
     };
     std::uint64_t turn = 0;
     for (const char* data : {"gaussian", "integers", "nan_rows", "infinities", "offset", "duplicates"}) {

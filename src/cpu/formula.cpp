@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kith/error.h"
+#include "metric/portable.h"
 
 namespace kith::cpu {
 
@@ -25,13 +26,13 @@ double root(double x) {
     return std::sqrt(x);
 }
 double exponential(double x) {
-    return std::exp(x);
+    return portable::any_exp(x);
 }
 double logarithm(double x) {
-    return std::log(x);
+    return portable::any_log(x);
 }
 double power(double x, double y) {
-    return std::pow(x, y);
+    return portable::any_pow(x, y);
 }
 double smaller(double x, double y) {
     return std::fmin(x, y);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/check.h"
+#include "gpu/portable_source.h"
 
 namespace kith::gpu {
 
@@ -17,6 +18,9 @@ namespace {
 
 // A thread owns one point and walks the queries of its block row.
 constexpr const char* source = R"(
+#define exp kith::portable::any_exp
+#define log kith::portable::any_log
+#define pow kith::portable::any_pow
 #define min fmin
 #define max fmax
 #define abs fabs
@@ -40,7 +44,7 @@ void check_nvrtc(nvrtcResult status, const char* what) {
 }
 
 cudaKernel_t compile(const std::string& formula, int capability) {
-    const std::string text = source + formula + source_end;
+    const std::string text = std::string(portable_source) + source + formula + source_end;
     nvrtcProgram program = nullptr;
     check_nvrtc(nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
