@@ -138,6 +138,7 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
 planner::Machine machine() {
     planner::Machine m;
     m.isa = cpu::name(cpu::best_isa());
+    m.bf16 = cpu::supports_bf16();
     m.threads = omp_get_max_threads();
     m.free_bytes = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
     m.no_device = gpu::absence();

@@ -2,7 +2,7 @@
 #include "cpu/filter.h"
 
 #include <algorithm>
-#include <atomic>
+#include <cstring>
 
 #include "cpu/metric_kernels.h"
 #include "cpu/parallel.h"
@@ -84,14 +84,13 @@ bool Filter::choose_centre(const Points& points, const Ranker& ranker) {
     return true;
 }
 
-std::int64_t Filter::pack(const Points& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
-                          RowBlock& rows, float* rounded) {
+void Filter::pack(const Points& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
+                          RowBlock& rows, float* rounded, Packed& packed) {
     const std::int64_t first = panel * panel_points;
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows.rows - first);
     const std::int64_t stride = rows.stride();
-    float* out = data_.data() + panel * panel_floats(d_);
+    float* out = data_.data() + panel * panel_floats(words_);
     ranker.load(points.rows, first, count, rows);
-    std::int64_t uncovered = 0;
     for (std::int64_t i = 0; i < panel_points; ++i) {
         float* to = rounded + i * stride;
         PointTerms terms{infinity, 0};
@@ -99,11 +98,11 @@ std::int64_t Filter::pack(const Points& points, const Ranker& ranker, const Tile
             double scale = scale_;
             bool covered = true;
             if (form_ == metric::Gemm::cosine) {
-                const double norm = std::sqrt(tiles.round_row(rows.row(i), centre_.data(), 1, d_, to).norm2);
+                const double norm = std::sqrt(round(tiles, rows.row(i), 1, to).norm2);
                 covered = norm == 0 || (norm >= min_norm && norm <= max_norm);
                 scale = norm == 0 ? 0 : 1 / norm;
             }
-            const RowSums s = tiles.round_row(rows.row(i), centre_.data(), scale, d_, to);
+            const RowSums s = round(tiles, rows.row(i), scale, to);
             if (form_ == metric::Gemm::none) {
                 terms = {0, 0};
                 // Infinite coordinates are exact as well.
@@ -114,18 +113,19 @@ std::int64_t Filter::pack(const Points& points, const Ranker& ranker, const Tile
             }
             if (!covered) {
                 terms = {nan, 0};
-                ++uncovered;
+                ++packed.uncovered;
+            } else {
+                packed.largest = std::max(packed.largest, s.rounded2);
             }
         }
-        if (!(terms.h < infinity)) std::fill_n(to, d_, 0.0f);
+        if (!(terms.h < infinity)) std::fill_n(to, words_, 0.0f);
         out[i] = terms.h;
         out[panel_points + i] = terms.slack;
     }
-    tiles.transpose(rounded, stride, d_, out + panel_header);
-    return uncovered;
+    tiles.transpose(rounded, stride, words_, out + panel_header);
 }
 
-std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int threads) {
+std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int threads, Rounding rounding) {
     const MatrixView& m = points.rows;
     if (m.cols > max_filter_dimensions || m.rows == 0) return nullptr;
     auto filter = std::make_shared<Filter>();
@@ -136,48 +136,57 @@ std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int th
               : points.metric.id == MetricId::chebyshev ? Step::chebyshev
                                                         : Step::cityblock;
     f.d_ = m.cols;
-    f.bound_ = FilterBound(f.form_, f.d_);
+    f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
+    f.words_ = f.pairs_ ? (f.d_ + 1) / 2 : f.d_;
+    f.bound_ = FilterBound(f.form_, f.d_, rounding);
     f.centre_.assign(static_cast<std::size_t>(f.d_), 0.0);
     const Ranker ranker(points.metric, isa);
     if (f.form_ == metric::Gemm::l2 || f.form_ == metric::Gemm::dot) {
         if (!f.choose_centre(points, ranker)) return nullptr;
     }
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
-    f.data_ = Buffer<float>(f.panels_ * panel_floats(f.d_));
+    f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
     const TileKernels& tiles = tile_kernels(isa);
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
-    std::atomic<std::int64_t> uncovered{0};
+    std::vector<Packed> packed(static_cast<std::size_t>(tasks));
     parallel_tasks(threads, tasks, [&](std::int64_t task) {
         const Ranker own(points.metric, isa);
         RowBlock rows(panel_points, f.d_);
-        Buffer<float> rounded(panel_points * rows.stride());
-        std::int64_t count = 0;
+        Buffer<float> rounded_rows(panel_points * rows.stride());
         for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p)
-            count += f.pack(points, own, tiles, p, rows, rounded.data());
-        uncovered += count;
+            f.pack(points, own, tiles, p, rows, rounded_rows.data(), packed[static_cast<std::size_t>(task)]);
     });
+    Packed all;
+    for (const Packed& p : packed) all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest)};
+    f.bound_.set_largest(std::sqrt(all.largest));
     const double limit = std::max(static_cast<double>(few_uncovered), max_uncovered * static_cast<double>(m.rows));
-    return static_cast<double>(uncovered) > limit ? nullptr : filter;
+    return static_cast<double>(all.uncovered) > limit ? nullptr : filter;
 }
 
 QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const {
     const double* row = block.row(i);
     if (form_ == metric::Gemm::none) {
-        const RowSums s = tiles.round_row(row, centre_.data(), 1, d_, out);
+        const RowSums s = round(tiles, row, 1, out);
         QueryTerms t = bound_.direct_query();
         t.usable = !(s.residual2 > 0);
         return t;
     }
     double scale = scale_, norm = 0;
     if (form_ != metric::Gemm::l2) {
-        norm = std::sqrt(tiles.round_row(row, centre_.data(), 1, d_, out).norm2);
+        norm = std::sqrt(round(tiles, row, 1, out).norm2);
         scale = norm == 0 ? 0 : 1 / norm;
     }
-    const RowSums s = tiles.round_row(row, centre_.data(), scale, d_, out);
+    const RowSums s = round(tiles, row, scale, out);
     QueryTerms t = bound_.query(s, scale_, norm / scale_);
     t.usable = t.usable && s.norm2 <= max_scaled_norm * max_scaled_norm &&
                (norm == 0 || (norm >= min_norm && norm <= max_norm));
-    for (std::int64_t j = 0; j < d_; ++j) out[j] = -out[j];
+    const std::uint32_t signs = pairs_ ? 0x80008000 : 0x80000000;
+    for (std::int64_t j = 0; j < words_; ++j) {
+        std::uint32_t word;
+        std::memcpy(&word, out + j, sizeof word);
+        word ^= signs;
+        std::memcpy(out + j, &word, sizeof word);
+    }
     return t;
 }
 

@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <numeric>
 
@@ -21,6 +22,9 @@ namespace {
 // Packed queries of a block: with a panel beside them they fit into the second-level cache.
 constexpr std::int64_t block_bytes = 384 << 10;
 constexpr std::int64_t max_block_tiles = 16;
+// With bf16, a query with more candidates than n over max_share (or these few) is left to f32.
+constexpr double max_share = 20;
+constexpr std::int64_t few_candidates = 1024;
 // Groups of 32 points between two looks at the progress.
 constexpr std::int64_t groups_per_report = 256;
 
@@ -31,17 +35,18 @@ public:
         : filter_(filter),
           list_(list),
           count_(count),
-          d_(s.points.rows.cols),
-          tiles_(tile_kernels(s.isa)),
-          width_(tiles_.queries[static_cast<int>(filter.step())]),
-          packed_(count * d_) {
-        std::vector<float> form(static_cast<std::size_t>(d_));
+          words_(filter.words()),
+          tiles_(filter.tiles(tile_kernels(s.isa))),
+          width_(filter.tile_queries(tile_kernels(s.isa))),
+          packed_(count * words_) {
+        const TileKernels& kernels = tile_kernels(s.isa);
+        std::vector<float> form(static_cast<std::size_t>(s.points.rows.cols));
         for (std::int64_t i = 0; i < count; ++i) {
-            list.add_query(filter.query(list.rows(), i, tiles_, form.data()));
+            list.add_query(filter.query(list.rows(), i, kernels, form.data()));
             const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
-            float* out = packed_.data() + tile * d_ + (i - tile);
+            float* out = packed_.data() + tile * words_ + (i - tile);
             const bool used = list.filtered(i);
-            for (std::int64_t j = 0; j < d_; ++j) out[j * here] = used ? form[static_cast<std::size_t>(j)] : 0.0f;
+            for (std::int64_t j = 0; j < words_; ++j) out[j * here] = used ? form[static_cast<std::size_t>(j)] : 0.0f;
         }
     }
 
@@ -56,12 +61,11 @@ public:
 
     void group(std::int64_t p) {
         const float* panel = filter_.panel(p);
-        const Tile* tile = tiles_.tile[static_cast<int>(filter_.step())];
         std::uint32_t hits[max_tile_queries];
         alignas(64) float values[max_tile_queries * panel_points];
         for (std::int64_t first = 0; first < count_; first += width_) {
             const std::int64_t here = std::min(width_, count_ - first);
-            if (!tile[here](panel, d_, packed_.data() + first * d_, list_.thresholds() + first, hits, values)) continue;
+            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first, hits, values)) continue;
             for (std::int64_t i = 0; i < here; ++i) {
                 if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
             }
@@ -81,8 +85,8 @@ private:
 
     const Filter& filter_;
     Shortlist& list_;
-    std::int64_t count_, d_;
-    const TileKernels& tiles_;
+    std::int64_t count_, words_;
+    const Tile* tiles_;
     std::int64_t width_;
     Buffer<float> packed_;
 };
@@ -103,28 +107,40 @@ Cut cut(std::int64_t n, std::int64_t q, std::int64_t block, int threads) {
     return c;
 }
 
-// `make_loop(shortlist, count)` prepares a block's queries and evaluates groups for them.
+// Queries that were given up to one way of filtering, before it is thought wrong for all: of at least so many.
+constexpr std::int64_t min_tried = 64;
+
+struct Outcome {
+    std::vector<std::int64_t> left;  // queries without an answer
+    std::int64_t retried = 0;
+};
+
+// Answers queries `numbers`. `make_loop(shortlist, count)` prepares a block's queries and evaluates groups for them.
 template <class MakeLoop>
-void run(const Search& s, const Cut& c, int threads, std::int64_t k, ProgressMeter& progress, std::int64_t* ids,
-         double* ranks, Report& report, const MakeLoop& make_loop) {
-    const std::int64_t n = s.points.rows.rows, q = s.queries.rows;
+Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut& c, int threads, std::int64_t k,
+            ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report, const MakeLoop& make_loop) {
+    const std::int64_t n = s.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
-    std::vector<char> left(static_cast<std::size_t>(q), 0);
+    std::vector<std::atomic<bool>> left(static_cast<std::size_t>(q));
     std::vector<Counts> counts(static_cast<std::size_t>(c.blocks * c.ranges));
+    std::atomic<std::int64_t> tried{0}, given_up{0};
     parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task) {
         if (progress.cancelled()) return;
         const bool caller = omp_get_thread_num() == 0;
         const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
         const std::int64_t range = task % c.ranges;
         const std::int64_t begin = range * c.groups / c.ranges, groups = (range + 1) * c.groups / c.ranges - begin;
-        Shortlist list(s, first, here);
+        const auto points_of = [&](std::int64_t g) {
+            return std::min<std::int64_t>(panel_points, n - (begin + g) * panel_points);
+        };
+        const bool hopeless = c.ranges == 1 && tried >= min_tried && 2 * given_up > tried;
+        Shortlist list(s, numbers.data() + first, here);
         auto loop = make_loop(list, here);
         const std::int64_t stride = loop.stride(groups);
         double unreported = 0;
         for (std::int64_t g = 0, at = 0; g < groups; ++g) {
-            loop.group(begin + at);
-            const std::int64_t count = std::min<std::int64_t>(panel_points, n - (begin + at) * panel_points);
-            unreported += static_cast<double>(count * here);
+            if (!hopeless) loop.group(begin + at);
+            unreported += static_cast<double>(points_of(at) * here);
             at += stride;
             if (at >= groups) at -= groups;
             if (g % groups_per_report != 0 && g + 1 < groups) continue;
@@ -136,59 +152,106 @@ void run(const Search& s, const Cut& c, int threads, std::int64_t k, ProgressMet
         list.finish();
         counts[static_cast<std::size_t>(task)] = list.counts();
         for (std::int64_t i = 0; i < here; ++i) {
-            if (range == 0 && !list.filtered(i) && !list.has_nan(i)) left[static_cast<std::size_t>(first + i)] = 1;
+            const bool answered = list.has_nan(i) || (list.filtered(i) && !hopeless);
+            tried += 1;
+            if (!answered) {
+                given_up += 1;
+                left[static_cast<std::size_t>(first + i)] = true;
+            }
+            const std::int64_t row = numbers[static_cast<std::size_t>(first + i)] * k;
             if (c.ranges > 1) partial[static_cast<std::size_t>(task)].push_back(std::move(list.best(i)));
-            else list.best(i).finish(ids + (first + i) * k, ranks + (first + i) * k, k);
+            else if (answered) list.best(i).finish(ids + row, ranks + row, k);
         }
     });
-    if (progress.cancelled()) return;
-    for (std::int64_t i = 0; i < q && c.ranges > 1; ++i) {
+    Outcome outcome;
+    if (progress.cancelled()) return outcome;
+    for (std::int64_t i = 0; i < q; ++i) {
+        const std::int64_t number = numbers[static_cast<std::size_t>(i)];
+        if (left[static_cast<std::size_t>(i)]) {
+            outcome.left.push_back(number);
+            continue;
+        }
+        if (c.ranges == 1) continue;
         const auto part = [&](std::int64_t range) -> TopK& {
             return partial[static_cast<std::size_t>(i / c.block * c.ranges + range)]
                           [static_cast<std::size_t>(i % c.block)];
         };
         for (std::int64_t r = 1; r < c.ranges; ++r) part(0).merge(part(r));
-        part(0).finish(ids + i * k, ranks + i * k, k);
+        part(0).finish(ids + number * k, ranks + number * k, k);
     }
-    std::int64_t retried = 0, scanned = 0;
     for (const Counts& count : counts) {
-        retried += count.retried;
+        outcome.retried += count.retried;
         report.candidates += count.candidates;
     }
-    for (std::int64_t i = 0; i < q; ++i) {
-        if (!left[static_cast<std::size_t>(i)]) continue;
-        // The filter has counted these pairs already.
-        progress.add(-static_cast<double>(n));
-        scan(s.points, s.queries, i, 1, k, s.graph, s.isa, threads, progress, ids + i * k, ranks + i * k);
-        ++scanned;
-        report.candidates += static_cast<double>(n);
-    }
     // A query cut into ranges counts once.
-    retried = std::min(retried, q - scanned);
-    report.scanned += scanned;
-    report.retried += retried;
-    report.certified += q - scanned - retried;
+    outcome.retried = std::min(outcome.retried, q - static_cast<std::int64_t>(outcome.left.size()));
+    return outcome;
+}
+
+// Runs the filter of that rounding on queries `numbers`; false where the points have none.
+bool filter_with(Rounding rounding, const Search& search, const std::vector<std::int64_t>& numbers, std::int64_t k,
+                 const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report,
+                 Outcome& outcome) {
+    const std::int64_t n = search.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
+    const int threads = std::max(plan.threads, 1);
+    Search s = search;
+    if (q <= max_row_queries && !s.points.packed(rounding) && row_filter_serves(s.points, s.queries)) {
+        outcome = run(s, numbers, cut(n, q, max_row_queries, threads), threads, k, progress, ids, ranks, report,
+                      [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
+        return true;
+    }
+    const Filter* filter = s.points.filter(s.isa, threads, rounding);
+    if (!filter) return false;
+    const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
+    std::int64_t block = std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
+    if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
+    const Cut c = cut(n, q, block, threads);
+    if (rounding == Rounding::bf16)
+        s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(c.ranges),
+                                    static_cast<double>(8 * s.k + few_candidates));
+    outcome = run(s, numbers, c, threads, k, progress, ids, ranks, report,
+                  [&](Shortlist& list, std::int64_t count) { return PanelLoop(s, *filter, list, count); });
+    return true;
 }
 
 }  // namespace
 
 bool filter_search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa,
                    const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report) {
-    const std::int64_t n = points.rows.rows, q = queries.rows, d = points.rows.cols;
-    const int threads = std::max(plan.threads, 1);
+    const std::int64_t n = points.rows.rows, q = queries.rows;
     const Search s{points, queries, std::min(k, n), graph, isa};
-    if (q <= max_row_queries && !points.packed() && row_filter_serves(points, queries)) {
-        run(s, cut(n, q, max_row_queries, threads), threads, k, progress, ids, ranks, report,
-            [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
-        return true;
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(q));
+    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+    const auto filter = [&](Rounding rounding, Outcome& outcome) {
+        return filter_with(rounding, s, numbers, k, plan, progress, ids, ranks, report, outcome);
+    };
+    const Rounding rounding = rounding_of(plan.path);
+    Outcome first, second;
+    if (!filter(rounding, first)) return false;
+    if (progress.cancelled()) return true;
+    // The filters have counted the pairs of what they leave already.
+    const auto count_again = [&](const std::vector<std::int64_t>& left) {
+        progress.add(-static_cast<double>(n) * static_cast<double>(left.size()));
+    };
+    const auto tried_again = static_cast<std::int64_t>(first.left.size());
+    if (rounding == Rounding::bf16 && !first.left.empty()) {
+        count_again(first.left);
+        numbers = first.left;
+        if (!filter(Rounding::f32, second)) second.left = numbers;
+        if (progress.cancelled()) return true;
+    } else {
+        second.left = first.left;
     }
-    const Filter* filter = points.filter(isa, threads);
-    if (!filter) return false;
-    const std::int64_t width = tile_kernels(isa).queries[static_cast<int>(filter->step())];
-    std::int64_t block = std::clamp<std::int64_t>(block_bytes / (4 * d) / width, 1, max_block_tiles) * width;
-    if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
-    run(s, cut(n, q, block, threads), threads, k, progress, ids, ranks, report,
-        [&](Shortlist& list, std::int64_t count) { return PanelLoop(s, *filter, list, count); });
+    count_again(second.left);
+    for (const std::int64_t i : second.left) {
+        scan(points, queries, i, 1, k, graph, isa, std::max(plan.threads, 1), progress, ids + i * k, ranks + i * k);
+        report.candidates += static_cast<double>(n);
+    }
+    const auto scanned = static_cast<std::int64_t>(second.left.size());
+    const std::int64_t retried = first.retried + tried_again - scanned;
+    report.scanned += scanned;
+    report.retried += retried;
+    report.certified += q - scanned - retried;
     return true;
 }
 

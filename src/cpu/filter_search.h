@@ -1,4 +1,4 @@
-// The paths "gemm-f32" and "direct-f32": filter in f32, refine in binary64, certified by the bound.
+// The paths "gemm-bf16", "gemm-f32" and "direct-f32": filter, refine in binary64, certified by the bound.
 #pragma once
 
 #include "cpu/points.h"

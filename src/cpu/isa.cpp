@@ -31,6 +31,14 @@ bool supported(Isa isa) {
 #endif
 }
 
+bool supports_bf16() {
+#if defined(__x86_64__)
+    return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
 Isa best_isa() {
     static const Isa best = supported(Isa::avx512) ? Isa::avx512 : supported(Isa::avx2) ? Isa::avx2 : Isa::baseline;
     return best;

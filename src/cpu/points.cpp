@@ -38,12 +38,13 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads) {
 
 }  // namespace
 
-const Filter* Points::filter(Isa isa, int threads) const {
-    std::call_once(once_, [&] {
-        filter_ = Filter::make(*this, isa, threads);
-        packed_.store(filter_ != nullptr, std::memory_order_release);
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding) const {
+    Made& m = made(rounding);
+    std::call_once(m.once, [&] {
+        m.filter = Filter::make(*this, isa, threads, rounding);
+        m.packed.store(m.filter != nullptr, std::memory_order_release);
     });
-    return filter_.get();
+    return m.filter.get();
 }
 
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own) {
@@ -55,7 +56,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->storage = copy_rows(points, std::max(plan.threads, 1));
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
     }
-    if (own && plan.path != "exact") prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1));
+    if (own && plan.path != "exact")
+        prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1), rounding_of(plan.path));
     return prepared;
 }
 

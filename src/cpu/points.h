@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "cpu/buffer.h"
+#include "cpu/filter_bound.h"
 #include "cpu/isa.h"
 #include "exact/problem.h"
 
@@ -14,21 +16,30 @@ namespace kith::cpu {
 
 class Filter;
 
+// What the filter of a path rounds to.
+inline Rounding rounding_of(const std::string& path) {
+    return path == "gemm-bf16" ? Rounding::bf16 : Rounding::f32;
+}
+
 class Points {
 public:
     MetricSpec metric;
     MatrixView rows;  // row-major; the caller's memory or `storage`
     Buffer<std::byte> storage;
 
-    // The packed filter, made at the first call (an Index makes it when it is built, a single search of few queries
-    // does without); null where the metric or the data have none.
-    const Filter* filter(Isa isa, int threads) const;
-    bool packed() const { return packed_.load(std::memory_order_acquire); }
+    // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
+    // few queries does without); null where the metric or the data have none.
+    const Filter* filter(Isa isa, int threads, Rounding rounding) const;
+    bool packed(Rounding rounding) const { return made(rounding).packed.load(std::memory_order_acquire); }
 
 private:
-    mutable std::once_flag once_;
-    mutable std::shared_ptr<const Filter> filter_;
-    mutable std::atomic<bool> packed_{false};
+    struct Made {
+        std::once_flag once;
+        std::shared_ptr<const Filter> filter;
+        std::atomic<bool> packed{false};
+    };
+    Made& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
+    mutable Made made_[2];
 };
 
 }  // namespace kith::cpu

@@ -16,15 +16,20 @@ constexpr std::int64_t room = 2 * panel_points;
 
 }  // namespace
 
-Shortlist::Shortlist(const Search& search, std::int64_t first, std::int64_t count)
+Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count)
     : search_(search),
-      first_(first),
+      numbers_(numbers),
       count_(count),
       ranker_(search.points.metric, search.isa),
       rows_(count, search.points.rows.cols),
       gathered_(refine_points, search.points.rows.cols),
       refined_(static_cast<std::size_t>(count), 0) {
-    ranker_.load(search.queries, first, count, rows_);
+    for (std::int64_t i = 0; i < count;) {
+        std::int64_t run = 1;
+        while (i + run < count && numbers[i + run] == numbers[i] + run) ++run;
+        ranker_.load(search.queries, numbers[i], run, rows_, i);
+        i += run;
+    }
     terms_.reserve(static_cast<std::size_t>(count));
     candidates_.reserve(static_cast<std::size_t>(count));
     best_.reserve(static_cast<std::size_t>(count));
@@ -47,9 +52,14 @@ void Shortlist::make_room(std::int64_t i) {
         return;
     }
     if (!list.tighten()) {
+        refined_[at] += static_cast<double>(list.list().size());
         refine(i);
-        refined_[at] = 1;
         list.lower(terms_[at].threshold_from_rank(best(i).threshold()));
+        if (refined_[at] > search_.max_candidates) {
+            // Nothing but NaN passes from here on.
+            terms_[at].usable = false;
+            list.lower(-std::numeric_limits<float>::infinity());
+        }
     }
     thresholds_[at] = list.threshold();
 }
@@ -78,7 +88,7 @@ void Shortlist::finish() {
         if (!filtered(i)) continue;
         candidates_[static_cast<std::size_t>(i)].tighten();
         refine(i);
-        counts_.retried += refined_[static_cast<std::size_t>(i)];
+        counts_.retried += refined_[static_cast<std::size_t>(i)] > 0;
     }
 }
 

@@ -19,6 +19,8 @@ struct Search {
     std::int64_t k;  // at most the number of points
     bool graph;
     Isa isa;
+    // Of each query in one range of the points, candidates up to here are refined; then it is left to another way.
+    double max_candidates = std::numeric_limits<double>::infinity();
 };
 
 struct Counts {
@@ -28,14 +30,14 @@ struct Counts {
 
 class Shortlist {
 public:
-    // Loads queries [first, first + count).
-    Shortlist(const Search& search, std::int64_t first, std::int64_t count);
+    // Loads `count` queries: of each its row.
+    Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count);
 
     const RowBlock& rows() const { return rows_; }
     // The terms of query i, for every i in order.
     void add_query(const QueryTerms& terms);
 
-    // Without NaN, and covered by the bound: those that are not are left to the scan.
+    // Without NaN, covered by the bound, and not given up: those that are not are left to another way.
     bool filtered(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable; }
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
     // One per query, valid until the next settle(): values not above it are to be offered.
@@ -43,7 +45,7 @@ public:
 
     // At most panel_points offers of a query between two calls of settle() for it.
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
-        if (search_.graph && id == first_ + i) return;
+        if (search_.graph && id == numbers_[i]) return;
         candidates_[static_cast<std::size_t>(i)].append(value, slack, id);
     }
     void settle(std::int64_t i) {
@@ -60,11 +62,12 @@ private:
     void refine(std::int64_t i);
 
     const Search& search_;
-    std::int64_t first_, count_;
+    const std::int64_t* numbers_;
+    std::int64_t count_;
     Ranker ranker_;
     RowBlock rows_, gathered_;
     std::vector<float> thresholds_;
-    std::vector<char> refined_;
+    std::vector<double> refined_;  // candidates of each query, before the end
     std::vector<QueryTerms> terms_;
     std::vector<Candidates> candidates_;
     std::vector<TopK> best_;

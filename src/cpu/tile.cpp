@@ -13,7 +13,17 @@ const TileKernels& tile_kernel_table();
 namespace avx512 {
 const TileKernels& tile_kernel_table();
 }
+namespace avx512_bf16 {
+const PairKernels& pair_kernel_table();
+}
 #endif
+
+const PairKernels* pair_kernels() {
+#if defined(__x86_64__)
+    if (supports_bf16()) return &avx512_bf16::pair_kernel_table();
+#endif
+    return nullptr;
+}
 
 const TileKernels& tile_kernels(Isa isa) {
 #if defined(__x86_64__)

@@ -7,21 +7,21 @@
 
 namespace kith::cpu {
 
-// Points are packed in panels of 32, for every instruction set alike: 32 starting values h, 32 slacks, then for each
-// coordinate its 32 values.
+// Points are packed in panels of 32, for every instruction set alike: 32 starting values h, 32 slacks, then 32 words of 32
+// bits for each coordinate (f32) or pair of coordinates (bf16, the first in the low half; the last pair is filled with 0).
 inline constexpr int panel_points = 32;
 inline constexpr int panel_header = 2 * panel_points;
-inline std::int64_t panel_floats(std::int64_t d) {
-    return panel_header + panel_points * d;
+inline std::int64_t panel_floats(std::int64_t words) {
+    return panel_header + panel_points * words;
 }
 
 // What a tile adds to its accumulators, which start at h.
 enum class Step { dot, cityblock, chebyshev };
 
-// `queries`: for each coordinate the values of all queries of the tile. Bit p of hits[i] is set unless the value of
+// `queries`: for each word the values of all queries of the tile. Bit p of hits[i] is set unless the value of
 // (query i, point p) is above threshold[i]; values + 32 i holds those values (undefined for points that miss). True if
 // there is a hit.
-using Tile = bool (*)(const float* panel, std::int64_t d, const float* queries, const float* threshold,
+using Tile = bool (*)(const float* panel, std::int64_t words, const float* queries, const float* threshold,
                       std::uint32_t* hits, float* values);
 
 inline constexpr int max_tile_queries = 14;
@@ -45,10 +45,22 @@ struct TileKernels {
     void (*lower)(const float* values, const float* squares, bool cosine, float error, float floor, float* low);
     // v = (in - centre) scale, v^ = its rounding to f32.
     RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
-    // 32 rows, `stride` floats apart, to the coordinates of a panel.
-    void (*transpose)(const float* rows, std::int64_t stride, std::int64_t d, float* out);
+    // 32 rows, `stride` words apart, to the words of a panel.
+    void (*transpose)(const float* rows, std::int64_t stride, std::int64_t words, float* out);
 };
 
 const TileKernels& tile_kernels(Isa isa);
+
+// Step::dot on pairs of bf16, which words hold as bits. Each adds two products to its f32 accumulator, rounding to
+// nearest; denormals are zero.
+struct PairKernels {
+    int queries;
+    Tile tile[max_tile_queries + 1];
+    // As TileKernels::round_row, to (d + 1) / 2 pairs.
+    RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+};
+
+// Null on a machine without supports_bf16().
+const PairKernels* pair_kernels();
 
 }  // namespace kith::cpu

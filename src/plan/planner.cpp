@@ -16,17 +16,6 @@ namespace {
     throw Error(ErrorCode::invalid_argument, message);
 }
 
-// Names of the paths that serve this request, for messages.
-std::string choices(const Request& r, bool gpu) {
-    std::string names;
-    for (const Path& path : paths()) {
-        if (!why_not(path, r.metric, r.shape.type, gpu).empty()) continue;
-        names += names.empty() ? "" : ", ";
-        names += path.name;
-    }
-    return names;
-}
-
 // A product of sizes, or `limit` when it would pass it.
 std::int64_t clamped(double product) {
     return static_cast<std::int64_t>(std::min(product, 9e18));
@@ -34,30 +23,59 @@ std::int64_t clamped(double product) {
 
 // Above this share of the points kept, filtering saves nothing over the scan.
 double largest_filter_share(bool gpu) {
-    return gpu ? gpu::tuning::filter_max_share : 0.25;
+    return gpu ? gpu::tuning::filter_max_share : 0.1;
 }
 
-std::string choose_path(const Request& r, bool gpu, std::string& why) {
+// Below this many dimensions a bf16 filter gains less than its looser bound costs.
+constexpr std::int64_t min_bf16_dimensions = 32;
+
+// Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
+std::string not_here(const Path& path, const Request& r, const Machine& m) {
+    if (std::string_view(path.name) != "gemm-bf16") return "";
+    if (!m.bf16) return "needs a processor with AVX512_BF16";
+    return r.isa.empty() || r.isa == "avx512" ? "" : "needs isa avx512";
+}
+
+// Why the path cannot serve the request on that kind of device of this machine.
+std::string obstacle(const Path& path, const Request& r, bool gpu, const Machine& m) {
+    const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
+    return reason.empty() ? not_here(path, r, m) : reason;
+}
+
+// Names of the paths that serve this request, for messages.
+std::string choices(const Request& r, bool gpu, const Machine& m) {
+    std::string names;
+    for (const Path& path : paths()) {
+        if (!obstacle(path, r, gpu, m).empty()) continue;
+        names += names.empty() ? "" : ", ";
+        names += path.name;
+    }
+    return names;
+}
+
+std::string choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
     if (!r.path.empty()) {
         for (const Path& path : paths()) {
             if (r.path != path.name) continue;
-            const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
+            const std::string reason = obstacle(path, r, gpu, m);
             if (!reason.empty())
-                refuse(fmt::format("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu)));
+                refuse(fmt::format("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu, m)));
             if (gpu && r.path != "exact" && r.shape.d > gpu::tuning::filter_max_dimensions)
                 refuse(fmt::format("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
                                    gpu::tuning::filter_max_dimensions));
             why += fmt::format("path {}: forced. ", r.path);
             return r.path;
         }
-        refuse(fmt::format("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu)));
+        refuse(fmt::format("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m)));
     }
     const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
     const bool wide = gpu && r.shape.d > gpu::tuning::filter_max_dimensions;
     const bool many = share > largest_filter_share(gpu) || (gpu && r.shape.k > gpu::tuning::filter_max_k);
     for (const Path& path : paths()) {
-        if (!why_not(path, r.metric, r.shape.type, gpu).empty()) continue;
-        const bool filter = std::string_view(path.name) != "exact";
+        if (!obstacle(path, r, gpu, m).empty()) continue;
+        const std::string_view name = path.name;
+        const bool filter = name != "exact";
+        if (name == "gemm-bf16" && r.shape.d < min_bf16_dimensions) continue;
         if (filter && (many || wide)) continue;
         why += fmt::format("path {}: {}{}. ", path.name, path.what,
                            !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
@@ -139,6 +157,7 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
 const std::vector<Path>& paths() {
     static const std::vector<Path> list = {
         {"gemm-tf32", false, true, "a TF32 matrix product filters, binary64 refines and certifies"},
+        {"gemm-bf16", true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {"gemm-f32", true, true, "an f32 matrix product filters, binary64 refines and certifies"},
         {"direct-f32", true, false, "the metric in f32 filters, binary64 refines and certifies"},
         {"exact", true, true, "every pair in binary64"},
@@ -192,7 +211,7 @@ Plan make(const Request& r, const Machine& machine) {
             refuse("device: the functor has no device side (functor_metric_cuda makes one); expected cpu or auto");
         p.device = host_memory;
         p.why += "device cpu: the functor has no device side. ";
-        p.path = choose_path(r, false, p.why);
+        p.path = choose_path(r, false, machine, p.why);
         cpu_tiles(r, machine, p);
         return p;
     }
@@ -204,7 +223,7 @@ Plan make(const Request& r, const Machine& machine) {
     } else {
         p.why += fmt::format("device cpu: {}. ", machine.no_device.empty() ? "the data lie there" : machine.no_device);
     }
-    p.path = choose_path(r, gpu, p.why);
+    p.path = choose_path(r, gpu, machine, p.why);
     if (gpu) gpu_tiles(r, machine.devices[static_cast<std::size_t>(p.device)], p);
     else cpu_tiles(r, machine, p);
     return p;

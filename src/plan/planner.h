@@ -13,6 +13,7 @@ namespace kith::planner {
 // What the planner needs to know of a machine.
 struct Machine {
     std::string isa = "baseline";
+    bool bf16 = false;  // products of bf16, beside isa avx512
     int threads = 1;
     std::int64_t free_bytes = 0;  // host
     struct Device {
