@@ -182,11 +182,12 @@ void paths_agree(const char* what, MetricId id, const Data<T>& data, std::int64_
     spec.params.d = data.d;
     spec.params.p = 3;
     std::vector<std::string> paths = {"exact"};
-    if (M::traits.gemm != metric::Gemm::none) paths.push_back("gemm-f32");
+    if (M::traits.gemm != metric::Gemm::none) paths.insert(paths.end(), {"gemm-f32", "gemm-bf16"});
     else if (M::traits.relative_f32 && !std::is_same_v<T, double>) paths.push_back("direct-f32");
     const Answer expected = definition<M>(data, spec, k, graph);
     for (const std::string& path : paths) {
         for (const cpu::Isa isa : isas()) {
+            if (path == "gemm-bf16" && (isa != cpu::Isa::avx512 || !cpu::supports_bf16())) continue;
             // Owned points are packed when they are prepared; few queries of others go through the rows.
             for (const auto& [threads, own] : {std::pair(1, true), std::pair(2, false), std::pair(2, true)}) {
                 if (threads == 2 && own && data.q > 16) continue;
@@ -303,6 +304,40 @@ void adversaries(MetricId id) {
     }
 #include "kith/metrics.def"
 #undef KITH_METRIC
+
+TEST(Paths, bf16_is_among_them) {
+    if (!cpu::supports_bf16()) GTEST_SKIP() << "this processor has no AVX512_BF16: gemm-bf16 is not tested";
+}
+
+// Two clusters, far apart for their size: rounded to bf16 the points of one are all alike, and f32 takes over.
+TEST(Paths, bf16_gives_way_to_f32) {
+    if (!cpu::supports_bf16()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    std::mt19937_64 random(3);
+    std::normal_distribution<double> normal;
+    for (const std::int64_t q : {7, 40, 600}) {
+        for (const bool graph : {false, true}) {
+            Data<float> data{12000, q, 16, {}, {}};
+            if (graph && q != 600) continue;
+            if (graph) data.n = data.q = 3000;
+            const auto fill = [&](std::vector<float>& rows, std::int64_t count) {
+                for (std::int64_t i = 0; i < count * data.d; ++i)
+                    rows.push_back(static_cast<float>((i / data.d % 2 ? 10 : -10) + 0.05 * normal(random)));
+            };
+            fill(data.points, data.n);
+            fill(data.queries, data.q);
+            if (graph) data.queries = data.points;
+            MetricSpec spec;
+            spec.params.d = data.d;
+            const Answer got = run(data, spec, 10, graph, "gemm-bf16", cpu::Isa::avx512, 2, true);
+            const Answer expected = run(data, spec, 10, graph, "exact", cpu::Isa::avx512, 2, true);
+            EXPECT_EQ(expected.ids, got.ids) << q;
+            EXPECT_EQ(expected.ranks, got.ranks) << q;
+            EXPECT_EQ(0, got.report.scanned) << q;
+            EXPECT_EQ(data.q, got.report.retried) << q;
+            EXPECT_LT(got.report.candidates, 0.25 * static_cast<double>(data.n * data.q)) << q;
+        }
+    }
+}
 
 // ---------------------------------------------------------------- the user's own metrics
 

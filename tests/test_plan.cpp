@@ -53,6 +53,37 @@ TEST(Plan, FallsBackToTheCpu) {
     }
 }
 
+TEST(Plan, TakesBf16WhereTheMachineHasIt) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    Request r = of(large, kith::metric::Gemm::l2);
+    m.bf16 = true;
+    EXPECT_EQ("gemm-bf16", kith::planner::make(r, m).path);
+    r.isa = "avx512";
+    EXPECT_EQ("gemm-bf16", kith::planner::make(r, m).path);
+    r.isa = "avx2";
+    EXPECT_EQ("gemm-f32", kith::planner::make(r, m).path);
+    const auto refusal = [&] {
+        try {
+            kith::planner::make(r, m);
+        } catch (const kith::Error& e) {
+            EXPECT_EQ(kith::ErrorCode::invalid_argument, e.code());
+            return std::string(e.what());
+        }
+        return std::string("none");
+    };
+    r.path = "gemm-bf16";
+    EXPECT_NE(std::string::npos, refusal().find("avx512"));
+    r.isa = "";
+    m.bf16 = false;
+    EXPECT_NE(std::string::npos, refusal().find("AVX512_BF16"));
+    r.path = "";
+    EXPECT_EQ("gemm-f32", kith::planner::make(r, m).path);
+    m.bf16 = true;
+    r.shape.d = 8;
+    EXPECT_EQ("gemm-f32", kith::planner::make(r, m).path);
+}
+
 TEST(Plan, ScansWhereNothingIsFiltered) {
     Request r = of(large, kith::metric::Gemm::l2);
     r.shape.k = large.n / 2;

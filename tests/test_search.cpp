@@ -46,6 +46,12 @@ TEST(ForcedPath, ServesItsMetrics) {
     for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "hellinger", "correlation"}) {
         EXPECT_EQ("", forced(metric, "gemm-f32", kith::ElementType::f32)) << metric;
     }
+    const bool bf16 = __builtin_cpu_supports("avx512bf16");
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "hellinger"}) {
+        const std::string refusal = forced(metric, "gemm-bf16", kith::ElementType::f32);
+        EXPECT_EQ(bf16, refusal.empty()) << metric << ": " << refusal;
+        EXPECT_EQ(bf16, refusal.find("AVX512_BF16") == std::string::npos) << metric << ": " << refusal;
+    }
     for (const char* metric : {"cityblock", "chebyshev"}) {
         EXPECT_EQ("", forced(metric, "direct-f32", kith::ElementType::f32)) << metric;
     }

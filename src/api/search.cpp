@@ -91,7 +91,10 @@ struct Index::State {
         const ElementType type = query_type == ElementType::f64 ? ElementType::f64 : prepared.type;
         const Shape shape{prepared.n, q, prepared.d, k, type, graph};
         Plan p = planner::make(api::request(shape, prepared.metric, merged, host_memory), api::machine());
-        if (p.path != "exact" && p.path != prepared.plan.path) {
+        // Where a bf16 filter was prepared, the f32 one is made when it is first asked for.
+        const bool served = p.path == "exact" || p.path == prepared.plan.path ||
+                            (p.path == "gemm-f32" && prepared.plan.path == "gemm-bf16");
+        if (!served) {
             if (!call.path.empty())
                 throw Error(ErrorCode::invalid_argument,
                             fmt::format("path: '{}'; this index was prepared for {}", p.path, prepared.plan.path));

@@ -85,7 +85,7 @@ bool Filter::choose_centre(const Points& points, const Ranker& ranker) {
 }
 
 void Filter::pack(const Points& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
-                          RowBlock& rows, float* rounded, Packed& packed) {
+                  RowBlock& rows, float* rounded, Packed& packed) {
     const std::int64_t first = panel * panel_points;
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows.rows - first);
     const std::int64_t stride = rows.stride();

@@ -41,8 +41,8 @@ private:
         std::int64_t uncovered = 0;
         double largest = 0;
     };
-    void pack(const Points& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
-                      RowBlock& rows, float* rounded, Packed& packed);
+    void pack(const Points& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel, RowBlock& rows,
+              float* rounded, Packed& packed);
 
     metric::Gemm form_ = metric::Gemm::none;
     Step step_ = Step::dot;

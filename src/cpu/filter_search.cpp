@@ -65,7 +65,8 @@ public:
         alignas(64) float values[max_tile_queries * panel_points];
         for (std::int64_t first = 0; first < count_; first += width_) {
             const std::int64_t here = std::min(width_, count_ - first);
-            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first, hits, values)) continue;
+            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first, hits, values))
+                continue;
             for (std::int64_t i = 0; i < here; ++i) {
                 if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
             }
@@ -203,7 +204,8 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
     const Filter* filter = s.points.filter(s.isa, threads, rounding);
     if (!filter) return false;
     const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
-    std::int64_t block = std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
+    std::int64_t block =
+        std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const Cut c = cut(n, q, block, threads);
     if (rounding == Rounding::bf16)

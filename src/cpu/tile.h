@@ -7,8 +7,9 @@
 
 namespace kith::cpu {
 
-// Points are packed in panels of 32, for every instruction set alike: 32 starting values h, 32 slacks, then 32 words of 32
-// bits for each coordinate (f32) or pair of coordinates (bf16, the first in the low half; the last pair is filled with 0).
+// Points are packed in panels of 32, for every instruction set alike: 32 starting values h, 32 slacks, then 32 words of
+// 32 bits for each coordinate (f32) or pair of coordinates (bf16, the first in the low half; the last pair is filled
+// with 0).
 inline constexpr int panel_points = 32;
 inline constexpr int panel_header = 2 * panel_points;
 inline std::int64_t panel_floats(std::int64_t words) {
