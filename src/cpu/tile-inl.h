@@ -64,6 +64,20 @@ KITH_HD F sweep_step(F acc, F q, F x) {
     return ChebyshevStep::step(acc, q, x);
 }
 
+#if KITH_LEVEL > 0
+KITH_HD float sum_of_lanes(F v) {
+#if KITH_LEVEL == 2
+    const __m256 eight =
+        _mm256_add_ps(_mm512_castps512_ps256((__m512)v), _mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
+#else
+    const auto eight = (__m256)v;
+#endif
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+#endif
+
 // `chains` independent sums per query hide the latency of the additions.
 template <RowSweepForm form, int queries>
 KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* values, float* square) {
@@ -97,8 +111,8 @@ KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* va
         F sum = parts[0];
         for (int c = 1; c < chains; ++c)
             sum = form == RowSweepForm::chebyshev ? Single::max(sum, parts[c]) : sum + parts[c];
-#if KITH_LEVEL == 2
-        if (form != RowSweepForm::chebyshev) return _mm512_reduce_add_ps((__m512)sum);
+#if KITH_LEVEL > 0
+        if (form != RowSweepForm::chebyshev) return sum_of_lanes(sum);
 #endif
         float lane[vector_points];
         Single::store(lane, sum);
