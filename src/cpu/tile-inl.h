@@ -67,8 +67,9 @@ KITH_HD F sweep_step(F acc, F q, F x) {
 #if KITH_LEVEL > 0
 KITH_HD float sum_of_lanes(F v) {
 #if KITH_LEVEL == 2
-    const __m256 eight =
-        _mm256_add_ps(_mm512_castps512_ps256((__m512)v), _mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
+    // Both halves by the form with zeroing: gcc 12 warns of the undefined operand in the others.
+    const __m256 eight = _mm256_add_ps(_mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 0),
+                                       _mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
 #else
     const auto eight = (__m256)v;
 #endif
