@@ -23,14 +23,14 @@ BELOW = {
 }
 ROOMS = {room.removeprefix("src/") for room in BELOW if room.startswith("src/")}
 LONGEST = 450  # lines
-SOURCES = {".h", ".cpp", ".cu", ".cuh", ".c", ".py", ".def", ".in", ".txt", ".cmake"}
+SOURCES = {".h", ".cpp", ".cu", ".cuh", ".c", ".py", ".def", ".in", ".cmake"}
 OPENERS = ("//", "#", '"""', "/*")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
 def sources(root, folder):
     for path in sorted((root / folder).rglob("*")):
-        if path.suffix in SOURCES and "__pycache__" not in path.parts:
+        if path.suffix in SOURCES or path.name == "CMakeLists.txt":
             yield path
 
 
