@@ -183,7 +183,7 @@ void paths_agree(const char* what, MetricId id, const Data<T>& data, std::int64_
     spec.params.p = 3;
     std::vector<std::string> paths = {"exact"};
     if (M::traits.gemm != metric::Gemm::none) paths.insert(paths.end(), {"gemm-f32", "gemm-bf16"});
-    else if (M::traits.relative_f32 && !std::is_same_v<T, double>) paths.push_back("direct-f32");
+    else if (M::traits.direct != metric::Direct::none && !std::is_same_v<T, double>) paths.push_back("direct-f32");
     const Answer expected = definition<M>(data, spec, k, graph);
     for (const std::string& path : paths) {
         for (const cpu::Isa isa : isas()) {

@@ -132,9 +132,9 @@ std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int th
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
     f.form_ = traits.gemm;
-    f.step_ = traits.gemm != metric::Gemm::none         ? Step::dot
-              : points.metric.id == MetricId::chebyshev ? Step::chebyshev
-                                                        : Step::cityblock;
+    f.step_ = traits.gemm != metric::Gemm::none          ? Step::dot
+              : traits.direct == metric::Direct::maximum ? Step::chebyshev
+                                                         : Step::cityblock;
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
     f.words_ = f.pairs_ ? (f.d_ + 1) / 2 : f.d_;

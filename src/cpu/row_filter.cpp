@@ -10,10 +10,17 @@ namespace kith::cpu {
 
 namespace {
 
-RowSweepForm sweep_form(const MetricSpec& metric, const metric::Traits& traits) {
-    if (!traits.relative_f32) return RowSweepForm::dot;
-    if (traits.gemm == metric::Gemm::l2) return RowSweepForm::l2;
-    return metric.id == MetricId::chebyshev ? RowSweepForm::chebyshev : RowSweepForm::cityblock;
+RowSweepForm sweep_form(metric::Direct direct) {
+    switch (direct) {
+        case metric::Direct::squares:
+            return RowSweepForm::l2;
+        case metric::Direct::sum:
+            return RowSweepForm::cityblock;
+        case metric::Direct::maximum:
+            return RowSweepForm::chebyshev;
+        default:
+            return RowSweepForm::dot;
+    }
 }
 
 bool has_nan(const float* row, std::int64_t d) {
@@ -28,8 +35,9 @@ bool row_filter_serves(const Points& points, const MatrixView& queries) {
     if (points.rows.type != ElementType::f32 || queries.type != ElementType::f32) return false;
     if (points.rows.cols > max_filter_dimensions) return false;
     const MetricKernels& kernels = metric_kernels(points.metric.id, Isa::baseline);
-    return kernels.identity_map && (kernels.traits.relative_f32 || kernels.traits.gemm == metric::Gemm::dot ||
-                                    kernels.traits.gemm == metric::Gemm::cosine);
+    return kernels.identity_map &&
+           (kernels.traits.direct != metric::Direct::none || kernels.traits.gemm == metric::Gemm::dot ||
+            kernels.traits.gemm == metric::Gemm::cosine);
 }
 
 RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
@@ -40,9 +48,9 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
       errors_(static_cast<std::size_t>(count), 0.0f),
       queries_(count * d_) {
     const metric::Traits& traits = metric_kernels(points_.metric.id, search.isa).traits;
-    form_ = traits.relative_f32 ? metric::Gemm::none : traits.gemm;
+    form_ = traits.direct != metric::Direct::none ? metric::Gemm::none : traits.gemm;
     const TileKernels& tiles = tile_kernels(search.isa);
-    sweep_ = tiles.sweep[static_cast<int>(sweep_form(points_.metric, traits))];
+    sweep_ = tiles.sweep[static_cast<int>(sweep_form(traits.direct))];
     lower_ = tiles.lower;
     g_ = (static_cast<double>(d_) + 4) * 0x1p-24 * (1 + static_cast<double>(d_) * 0x1p-23);
     floor_ = round_up(std::sqrt(static_cast<double>(d_)) * 0x1p-62);

@@ -12,7 +12,7 @@ inline constexpr std::int64_t max_row_queries = 16;
 // f32 rows and queries, and a metric whose map() is the identity.
 bool row_filter_serves(const Points& points, const MatrixView& queries);
 
-// Lanes are coordinates. Metrics with traits.relative_f32 are evaluated as they are (the direct forms of
+// Lanes are coordinates. Metrics with a direct form are evaluated as they are (the direct forms of
 // filter_bound.h). The others need products: with u the query scaled by a power of two, exactly, and s = |x|^2 from the
 // same pass,
 //   dot:     a = -<u, x>,           |a - w| <= g |u| |x|

@@ -31,12 +31,19 @@ enum class Gemm {
     cosine,  // rank = 1 - <v(q), v(x)> / (|v(q)| |v(x)|), clipped to [0, 2]
 };
 
+// The direct form that can serve as the filter, in f32 on coordinates that f32 holds exactly and map() leaves alone:
+// within a relative (d + 4) 2^-24 of the rank, underflow aside.
+enum class Direct {
+    none,
+    squares,  // rank = sum (q - x)^2
+    sum,      // rank = sum |q - x|
+    maximum,  // rank = max |q - x|
+};
+
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
-    // step() in f32 on coordinates that f32 holds exactly gives the rank within a relative (d + 4) 2^-24, underflow
-    // aside.
-    bool relative_f32 = false;
+    Direct direct = Direct::none;
     bool non_negative = false;  // coordinates below zero are an input error
     bool similarity = false;    // larger is nearer; missing neighbours are at -inf
     bool whole_vector = false;  // needs all differences at once: pair(), no step()

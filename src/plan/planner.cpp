@@ -171,7 +171,7 @@ std::string why_not(const Path& path, const MetricFacts& metric, ElementType typ
     if (name == "exact") return "";
     if (metric.user) return "needs a built-in metric";
     if (name == "direct-f32") {
-        if (!metric.traits.relative_f32 || metric.traits.gemm != metric::Gemm::none)
+        if (metric.traits.direct == metric::Direct::none || metric.traits.gemm != metric::Gemm::none)
             return "serves cityblock and chebyshev";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
