@@ -95,7 +95,8 @@ void add_speed(CLI::App& command, SpeedArgs& args) {
         ->group(group);
     command
         .add_option("--memory", args.memory,
-                    "Workspace, e.g. 8GiB, 500MB, 1.5G (= GiB) or bytes; half of what is free if not given")
+                    "What tiles and prepared points may take, e.g. 8GiB, 500MB, 1.5G (= GiB); most of what is free if "
+                    "not given")
         ->type_name("SIZE")
         ->group(group);
     command.add_option("--path", args.path, "Force a path by name (kith info lists them)")

@@ -94,7 +94,7 @@ std::string first_rows(const Neighbors& neighbors, const char* row_name, int wid
         text += line + "\n";
     }
     if (rows < neighbors.queries || shown < neighbors.k) {
-        text += fmt::format("The first {} of {} rows, {} of {} columns; --ids and --distances write them all.\n", rows,
+        text += fmt::format("The first {} of {} rows, {} of {} columns; options such as --ids write them all.\n", rows,
                             grouped(neighbors.queries), shown, grouped(neighbors.k));
     }
     return text;

@@ -133,8 +133,8 @@ typedef struct kith_options {
     int32_t f64;                           /* distances as double instead of float; default 0 */
 
     /* ---- what changes only the speed */
-    int32_t threads;      /* CPU threads; 0 (default): OpenMP's choice */
-    int64_t memory;       /* bytes of workspace beyond inputs and outputs; 0 (default): half of what is free */
+    int32_t threads; /* CPU threads; 0 (default): OpenMP's choice */
+    int64_t memory;  /* bytes for tiles, candidates and, on a GPU, prepared points; 0 (default): most of what is free */
     const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N" */
     const char* path;     /* force a path by name; NULL (default): the planner's choice */
     const char* selector; /* force a selector by name; NULL (default): the planner's choice */

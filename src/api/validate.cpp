@@ -150,7 +150,7 @@ planner::Machine machine() {
 }
 
 planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o, int data_device) {
-    if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for half of what is free", o.memory);
+    if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for most of what is free", o.memory);
     if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
     planner::Request r;
     r.shape = shape;
