@@ -36,7 +36,7 @@ def describe(settings):
              "cores": len(os.sched_getaffinity(0)), "threads": settings.threads, "rivals": settings.rivals,
              "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE", "its own choice"),
              "load_before": [round(x, 2) for x in os.getloadavg()],
-             "system": platform.platform(), "python": platform.python_version()}
+             "system": f"{platform.system()} {platform.machine()}", "python": platform.python_version()}
     if settings.device == "cuda":
         query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
         name, driver, memory = subprocess.run(query, capture_output=True, text=True,
