@@ -1,4 +1,5 @@
 """The rivals on the CPU, each by its fastest exact calls: faiss, scikit-learn, usearch, scipy, torch."""
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -31,6 +32,8 @@ def faiss(case, settings):
 
 
 def scikit_learn(case, settings):
+    if "faiss" in sys.modules:
+        raise RuntimeError("beside faiss it gets one thread only: use --peers scikit-learn")
     from sklearn.metrics._pairwise_distances_reduction import ArgKmin
     from sklearn.neighbors import NearestNeighbors
     if case.metric == "inner_product":
