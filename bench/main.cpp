@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "machine_limits.h"
+#include "select/study.h"
 #include "workload.h"
 
 namespace {
@@ -27,6 +28,7 @@ struct Args {
     int repeat = 7;
     bool quick = false;
     std::string json;
+    kith::bench::Study study;
 };
 
 void add_common(CLI::App* command, Args& args) {
@@ -36,6 +38,15 @@ void add_common(CLI::App* command, Args& args) {
     command->add_option("--isa", args.options.isa, "Force an instruction set: avx512, avx2, baseline");
     command->add_option("--repeat", args.repeat, "Timed runs")->capture_default_str()->check(CLI::Range(1, 1000));
     command->add_option("--json", args.json, "Write the results there as JSON, too")->type_name("FILE");
+}
+
+void add_studies(CLI::App* select, kith::bench::Study& study) {
+    select->add_option("--table", study.table, "A paper's table or figure: " + kith::bench::table_names())
+        ->type_name("NAME");
+    select->add_flag("--goals", study.goals, "What selection should reach, as shares of the read rate");
+    select->add_flag("--regret", study.regret, "The planner's choice against every candidate, over a grid of shapes");
+    select->add_option("--selectors", study.selectors, "Candidates of --goals and --regret")->delimiter(',');
+    select->add_flag("--quick", study.quick, "A small grid");
 }
 
 // The least time that the machine could need: every point (value) read once, every multiply-add done once.
@@ -137,6 +148,7 @@ int run_main(int argc, char** argv) {
     select->add_option("-k,--k", args.workload.k, "Values of each row")->capture_default_str();
     select->add_option("--selector", args.options.selector, "Force a selector by name");
     select->add_flag("--largest", args.options.largest, "The largest values");
+    add_studies(select, args.study);
     CLI::App* suite = app.add_subcommand("suite", "Named searches and selections");
     suite->add_flag("--quick", args.quick, "A tenth of the queries");
     for (CLI::App* command : {search, suite}) {
@@ -147,6 +159,12 @@ int run_main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
 
     args.options.metric = kith::metric_named(args.metric);
+    if (args.study.asked()) {
+        args.study.repeat = args.repeat;
+        args.study.json = args.json;
+        kith::bench::run(args.study, args.options);
+        return 0;
+    }
     args.workload.select = select->parsed();
     args.workload.name = select->parsed() ? "select" : "search";
     run_all(suite->parsed() ? kith::bench::suite(args.quick) : std::vector<Workload>{args.workload}, args);

@@ -91,6 +91,6 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         return fail("out of memory", exit_device);
     } catch (const std::exception& error) {
-        return fail(error.what(), exit_usage);
+        return fail(std::ferror(stdout) ? "cannot write to standard output" : error.what(), exit_usage);
     }
 }

@@ -119,6 +119,22 @@ void set_speed(const SpeedArgs& args, Options& options) {
     options.isa = args.isa;
 }
 
+void add_select_options(CLI::App& command, SelectArgs& args, const char* group) {
+    command.add_flag("--largest", args.largest, "The k largest instead")->group(group);
+    command.add_flag("--unsorted", args.unsorted, "Permit any order within a row")->group(group);
+    command
+        .add_option("--order", args.order,
+                    "What is known of the values of every row: ascending or descending; never changes the answer")
+        ->type_name("NAME")
+        ->group(group);
+}
+
+void set_select(const SelectArgs& args, Options& options) {
+    options.largest = args.largest;
+    options.sorted = !args.unsorted;
+    options.order = args.order;
+}
+
 void add_voice(CLI::App& command, VoiceArgs& args) {
     command.add_flag("--json", args.json, "One JSON object on standard output, nothing else");
     command.add_flag("--quiet", args.quiet, "No progress bar and no summary");
@@ -172,6 +188,7 @@ std::vector<std::string> choices(std::string_view option) {
     if (option == "metric") return metric_names();
     if (option == "device") return {"auto", "cpu", "cuda"};
     if (option == "isa") return {"avx512", "avx2", "baseline"};
+    if (option == "order") return {"ascending", "descending"};
     if (option == "shell") return {"bash", "zsh", "fish"};
     if (option == "type") {
         std::vector<std::string> names;

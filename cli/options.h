@@ -44,6 +44,15 @@ struct SpeedArgs {
 void add_speed(CLI::App& command, SpeedArgs& args);
 void set_speed(const SpeedArgs& args, Options& options);
 
+// What select() is to do.
+struct SelectArgs {
+    bool largest = false;
+    bool unsorted = false;
+    std::string order;
+};
+void add_select_options(CLI::App& command, SelectArgs& args, const char* group);
+void set_select(const SelectArgs& args, Options& options);
+
 // What to say about it.
 struct VoiceArgs {
     bool json = false;

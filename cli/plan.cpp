@@ -1,4 +1,4 @@
-// kith plan: what a search of a shape would do and why, without data.
+// kith plan: what a search or a selection of a shape would do and why, without data.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -15,6 +15,9 @@ namespace {
 
 struct Args {
     Shape shape;
+    bool select = false;
+    std::int64_t rows = 0, cols = 0;
+    SelectArgs selection;
     std::string type = "f32";
     DistanceArgs distance;
     SpeedArgs speed;
@@ -22,7 +25,32 @@ struct Args {
     bool json = false;
 };
 
-int execute(const Args& args) {
+int say(const Args& args, Json object, const Plan& plan) {
+    if (!args.json) {
+        fmt::print("{}", explain(plan));
+        return exit_ok;
+    }
+    object["plan"] = to_json(plan);
+    object["explain"] = explain(plan);
+    print_json(object);
+    return exit_ok;
+}
+
+int execute_select(const Args& args) {
+    Options options;
+    set_select(args.selection, options);
+    set_speed(args.speed, options);
+    const ElementType type = parse_type(args.type);
+    const Plan plan = plan_select(args.rows, args.cols, args.shape.k, type, options);
+    Json object = {{"command", "plan"}, {"kith", KITH_VERSION}};
+    object["shape"] = {{"rows", args.rows}, {"cols", args.cols}, {"k", args.shape.k}, {"type", name(type)}};
+    object["largest"] = options.largest;
+    object["sorted"] = options.sorted;
+    object["order"] = options.order;
+    return say(args, std::move(object), plan);
+}
+
+int execute_search(const Args& args) {
     std::vector<double> inverse_covariance;
     Options options;
     options.metric = make_metric(args.distance, inverse_covariance);
@@ -32,41 +60,54 @@ int execute(const Args& args) {
     shape.type = parse_type(args.type);
     if (shape.graph) shape.q = shape.n;
     const Plan plan = kith::plan(shape, options);
-    if (args.json) {
-        print_json({{"command", "plan"},
-                    {"kith", KITH_VERSION},
-                    {"shape", to_json(shape)},
-                    {"metric", to_json(options.metric)},
-                    {"plan", to_json(plan)},
-                    {"explain", explain(plan)}});
-    } else {
-        fmt::print("{}", explain(plan));
-    }
-    return exit_ok;
+    return say(
+        args,
+        {{"command", "plan"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}, {"metric", to_json(options.metric)}},
+        plan);
 }
 
 }  // namespace
 
 void add_plan(CLI::App& app, Run& run) {
     const auto args = std::make_shared<Args>();
-    CLI::App* command = app.add_subcommand("plan", "What a search of that shape would do, and why");
-    const char* group = "Shape";
-    command->add_option("-n,--n", args->shape.n, "Points")->type_name("N")->required()->group(group);
+    CLI::App* command = app.add_subcommand("plan", "What a search or a selection of that shape would do, and why");
+    const char* group = "Shape of a search";
+    CLI::Option* n = command->add_option("-n,--n", args->shape.n, "Points")->type_name("N")->group(group);
     CLI::Option* q = command->add_option("-q,--q", args->shape.q, "Queries")->type_name("Q")->group(group);
     CLI::Option* graph =
         command->add_flag("--graph", args->shape.graph, "Instead of --q: the points among themselves")->group(group);
-    command->add_option("-d,--d", args->shape.d, "Dimensions")->type_name("D")->required()->group(group);
-    command->add_option("-k,--k", args->shape.k, "Neighbours of each")->type_name("K")->required()->group(group);
-    command->add_option("--type", args->type, "Element type: f32, f64, f16, bf16, i8, u8")
+    CLI::Option* d = command->add_option("-d,--d", args->shape.d, "Dimensions")->type_name("D")->group(group);
+    CLI::Option* f64 = command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(group);
+    graph->excludes(q);
+    group = "Shape of a selection";
+    CLI::Option* select = command->add_flag("--select", args->select, "Plan kith select")->group(group);
+    CLI::Option* rows = command->add_option("--rows", args->rows, "Rows of the matrix")->type_name("R")->group(group);
+    CLI::Option* cols = command->add_option("--cols", args->cols, "Values of a row")->type_name("N")->group(group);
+    add_distance(*command, args->distance);
+    const DistanceArgs& distance = args->distance;
+    for (CLI::Option* option : {n, q, d, graph, f64, distance.metric_given, distance.p_given}) option->excludes(select);
+    for (CLI::Option* option : {rows, cols}) {
+        option->needs(select);
+        select->needs(option);
+    }
+    add_select_options(*command, args->selection, group);
+    for (const char* option : {"--largest", "--unsorted", "--order"}) command->get_option(option)->needs(select);
+    group = "Shape of both";
+    command->add_option("-k,--k", args->shape.k, "Neighbours of each, or values of each row")
+        ->type_name("K")
+        ->required()
+        ->group(group);
+    command->add_option("--type", args->type, "Element type: f32, f64, and of a search f16, bf16, i8, u8")
         ->type_name("NAME")
         ->capture_default_str()
         ->group(group);
-    command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(group);
-    graph->excludes(q);
-    add_distance(*command, args->distance);
     add_speed(*command, args->speed);
     command->add_flag("--json", args->json, "One JSON object on standard output, nothing else");
-    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+    command->callback([args, n, d, &run] {
+        if (!args->select && n->count() == 0) throw CLI::RequiredError("--n (or --select)");
+        if (!args->select && d->count() == 0) throw CLI::RequiredError("--d");
+        run = [args] { return args->select ? execute_select(*args) : execute_search(*args); };
+    });
 }
 
 }  // namespace kith::cli

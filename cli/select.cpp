@@ -23,10 +23,10 @@ struct Args {
     std::string distances;
     std::string format;
     std::int64_t k = 0;
-    bool largest = false;
-    bool unsorted = false;
+    SelectArgs select;
     std::string ids;
     std::string values;
+    bool explain = false;
     SpeedArgs speed;
     VoiceArgs voice;
 };
@@ -34,8 +34,7 @@ struct Args {
 int execute(const Args& args) {
     const Stopwatch total;
     Options options;
-    options.largest = args.largest;
-    options.sorted = !args.unsorted;
+    set_select(args.select, options);
     set_speed(args.speed, options);
 
     const Matrix matrix = load_matrix(args.distances, args.format);
@@ -47,6 +46,14 @@ int execute(const Args& args) {
     if (args.k > 0 && !args.ids.empty()) check_ids_writable(args.ids, matrix.info.rows, args.k);
     if (args.k > 0 && !args.values.empty()) {
         check_distances_writable(args.values, matrix.info.rows, args.k, options.f64);
+    }
+
+    Plan plan;
+    if (args.voice.json || args.explain)
+        plan = plan_select(matrix.info.rows, matrix.info.cols, args.k, matrix.info.type, options);
+    if (args.explain && !args.voice.json) {
+        fmt::print("{}\n", explain(plan));
+        std::fflush(stdout);
     }
 
     Neighbors neighbors;
@@ -72,11 +79,15 @@ int execute(const Args& args) {
         Json object = {{"command", "select"}, {"kith", KITH_VERSION}};
         object["shape"] = {
             {"rows", matrix.info.rows}, {"cols", matrix.info.cols}, {"k", args.k}, {"type", name(matrix.info.type)}};
-        object["largest"] = args.largest;
-        object["sorted"] = !args.unsorted;
+        object["largest"] = args.select.largest;
+        object["sorted"] = !args.select.unsorted;
+        object["order"] = args.select.order;
+        object["plan"] = to_json(plan);
+        if (args.explain) object["explain"] = explain(plan);
         object["report"] = {{"path", neighbors.report.path}, {"device", neighbors.report.device}};
         object["times"] = {{"read_seconds", read_seconds},
                            {"select_seconds", neighbors.report.seconds},
+                           {"device_seconds", neighbors.report.device_seconds},
                            {"write_seconds", writing.seconds()},
                            {"total_seconds", total.seconds()}};
         object["files"] = files;
@@ -114,13 +125,13 @@ void add_select(CLI::App& app, Run& run) {
     command->add_option("--format", args->format, "Format of the matrix, where its name does not say")
         ->type_name("NAME")
         ->group("Input");
-    command->add_flag("--largest", args->largest, "The k largest instead")->group("Input");
-    command->add_flag("--unsorted", args->unsorted, "Permit any order within a row")->group("Input");
+    add_select_options(*command, args->select, "Input");
     const char* output = "Output (without a file: a table of the first rows)";
     command->add_option("--ids", args->ids, "Write the columns: npy, ivecs, ibin")->type_name("FILE")->group(output);
     command->add_option("--values", args->values, "Write the values: npy, fvecs, fbin")
         ->type_name("FILE")
         ->group(output);
+    command->add_flag("--explain", args->explain, "Print the plan")->group(output);
     add_speed(*command, args->speed);
     add_voice(*command, args->voice);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });

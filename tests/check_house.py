@@ -10,7 +10,7 @@ import sys
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
     "src/api": {"plan", "scale", "cpu", "gpu", "exact", "metric"},
-    "src/plan": {"metric", "gpu/tuning.h"},
+    "src/plan": {"metric", "gpu/tuning.h", "gpu/select/selectors.h", "gpu/select/choice.h", "cpu/selectors.h"},
     "src/scale": {"cpu", "gpu", "exact", "metric"},
     "src/cpu": {"exact", "metric"},
     "src/gpu": {"exact", "metric"},

@@ -1,4 +1,5 @@
-// Bodies of the select() tests, for any device: the order is (value, smaller index), -0 equals +0, NaN last.
+// Bodies of the select() tests, for any device: the order is (value, smaller index), -0 equals +0, NaN last. A case's
+// answer by definition is made once, and any number of selectors are checked against it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adversarial.h"
@@ -29,6 +31,7 @@ inline std::vector<double> values(const std::string& kind, std::int64_t rows, st
         if (kind == "ascending") return double(i);
         if (kind == "descending") return -double(i);
         if (kind == "nan") return std::nan("");
+        if (kind == "infinite") return random.below(10) ? infinity : random.gaussian();
         if (kind == "denormal") return std::ldexp(random.gaussian(), -140);
         const double mixed[] = {infinity, -infinity, std::nan(""), -std::nan(""), 0.0, -0.0, 1e30, random.gaussian()};
         return mixed[random.below(8)];
@@ -37,87 +40,196 @@ inline std::vector<double> values(const std::string& kind, std::int64_t rows, st
     return out;
 }
 
-inline const char* const kinds[] = {"gaussian",   "ties", "equal",    "zeros", "ascending",
-                                    "descending", "nan",  "denormal", "mixed"};
+inline const char* const kinds[] = {"gaussian",   "ties", "equal",    "zeros",    "ascending",
+                                    "descending", "nan",  "infinite", "denormal", "mixed"};
 
 // The columns of `row` by definition.
-inline std::vector<std::int64_t> by_definition(const std::vector<double>& row, std::int64_t k, bool largest) {
-    std::vector<std::int64_t> order(row.size());
+inline std::vector<std::int64_t> by_definition(const double* row, std::int64_t cols, std::int64_t k, bool largest) {
+    std::vector<std::int64_t> order(cols);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    const auto before = [&](std::int64_t a, std::int64_t b) {
         const double left = row[a], right = row[b];
-        if (std::isnan(left) || std::isnan(right)) return !std::isnan(left) && std::isnan(right);
+        if (std::isnan(left) != std::isnan(right)) return std::isnan(right);
+        if (std::isnan(left) || left == right) return a < b;
         return largest ? left > right : left < right;
-    });
+    };
+    if (k < cols) std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), before);
     order.resize(k);
+    std::sort(order.begin(), order.end(), before);
     return order;
+}
+
+// Values as an element type holds them.
+inline std::vector<double> held(std::vector<double> all, bool f64) {
+    if (!f64) {
+        for (double& v : all) v = static_cast<float>(v);
+    }
+    return all;
+}
+
+// A selection and its answer. The matrix lies in host memory.
+struct Case {
+    std::string label;
+    std::int64_t rows, cols, k;
+    bool f64, largest, sorted;
+    arrays::Array array;
+    std::vector<double> values;          // as the matrix holds them, row-major
+    std::vector<std::int64_t> expected;  // rows x k, in order
+
+    const kith::MatrixView& matrix() const { return array.view; }
+    kith::Options options(kith::Options base) const {
+        base.largest = largest;
+        base.sorted = sorted;
+        return base;
+    }
+};
+
+inline Case make_case(const std::string& kind, std::int64_t rows, std::int64_t cols, std::int64_t k, bool f64,
+                      arrays::Shape shape, bool largest, bool sorted, std::uint64_t seed) {
+    const auto type = f64 ? kith::ElementType::f64 : kith::ElementType::f32;
+    const std::vector<double> all = values(kind, rows, cols, seed);
+    const char* const layouts[] = {"dense", "strided", "column-major"};
+    Case c{kind + " " + kith::name(type) + " " + layouts[static_cast<int>(shape)] + ", " + std::to_string(rows) +
+               " x " + std::to_string(cols) + ", k " + std::to_string(k) + (largest ? ", largest" : "") +
+               (sorted ? "" : ", unsorted"),
+           rows,
+           cols,
+           k,
+           f64,
+           largest,
+           sorted,
+           arrays::make(all, rows, cols, type, shape),
+           held(all, f64),
+           {}};
+    c.expected.reserve(rows * k);
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const auto ids = by_definition(c.values.data() + row * cols, cols, k, largest);
+        c.expected.insert(c.expected.end(), ids.begin(), ids.end());
+    }
+    return c;
+}
+
+// Checks one row's answer; `place` says which row, for messages.
+template <class Value>
+void check_row(const double* in, std::int64_t cols, std::vector<std::int64_t> want, const std::int64_t* found,
+               const Value* values, bool sorted, const std::string& label, std::int64_t row) {
+    const auto k = static_cast<std::int64_t>(want.size());
+    std::vector<std::int64_t> ids(found, found + k);
+    for (std::int64_t j = 0; j < k; ++j) {
+        ASSERT_TRUE(ids[j] >= 0 && ids[j] < cols) << label << ", row " << row << ", place " << j << ": " << ids[j];
+        const double value = values[j], given = in[ids[j]];
+        ASSERT_TRUE(value == given || (std::isnan(value) && std::isnan(given)))
+            << label << ", row " << row << ", place " << j << ": " << value << " for " << given;
+    }
+    if (!sorted) {
+        std::sort(want.begin(), want.end());
+        std::sort(ids.begin(), ids.end());
+    }
+    if (want == ids) return;
+    const auto [right, wrong] = std::mismatch(want.begin(), want.end(), ids.begin());
+    FAIL() << label << ", row " << row << ", place " << right - want.begin() << ": " << *wrong << " instead of "
+           << *right << ", " << in[*wrong] << " instead of " << in[*right];
+}
+
+inline void check(const Case& c, const kith::Neighbors& got) {
+    ASSERT_EQ(c.expected.size(), got.ids.size()) << c.label;
+    ASSERT_EQ(c.f64 ? 0u : got.ids.size(), got.distances.size()) << c.label;
+    ASSERT_EQ(c.f64 ? got.ids.size() : 0u, got.distances64.size()) << c.label;
+    for (std::int64_t row = 0; row < c.rows; ++row) {
+        const std::int64_t first = row * c.k;
+        const std::vector<std::int64_t> want(c.expected.begin() + first, c.expected.begin() + first + c.k);
+        const double* in = c.values.data() + row * c.cols;
+        const std::int64_t* ids = got.ids.data() + first;
+        if (c.f64) check_row(in, c.cols, want, ids, got.distances64.data() + first, c.sorted, c.label, row);
+        else check_row(in, c.cols, want, ids, got.distances.data() + first, c.sorted, c.label, row);
+        if (testing::Test::HasFatalFailure()) return;
+    }
 }
 
 // Checks one answer against the values that it was made from (already of the matrix' type).
 inline void check(const std::vector<double>& all, std::int64_t cols, const kith::Neighbors& got, bool f64,
                   const kith::Options& options, const std::string& label) {
-    const std::int64_t k = got.k;
-    ASSERT_EQ(f64 ? 0u : got.ids.size(), got.distances.size()) << label;
-    ASSERT_EQ(f64 ? got.ids.size() : 0u, got.distances64.size()) << label;
-    for (std::int64_t row = 0; row < got.queries; ++row) {
-        const std::vector<double> in(all.begin() + row * cols, all.begin() + (row + 1) * cols);
-        std::vector<std::int64_t> want = by_definition(in, k, options.largest);
-        std::vector<std::int64_t> ids(got.ids.begin() + row * k, got.ids.begin() + (row + 1) * k);
-        for (std::int64_t j = 0; j < k; ++j) {
-            ASSERT_TRUE(ids[j] >= 0 && ids[j] < cols) << label << ", row " << row;
-            const double value = f64 ? got.distances64[row * k + j] : got.distances[row * k + j];
-            const double given = in[ids[j]];
-            ASSERT_TRUE(value == given || (std::isnan(value) && std::isnan(given)))
-                << label << ", row " << row << ": " << value << " for " << given;
-        }
-        if (!options.sorted) {
-            std::sort(want.begin(), want.end());
-            std::sort(ids.begin(), ids.end());
-        }
-        ASSERT_EQ(want, ids) << label << ", row " << row;
+    Case c{label, got.queries, cols, got.k, f64, options.largest, options.sorted, {}, all, {}};
+    for (std::int64_t row = 0; row < c.rows; ++row) {
+        const auto ids = by_definition(all.data() + row * cols, cols, c.k, c.largest);
+        c.expected.insert(c.expected.end(), ids.begin(), ids.end());
     }
+    check(c, got);
 }
 
-inline void every_kind(kith::Options options) {
+// Calls f(const Case&) for every kind of values at short and middling rows; stops at a fatal failure.
+template <class F>
+void for_every_case(F f) {
     struct Size {
         std::int64_t rows, cols, k;
     };
-    const Size sizes[] = {{1, 1, 1},       {3, 2, 1},       {5, 7, 7},        {4, 64, 10},
-                          {40, 100, 1},    {7, 100, 99},    {2, 1000, 32},    {3, 1025, 500},
-                          {2, 3000, 3000}, {1, 40000, 100}, {1, 40000, 9000}, {300, 33, 5}};
-    int turn = 0;
+    const Size sizes[] = {{1, 1, 1},        {3, 2, 1},        {5, 7, 7},       {4, 64, 10},     {40, 100, 1},
+                          {7, 100, 99},     {2, 1000, 32},    {3, 1025, 500},  {2, 3000, 3000}, {1, 40000, 100},
+                          {1, 40000, 9000}, {300, 33, 5},     {65, 257, 17},   {31, 513, 130},  {2, 4097, 1024},
+                          {3, 20001, 2048}, {1, 131071, 257}, {2, 32769, 2049}};
+    std::uint64_t turn = 0;
     for (const char* kind : kinds) {
         for (const Size& size : sizes) {
-            for (const auto type : {kith::ElementType::f32, kith::ElementType::f64}) {
+            for (const bool f64 : {false, true}) {
                 ++turn;
-                const auto all = values(kind, size.rows, size.cols, turn);
-                const auto matrix = arrays::make(all, size.rows, size.cols, type, arrays::shapes[turn % 3]);
-                const bool f64 = type == kith::ElementType::f64;
-                std::vector<double> exact = all;
-                if (!f64) {
-                    for (double& v : exact) v = static_cast<float>(v);
-                }
-                options.largest = turn / 3 % 2;
-                options.sorted = turn % 5 != 0;
-                const std::string label = std::string(kind) + " " + kith::name(type) + ", " +
-                                          std::to_string(size.rows) + " x " + std::to_string(size.cols) + ", k " +
-                                          std::to_string(size.k) + (options.largest ? ", largest" : "");
-                check(exact, size.cols, kith::select(matrix.view, size.k, options), f64, options, label);
+                f(make_case(kind, size.rows, size.cols, size.k, f64, arrays::shapes[turn % 3], turn / 3 % 2 != 0,
+                            turn % 5 != 0, turn));
                 if (testing::Test::HasFatalFailure()) return;
             }
         }
     }
 }
 
-inline void every_k(const kith::Options& options) {
+// Every k of a row of 130 values.
+template <class F>
+void for_every_k(F f) {
     for (const char* kind : {"ties", "mixed"}) {
-        const auto all = values(kind, 2, 130, 9);
-        const auto matrix = arrays::make(all, 2, 130, kith::ElementType::f64);
-        for (std::int64_t k = 1; k <= 130; ++k) {
-            check(all, 130, kith::select(matrix.view, k, options), true, options, kind + (" k " + std::to_string(k)));
+        for (const bool f64 : {false, true}) {
+            for (std::int64_t k = 1; k <= 130; ++k) {
+                f(make_case(kind, 2, 130, k, f64, arrays::Shape::dense, k % 7 == 3, true, 9));
+                if (testing::Test::HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
+// Long rows, and very many short ones.
+template <class F>
+void for_every_large_case(F f) {
+    std::uint64_t turn = 0;
+    const auto next = [&](std::int64_t rows, std::int64_t cols, std::int64_t k) {
+        const char* const troubles[] = {"gaussian", "ties", "descending", "infinite", "mixed", "gaussian", "ascending"};
+        ++turn;
+        f(make_case(troubles[turn % 7], rows, cols, k, turn % 4 == 0, arrays::shapes[turn % 3], turn % 5 == 1,
+                    turn % 6 != 2, turn));
+    };
+    for (const std::int64_t cols : {std::int64_t{1} << 21, (std::int64_t{1} << 21) - 1}) {
+        std::int64_t rows = 0;
+        for (const std::int64_t k : {1, 31, 100, 129, 1000, 2048, 2049, 20000, 0}) {
+            next(rows++ % 3 + 1, cols, k ? k : cols / 3);
             if (testing::Test::HasFatalFailure()) return;
         }
     }
+    for (const std::int64_t cols : {33, 65}) {
+        for (const std::int64_t k : {std::int64_t{1}, std::int64_t{7}, cols}) {
+            next(70000, cols, k);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
+// The same with one set of options; largest and sorted are the cases' own.
+inline auto with(const kith::Options& options) {
+    return [options](const Case& c) { check(c, kith::select(c.matrix(), c.k, c.options(options))); };
+}
+inline void every_kind(const kith::Options& options) {
+    for_every_case(with(options));
+}
+inline void every_k(const kith::Options& options) {
+    for_every_k(with(options));
+}
+inline void every_large_case(const kith::Options& options) {
+    for_every_large_case(with(options));
 }
 
 }  // namespace select_cases

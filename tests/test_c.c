@@ -152,12 +152,31 @@ static void test_select(void) {
     const kith_matrix m = kith_view(row, 2, 3, KITH_F32);
     const kith_neighbors out = {ids, distances, KITH_HOST};
     kith_options options;
+    kith_report report;
+    memset(&report, 0, sizeof(report));
+    report.struct_size = sizeof(report);
     CHECK(kith_select(&m, 2, NULL, &out, NULL) == KITH_OK);
     CHECK(ids[0] == 1 && ids[1] == 2 && ids[2] == 2 && ids[3] == 1);
     kith_options_init(&options, sizeof(options));
     options.largest = 1;
     CHECK(kith_select(&m, 1, &options, &out, NULL) == KITH_OK);
     CHECK(ids[0] == 0 && ids[1] == 0 && distances[1] == 5);
+
+    options.device = "cpu";
+    options.selector = "heap";
+    options.order = "descending";
+    CHECK(kith_select(&m, 1, &options, &out, &report) == KITH_OK);
+    CHECK(ids[0] == 0 && ids[1] == 0 && report.device_seconds == 0 && report.seconds > 0);
+    options.selector = "sieve";
+    CHECK(kith_select(&m, 1, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("heap"));
+    options.selector = NULL;
+    options.order = "sideways";
+    CHECK(kith_select(&m, 1, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("order: 'sideways'"));
+    /* Structs as they were before the last field was added. */
+    options.struct_size = offsetof(kith_options, order);
+    report.struct_size = offsetof(kith_report, device_seconds);
+    report.device_seconds = -1;
+    CHECK(kith_select(&m, 1, &options, &out, &report) == KITH_OK && report.device_seconds == -1);
 }
 
 static void test_errors(const kith_matrix* x, const kith_matrix* y) {
@@ -225,6 +244,10 @@ static void test_texts(void) {
     CHECK(kith_plan(&shape, &options, text, sizeof(text), &again) == KITH_OK && again == length);
     CHECK(length < sizeof(text) && strlen(text) == length);
     CHECK(kith_plan(&shape, &options, cut, sizeof(cut), NULL) == KITH_OK && strlen(cut) == sizeof(cut) - 1);
+    CHECK(kith_plan_select(1000, 100000, 10, KITH_F32, &options, text, sizeof(text), NULL) == KITH_OK);
+    CHECK(strstr(text, "vector") != NULL);
+    CHECK(kith_plan_select(10, 5, 6, KITH_F32, &options, NULL, 0, NULL) == KITH_INVALID_ARGUMENT && names("k: 6"));
+    CHECK(kith_plan_select(10, 5, 5, KITH_U8, &options, NULL, 0, NULL) == KITH_INVALID_ARGUMENT && names("u8"));
     CHECK(kith_build_info(text, sizeof(text), NULL) == KITH_OK && strstr(text, kith_version()) != NULL);
     CHECK(kith_type_size(KITH_BF16) == 2 && strcmp(kith_type_name(KITH_U8), "u8") == 0);
 }

@@ -178,6 +178,9 @@ class Front(Cli):
         info = json.loads(kith("info", "--json").stdout)
         self.assertIn("cosine", [metric["name"] for metric in info["metrics"]])
         self.assertIn("npy", info["formats"])
+        text = kith("info").stdout
+        for selector in ("nth-element", "threshold"):
+            self.assertIn(selector, text)
 
     def test_plan(self):
         shape = ("-n", 1000000, "-q", 100, "-d", 128, "-k", 10, "--device", "cpu")
@@ -189,6 +192,24 @@ class Front(Cli):
         self.assertEqual(json.loads(kith("plan", "-n", 500, "--graph", "-d", 2, "-k", 1, "--json").stdout)["shape"]["q"], 500)
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 0, "-k", 1, code=2))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 4, "-k", 1, "--type", "f20", code=2), "f20", "f32")
+
+    def test_plan_select(self):
+        shape = ("--select", "--rows", 100, "--cols", 100000, "-k", 10)
+        self.assertIn("vector", kith("plan", *shape, "--device", "cpu").stdout)
+        plan = json.loads(kith("plan", *shape, "--device", "cpu", "--selector", "heap", "--largest", "--order", "ascending",
+                               "--type", "f64", "--json").stdout)
+        self.assertEqual(plan["shape"], {"rows": 100, "cols": 100000, "k": 10, "type": "f64"})
+        self.assertEqual((plan["plan"]["selector"], plan["largest"], plan["order"]), ("heap", True, "ascending"))
+        self.assertIn("forced", plan["explain"])
+        self.assert_error(kith("plan", "--select", "--rows", 3, "-k", 1, code=2), "--cols")
+        self.assert_error(kith("plan", "--select", "--rows", 3, "--cols", 3, "-k", 4, code=2), "3 columns")
+        self.assert_error(kith("plan", *shape, "-n", 3, code=2), "--n", "--select")
+        self.assert_error(kith("plan", *shape, "-m", "cosine", code=2), "--metric", "--select")
+        self.assert_error(kith("plan", *shape, "--order", "up", code=2), "up", "ascending")
+        self.assert_error(kith("plan", *shape, "--type", "u8", code=2), "u8")
+        self.assert_error(kith("plan", "-k", 3, code=2), "--n", "--select")
+        self.assert_error(kith("plan", "-n", 9, "-q", 9, "-k", 3, code=2), "--d")
+        self.assert_error(kith("plan", "-n", 9, "-q", 9, "-d", 9, "-k", 3, "--largest", code=2), "--select")
 
     def test_completion(self):
         for shell in ("bash", "zsh", "fish"):
@@ -308,6 +329,17 @@ class Search(Cli):
              "--values", self.at("kept.npy"))
         self.assertEqual([sorted(row) for row in read_vecs(self.at("columns.ivecs"), "i")], [[1, 4], [0, 3]])
         self.assertEqual(sorted(read_npy(self.at("kept.npy"))[0]), [-2.0, 1.0])
+        chosen = ("select", "--distances", self.at("values.npy"), "-k", 3, "--device", "cpu", "--order", "ascending")
+        for selector in ("vector", "nth-element", "heap", "insertion"):
+            forced = json.loads(kith(*chosen, "--selector", selector, "--json").stdout)
+            self.assertEqual(forced["neighbors"]["ids"], smallest["neighbors"]["ids"])
+            self.assertEqual((forced["plan"]["selector"], forced["order"]), (selector, "ascending"))
+            self.assertEqual(forced["times"]["device_seconds"], 0)
+        explained = kith(*chosen, "--selector", "heap", "--explain").stdout
+        self.assertIn("selector     heap", explained)
+        self.assertIn("(-2)", explained)
+        self.assert_error(kith(*chosen, "--selector", "threshold", code=2), "threshold", "GPU only", "heap")
+        self.assert_error(kith(*chosen, "--selector", "sieve", code=2), "sieve", "nth-element")
         self.assertIn("(-2)", kith("select", "--distances", self.at("values.npy"), "-k", 1).stdout)
         self.assert_error(kith("select", "--distances", self.at("values.npy"), "-k", 6, code=2), "6", "5")
         self.assert_error(kith("select", "--distances", self.at("values.npy"), "-k", 1, "--selector", "sieve", code=2), "sieve")

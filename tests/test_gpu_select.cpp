@@ -1,11 +1,16 @@
 // select() on CUDA with every selector, from host and device memory.
 #include <cuda_runtime.h>
 
-#include "gpu/backend.h"
+#include <cstring>
+#include <string_view>
+
+#include "gpu/select/choice.h"
 #include "gpu_arrays.h"
 #include "select_cases.h"
 
 namespace {
+
+using select_cases::Case;
 
 kith::Options on_gpu(const std::string& selector = "") {
     kith::Options options;
@@ -14,18 +19,94 @@ kith::Options on_gpu(const std::string& selector = "") {
     return options;
 }
 
-TEST(GpuSelect, EveryKind) {
-    select_cases::every_kind(on_gpu());
-}
-TEST(GpuSelect, EveryK) {
-    select_cases::every_k(on_gpu());
+// Whether a case is within a selector's range, and small enough for one that gives each row a single thread, or passes
+// over it k times.
+bool within_range(const kith::gpu::Selector& selector, const Case& c) {
+    if (!kith::gpu::serves(selector, {c.cols, c.rows, c.k, c.f64})) return false;
+    if (selector.layout == kith::gpu::SelectLayout::by_column && c.cols > 1 << 17) return false;
+    return std::string_view(selector.name) != "truncated-bubble" || c.cols * c.k <= 1 << 27;
 }
 
-TEST(GpuSelect, EverySelector) {
-    for (const std::string& selector : kith::gpu::selector_names()) {
-        SCOPED_TRACE(selector);
-        select_cases::every_kind(on_gpu(selector));
-        select_cases::every_k(on_gpu(selector));
+// Cases with their answers, made once for all selectors of a process.
+const std::vector<Case>& all_cases() {
+    static const std::vector<Case> cases = [] {
+        std::vector<Case> made;
+        const auto keep = [&](Case c) { made.push_back(std::move(c)); };
+        select_cases::for_every_case(keep);
+        select_cases::for_every_k(keep);
+        return made;
+    }();
+    return cases;
+}
+
+class EverySelector : public testing::TestWithParam<kith::gpu::Selector> {};
+
+TEST_P(EverySelector, EveryCase) {
+    for (const Case& c : all_cases()) {
+        if (!within_range(GetParam(), c)) continue;
+        select_cases::check(c, kith::select(c.matrix(), c.k, c.options(on_gpu(GetParam().name))));
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+std::string test_name(const testing::TestParamInfo<kith::gpu::Selector>& info) {
+    std::string name = info.param.name;
+    for (char& c : name) {
+        if (c == '+' || c == '-') c = '_';
+    }
+    return name;
+}
+INSTANTIATE_TEST_SUITE_P(GpuSelect, EverySelector, testing::ValuesIn(kith::gpu::selectors), test_name);
+
+TEST(GpuSelect, EveryKind) {
+    for (const Case& c : all_cases()) {
+        select_cases::check(c, kith::select(c.matrix(), c.k, c.options(on_gpu())));
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(GpuSelect, EverySelectorLarge) {
+    select_cases::for_every_large_case([](const Case& c) {
+        select_cases::check(c, kith::select(c.matrix(), c.k, c.options(on_gpu())));
+        for (const kith::gpu::Selector& selector : kith::gpu::selectors) {
+            if (!within_range(selector, c)) continue;
+            SCOPED_TRACE(selector.name);
+            select_cases::check(c, kith::select(c.matrix(), c.k, c.options(on_gpu(selector.name))));
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    });
+}
+
+// The bits of the values, too: selectors that compare keys must give back the zero and the NaN that the matrix holds.
+TEST(GpuSelect, SameBitsAsTheCpu) {
+    for (const Case& c : all_cases()) {
+        if (!c.sorted || c.f64) continue;
+        kith::Options on_cpu = c.options({});
+        on_cpu.device = "cpu";
+        const kith::Neighbors want = kith::select(c.matrix(), c.k, on_cpu);
+        for (const kith::gpu::Selector& selector : kith::gpu::selectors) {
+            if (!within_range(selector, c) || c.cols > 1000) continue;
+            const kith::Neighbors got = kith::select(c.matrix(), c.k, c.options(on_gpu(selector.name)));
+            ASSERT_EQ(want.ids, got.ids) << selector.name << ", " << c.label;
+            ASSERT_EQ(0,
+                      std::memcmp(want.distances.data(), got.distances.data(), want.distances.size() * sizeof(float)))
+                << selector.name << ", " << c.label;
+        }
+    }
+}
+
+TEST(GpuSelect, RangesAreNamed) {
+    const std::vector<float> row(20000);
+    for (const kith::gpu::Selector& selector : kith::gpu::selectors) {
+        if (selector.max_k == 0 || selector.max_k >= 20000) continue;
+        try {
+            kith::select(kith::view(row.data(), 1, 20000), selector.max_k + 1, on_gpu(selector.name));
+            ADD_FAILURE() << selector.name;
+        } catch (const kith::Error& error) {
+            EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code()) << selector.name;
+            EXPECT_NE(std::string::npos, std::string(error.what()).find(std::to_string(selector.max_k)))
+                << error.what();
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 // The planner on imaginary machines: what it chooses, what it refuses, and that budgets are kept.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "gpu/select/choice.h"
 #include "kith/error.h"
 #include "kith/plan.h"
 #include "plan/planner.h"
@@ -133,6 +136,137 @@ TEST(Plan, AMillionByAMillionTakesAFewGibibytes) {
 TEST(Plan, IsAFunctionOfItsArguments) {
     const Request r = of(large, kith::metric::Gemm::cosine);
     EXPECT_EQ(kith::planner::make(r, with_gpu(1 << 30)), kith::planner::make(r, with_gpu(1 << 30)));
+}
+
+// ---- selections
+
+Request selecting(std::int64_t rows, std::int64_t cols, std::int64_t k) {
+    Request r;
+    r.shape = {cols, rows, 1, k, kith::ElementType::f32, false};
+    return r;
+}
+
+std::string refusal_of_selection(const Request& r, const Machine& m) {
+    try {
+        kith::planner::selection(r, m);
+    } catch (const kith::Error& e) {
+        EXPECT_EQ(kith::ErrorCode::invalid_argument, e.code());
+        return e.what();
+    }
+    return "accepted";
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+const Machine with_large_gpu = with_gpu(std::int64_t{70} << 30);
+
+TEST(PlanSelection, EverySelectorOfAGpuByName) {
+    for (const kith::gpu::Selector& s : kith::gpu::selectors) {
+        Request r = selecting(100, 1 << 20, std::max<std::int64_t>(s.min_k, 1));
+        r.selector = s.name;
+        const kith::Plan p = kith::planner::selection(r, with_large_gpu);
+        EXPECT_EQ(0, p.device);
+        EXPECT_EQ(s.name, p.selector);
+        EXPECT_TRUE(has(p.why, "forced")) << p.why;
+        EXPECT_TRUE(has(kith::explain(p), s.name));
+        if (s.max_k) {
+            r.shape.k = s.max_k + 1;
+            const std::string range = std::to_string(s.min_k) + " to " + std::to_string(s.max_k);
+            EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), range)) << s.name;
+            r.shape.k = s.max_k;
+        }
+        r.shape.type = kith::ElementType::f64;
+        const bool any = s.types == kith::gpu::SelectTypes::any;
+        EXPECT_EQ(!any, has(refusal_of_selection(r, with_large_gpu), "f64")) << s.name;
+    }
+}
+
+TEST(PlanSelection, ChoosesOneThatServes) {
+    for (const std::int64_t cols : {1, 100, 1 << 15, 1 << 20, 1 << 27}) {
+        for (const std::int64_t rows : {1, 100, 70000}) {
+            for (std::int64_t k = 1; k <= cols; k = k * 3 + 1) {
+                for (const char* order : {"", "ascending", "descending"}) {
+                    Request r = selecting(rows, cols, k);
+                    r.order = order;
+                    r.largest = k % 2;
+                    r.sorted = k % 5 != 0;
+                    r.shape.type = k % 3 ? kith::ElementType::f32 : kith::ElementType::f64;
+                    const kith::Plan p = kith::planner::selection(r, with_large_gpu);
+                    const kith::gpu::Selector* const s = kith::gpu::find_selector(p.selector);
+                    ASSERT_NE(nullptr, s);
+                    EXPECT_TRUE(kith::gpu::serves(*s, {cols, rows, k, k % 3 == 0, false, true})) << p.selector;
+                    EXPECT_TRUE(has(p.why, "selector " + p.selector + ": ")) << p.why;
+                    EXPECT_LE(p.workspace_bytes, std::int64_t{35} << 30);
+                    EXPECT_GE(p.query_tile, 1);
+                }
+            }
+        }
+    }
+}
+
+TEST(PlanSelection, TheOrderHintMeansWhatLargestMakesOfIt) {
+    using kith::gpu::Ask;
+    const kith::gpu::SelectChoice yes{.selector = "", .improving = Ask::yes, .reason = ""};
+    const kith::gpu::SelectChoice no{.selector = "", .max_k = 10, .improving = Ask::no, .reason = ""};
+    EXPECT_TRUE(yes.fits({.n = 100, .rows = 1, .k = 11, .improving = true}));
+    EXPECT_FALSE(yes.fits({.n = 100, .rows = 1, .k = 11, .improving = false}));
+    EXPECT_TRUE(no.fits({.n = 100, .rows = 1, .k = 10}));
+    EXPECT_FALSE(no.fits({.n = 100, .rows = 1, .k = 11}));
+    Request down = selecting(10, 1 << 20, 10), up = down;
+    down.order = "descending";
+    up.order = "ascending";
+    up.largest = true;
+    const kith::Plan p = kith::planner::selection(down, with_large_gpu);
+    EXPECT_EQ(p, kith::planner::selection(up, with_large_gpu));
+    EXPECT_EQ(p.selector, kith::gpu::choose_selector({.n = 1 << 20, .rows = 10, .k = 10, .improving = true}).selector);
+}
+
+TEST(PlanSelection, NamesBelongToADevice) {
+    Request r = selecting(10, 1000, 10);
+    r.selector = "sieve";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "threshold"));
+    r.device = "cpu";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "insertion"));
+    r.selector = "threshold";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "runs on a GPU only"));
+    r.selector = "heap";
+    EXPECT_EQ("heap", kith::planner::selection(r, with_large_gpu).selector);
+    r.device = "cuda";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "runs on the CPU only"));
+    // Nothing was said of the device, and the data lie on the host.
+    r.device = "auto";
+    EXPECT_EQ(kith::host_memory, kith::planner::selection(r, with_large_gpu).device);
+    r.data_device = 0;
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "runs on the CPU only"));
+}
+
+TEST(PlanSelection, OnTheCpu) {
+    Request r = selecting(10, 1000, 10);
+    r.device = "cpu";
+    r.isa = "avx2";
+    const kith::Plan p = kith::planner::selection(r, with_large_gpu);
+    EXPECT_EQ("vector", p.selector);
+    EXPECT_EQ("avx2", p.isa);
+    r.shape.k = 900;
+    EXPECT_EQ("nth-element", kith::planner::selection(r, with_large_gpu).selector);
+    r.shape.k = 5;
+    EXPECT_EQ("insertion", kith::planner::selection(r, with_large_gpu).selector);
+    r = selecting(1, std::int64_t{1} << 33, 10);
+    EXPECT_EQ(kith::host_memory, kith::planner::selection(r, with_large_gpu).device);
+    r.device = "cuda";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "8589934592 columns"));
+}
+
+TEST(PlanSelection, KeepsTheBudget) {
+    Request r = selecting(1 << 20, 1 << 20, 100);
+    for (std::int64_t memory = 1 << 26; memory <= std::int64_t{1} << 36; memory *= 4) {
+        r.memory = memory;
+        EXPECT_LE(kith::planner::selection(r, with_large_gpu).workspace_bytes, memory);
+    }
+    r.memory = 1 << 20;
+    EXPECT_THROW(kith::planner::selection(r, with_large_gpu), kith::Error);
 }
 
 }  // namespace

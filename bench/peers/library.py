@@ -25,14 +25,15 @@ class Options(ctypes.Structure):
                 ("sorted", ctypes.c_int32), ("f64", ctypes.c_int32), ("threads", ctypes.c_int32),
                 ("memory", ctypes.c_int64), ("device", ctypes.c_char_p), ("path", ctypes.c_char_p),
                 ("selector", ctypes.c_char_p), ("isa", ctypes.c_char_p), ("stream", ctypes.c_void_p),
-                ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p)]
+                ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p), ("order", ctypes.c_char_p)]
 
 
 class Report(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("path", ctypes.c_char * 64), ("device", ctypes.c_char * 128),
                 ("queries", ctypes.c_int64), ("certified", ctypes.c_int64), ("retried", ctypes.c_int64),
                 ("scanned", ctypes.c_int64), ("candidates", ctypes.c_double), ("pairs", ctypes.c_double),
-                ("prepare_seconds", ctypes.c_double), ("seconds", ctypes.c_double)]
+                ("prepare_seconds", ctypes.c_double), ("seconds", ctypes.c_double),
+                ("device_seconds", ctypes.c_double)]
 
     def as_dict(self):
         values = {name: getattr(self, name) for name, _ in self._fields_[1:]}

@@ -142,6 +142,8 @@ typedef struct kith_options {
     void* stream;         /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
     kith_progress_callback progress; /* NULL (default): none */
     void* progress_user;             /* given to the callback */
+    const char* order; /* select only: "ascending" or "descending" where the values of every row are known to be; NULL
+                          (default): nothing is known */
 } kith_options;
 
 /* Every default into *options; struct_size is sizeof(kith_options). */
@@ -170,6 +172,7 @@ typedef struct kith_report {
     double pairs;           /* queries x points */
     double prepare_seconds; /* converting, centring, rounding, norms of the points */
     double seconds;         /* the whole call, preparation included */
+    double device_seconds;  /* select on a GPU: its work there, without copies from and to the host */
 } kith_report;
 
 /* ---------------------------------------------------------------- searches */
@@ -223,6 +226,10 @@ typedef struct kith_shape {
  * NUL and cut where it does not fit; *length (unless NULL) becomes its whole length without the NUL. capacity 0 with
  * text NULL only measures. */
 int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity, size_t* length);
+
+/* The same of kith_select() on a matrix of f32 or f64 in host memory. */
+int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type, const kith_options* options, char* text,
+                     size_t capacity, size_t* length);
 
 /* What this build and this machine have, for a person to read; text, capacity and length as in kith_plan(). */
 int kith_build_info(char* text, size_t capacity, size_t* length);

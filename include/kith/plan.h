@@ -21,12 +21,12 @@ struct Shape {
 // A decision, obeyed as it stands by the backend. Comparable and printable.
 struct Plan {
     int device = host_memory;             // or a CUDA ordinal
-    std::string path;                     // name in the list of paths, e.g. "gemm-f32", "exact"
+    std::string path;                     // name in the list of paths, e.g. "gemm-f32", "exact"; or "select"
     std::string selector;                 // name in the list of selectors
     std::string isa;                      // CPU instruction set
     int threads = 1;                      // CPU threads
-    std::int64_t query_tile = 0;          // queries handled together
-    std::int64_t point_tile = 0;          // points handled together
+    std::int64_t query_tile = 0;          // queries (select: rows) handled together
+    std::int64_t point_tile = 0;          // points (select: values of a row) handled together
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
     std::int64_t workspace_bytes = 0;     // what the run will allocate beyond inputs, outputs and the prepared points
@@ -37,6 +37,11 @@ struct Plan {
 
 // The plan of a search of that shape with these options on this machine. Throws as search() would.
 Plan plan(const Shape& shape, const Options& options = {});
+
+// The plan of select(): the k best of each of `rows` rows of `cols` values of f32 or f64 in host memory. Throws as
+// select() would.
+Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type = ElementType::f32,
+                 const Options& options = {});
 
 // The plan as readable text, one fact a line.
 std::string explain(const Plan& plan);

@@ -149,7 +149,9 @@ struct Options {
                               // (points that do not fit stream through it); 0: most of what is free
     int threads = 0;          // CPU threads; 0: OpenMP's choice
     std::string path;         // force a path by name (kith info lists them); "": the planner's choice
-    std::string selector;     // force a selector by name; "": the planner's choice
+    std::string selector;     // select(): force a selector by name (kith info lists them); "": the planner's choice
+    std::string order;        // select(): what is known of the order within rows: "" (nothing), "ascending",
+                              // "descending"
     std::string isa;          // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
     void* stream = nullptr;   // cudaStream_t of the caller; the work is ordered on it and has finished on return
     // Called from the calling thread about ten times a second in searches of over a second; false cancels: the call
@@ -171,6 +173,7 @@ struct Report {
     double pairs = 0;            // queries x points
     double prepare_seconds = 0;  // converting, centring, rounding, norms of the points
     double seconds = 0;          // the whole call, preparation included
+    double device_seconds = 0;   // select() on a GPU: its work there, without copies from and to the host
 };
 
 // q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points)

@@ -44,19 +44,21 @@ void require(const void* pointer, const char* what) {
     if (!pointer) refuse(std::string(what) + ": null; expected a pointer");
 }
 
+kith::ElementType element_type(int32_t type, const std::string& what) {
+    if (type < KITH_F32 || type > KITH_U8)
+        refuse(what + ": " + std::to_string(type) + "; expected one of enum kith_type");
+    return static_cast<kith::ElementType>(type);
+}
+
 kith::MatrixView matrix(const kith_matrix* m, const char* what) {
     require(m, what);
-    if (m->type < KITH_F32 || m->type > KITH_U8)
-        refuse(std::string(what) + ".type: " + std::to_string(m->type) + "; expected one of enum kith_type");
+    const kith::ElementType type = element_type(m->type, std::string(what) + ".type");
     if (m->layout != KITH_ROW_MAJOR && m->layout != KITH_COLUMN_MAJOR)
         refuse(std::string(what) + ".layout: " + std::to_string(m->layout) + "; expected one of enum kith_layout");
     const bool row_major = m->layout == KITH_ROW_MAJOR;
-    return {m->data,
-            m->rows,
-            m->cols,
-            m->stride ? m->stride : (row_major ? m->cols : m->rows),
-            static_cast<kith::ElementType>(m->type),
-            row_major ? kith::Layout::row_major : kith::Layout::column_major,
+    return {m->data,  m->rows,
+            m->cols,  m->stride ? m->stride : (row_major ? m->cols : m->rows),
+            type,     row_major ? kith::Layout::row_major : kith::Layout::column_major,
             m->device};
 }
 
@@ -115,6 +117,7 @@ struct Converted {
         options.path = text(o.path);
         options.selector = text(o.selector);
         options.isa = text(o.isa);
+        options.order = text(o.order);
         options.stream = o.stream;
         if (o.progress) {
             options.progress = [callback = o.progress, user = o.progress_user](const kith::Progress& p) {
@@ -141,6 +144,7 @@ void fill(kith_report* report, const kith::Report& r) {
     all.pairs = r.pairs;
     all.prepare_seconds = r.prepare_seconds;
     all.seconds = r.seconds;
+    all.device_seconds = r.device_seconds;
     std::memcpy(report, &all, std::min(all.struct_size, sizeof(all)));
 }
 
@@ -290,12 +294,19 @@ int kith_index_graph(const kith_index* index, int64_t k, const kith_options* opt
 int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity, size_t* length) {
     return guarded([&] {
         require(shape, "shape");
-        if (shape->type < KITH_F32 || shape->type > KITH_U8)
-            refuse("shape.type: " + std::to_string(shape->type) + "; expected one of enum kith_type");
+        const kith::ElementType type = element_type(shape->type, "shape.type");
         const Converted c(options);
-        const kith::Shape s{shape->n,         shape->q, shape->d, shape->k, static_cast<kith::ElementType>(shape->type),
-                            shape->graph != 0};
+        const kith::Shape s{shape->n, shape->q, shape->d, shape->k, type, shape->graph != 0};
         copy_text(kith::explain(kith::plan(s, c.options)), text, capacity, length);
+    });
+}
+
+int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type, const kith_options* options, char* text,
+                     size_t capacity, size_t* length) {
+    return guarded([&] {
+        const Converted c(options);
+        const kith::Plan plan = kith::plan_select(rows, cols, k, element_type(type, "type"), c.options);
+        copy_text(kith::explain(plan), text, capacity, length);
     });
 }
 

@@ -3,12 +3,30 @@
 #include <omp.h>
 
 #include "cpu/isa.h"
+#include "cpu/selectors.h"
 #include "gpu/backend.h"
+#include "gpu/select/selectors.h"
 #include "kith/io.h"
 #include "kith/kith.h"
 #include "plan/planner.h"
 
 namespace kith {
+
+namespace {
+
+// A line for each: its range of k and what it does.
+template <class Selectors>
+std::string lines_of(const Selectors& selectors) {
+    std::string text;
+    for (const auto& s : selectors) {
+        const std::string range =
+            s.max_k ? fmt::format("k {} to {}", s.min_k, s.max_k) : fmt::format("k from {}", s.min_k);
+        text += fmt::format("  {:<34} {:<14} {}\n", s.name, range, s.what);
+    }
+    return text;
+}
+
+}  // namespace
 
 std::string build_info() {
     std::string text = fmt::format("kith {}\n", KITH_VERSION);
@@ -35,9 +53,9 @@ std::string build_info() {
     for (const planner::Path& path : planner::paths())
         text += fmt::format("{} ({}{}{}) ", path.name, path.on_cpu ? "cpu" : "", path.on_cpu && path.on_gpu ? ", " : "",
                             path.on_gpu ? "gpu" : "");
-    text += "\nselectors    ";
-    for (const std::string& name : gpu::selector_names()) text += name + " ";
-    text += "\nformats\n" + formats_help();
+    text += "\nselectors of the CPU\n" + lines_of(cpu::selectors);
+    text += "selectors of a GPU\n" + lines_of(gpu::selectors);
+    text += "formats\n" + formats_help();
     return text;
 }
 

@@ -14,12 +14,7 @@ namespace {
 
 void check(const MatrixView& m, std::int64_t k) {
     api::check_view(m, "distances");
-    if (m.type != ElementType::f32 && m.type != ElementType::f64)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("distances: element type {}; expected f32 or f64", name(m.type)));
-    api::check_k(k, m.rows);
-    if (k > m.cols)
-        throw Error(ErrorCode::invalid_argument, fmt::format("k: {}; expected at most the {} columns", k, m.cols));
+    api::check_selection(m, k);
 }
 
 }  // namespace
@@ -38,13 +33,13 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
         report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_info(plan.device).name);
         gpu::select(m, k, options.largest, options.sorted, plan, options.stream, progress, out, report);
     } else {
-        report.device = fmt::format("cpu ({} threads)", plan.threads);
+        report.device = fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
         std::vector<std::byte> storage;
         const MatrixView host = api::on_host(m, storage);
         const auto cells = static_cast<std::size_t>(m.rows * k);
         std::vector<std::int64_t> ids(out.device == host_memory ? 0 : cells);
         std::vector<std::byte> values(ids.empty() || !out.distances ? 0 : cells * size_of(m.type));
-        cpu::select(host, k, options.largest, plan.threads, progress, ids.empty() ? out.ids : ids.data(),
+        cpu::select(host, k, options.largest, options.sorted, plan, progress, ids.empty() ? out.ids : ids.data(),
                     values.empty() ? out.distances : values.data());
         progress.throw_if_cancelled();
         if (!ids.empty()) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));

@@ -161,12 +161,12 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     r.threads = o.threads;
     r.path = o.path;
     if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));
-    if (!o.selector.empty()) {
-        const std::vector<std::string> names = gpu::selector_names();
-        if (std::find(names.begin(), names.end(), o.selector) == names.end())
-            refuse("selector: '{}' is unknown; expected one of {}", o.selector, fmt::join(names, ", "));
-        r.selector = o.selector;
-    }
+    r.selector = o.selector;
+    if (!o.order.empty() && o.order != "ascending" && o.order != "descending")
+        refuse("order: '{}'; expected ascending, descending or nothing", o.order);
+    r.order = o.order;
+    r.largest = o.largest;
+    r.sorted = o.sorted;
     return r;
 }
 

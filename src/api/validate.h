@@ -27,6 +27,9 @@ planner::Machine machine();
 
 planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device);
 
+// What select() asks of a matrix' type and sizes; does not look at its data.
+void check_selection(const MatrixView& matrix, std::int64_t k);
+
 // The plan of selecting k of each row of a matrix.
 Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options);
 

@@ -1,74 +1,182 @@
-// k-selection on the CPU: one pass over a row against the current k-th key, candidates to a buffer of 2k or more, which
-// nth_element halves when it is full; the k survivors are sorted by (key, index).
+// kith::select on the CPU: rows shared out to threads, each by the chosen selector. Where rows are fewer than threads
+// they are cut into parts, whose results are merged.
 #include "cpu/select.h"
 
 #include <omp.h>
 
 #include <algorithm>
-#include <vector>
 
+#include "cpu/parallel.h"
+#include "cpu/selector.h"
 #include "exact/element.h"
-#include "exact/order.h"
 
 namespace kith::cpu {
 
 namespace {
 
+// Shorter parts of a row cost more in merging than they save.
+constexpr std::int64_t least_part = 1 << 17;
+// Indexes within a run have 32 bits.
+constexpr std::int64_t most_part = std::int64_t{1} << 31;
+// Values that one task sees at least, so that taking it costs nothing.
+constexpr std::int64_t task_values = 1 << 14;
+// Columns that lie together are read together: as many rows as share a cache line, while their copy stays this small.
+constexpr std::int64_t line_bytes = 64, copied_bytes = 8 << 20;
+
 template <class T>
-void select_rows(const MatrixView& m, std::int64_t k, bool largest, int threads, ProgressMeter& progress,
-                 std::int64_t* ids, T* values) {
-    using Key = typename exact::Order<T>::Key;
+using Function = void (*)(const Run<T>&, std::vector<Packed<T>>&);
+
+template <class T>
+Function<T> function_of(std::string_view name) {
+#define KITH_CPU_SELECTOR(text, function, ...) \
+    if (name == text) return function<T>;
+#include "cpu/selectors.def"
+#undef KITH_CPU_SELECTOR
+    throw Error(ErrorCode::invalid_argument, "selector: '" + std::string(name) + "' is not in the list");
+}
+
+template <class T>
+struct Scratch {
+    std::vector<Packed<T>> kept;
+    std::vector<T> rows;  // of a matrix in columns, side by side
+};
+
+// A selection, and where it goes.
+template <class T>
+struct Job {
+    const MatrixView& matrix;
+    const T* data;
+    std::int64_t k;
+    bool largest, sorted;
+    Function<T> select;
+    Isa isa;
+    int threads;
+    ProgressMeter& progress;
+    std::int64_t* ids;
+    T* values;  // may be null
+
+    std::int64_t step() const { return matrix.layout == Layout::row_major ? 1 : matrix.stride; }
+    const T* row(std::int64_t i) const { return data + exact::offset(matrix, i, 0); }
+    void advance(double pairs) const {
+        progress.add(pairs);
+        if (omp_get_thread_num() == 0) progress.poll("select");
+    }
+};
+
+template <class T>
+void select_row(const Job<T>& job, std::int64_t row, const T* in, std::int64_t step, std::vector<Packed<T>>& kept) {
+    job.select({in, step, job.matrix.cols, job.k, job.largest, job.sorted, job.isa}, kept);
+    for (std::int64_t j = 0; j < job.k; ++j) {
+        const std::int64_t index = index_of<T>(kept[static_cast<std::size_t>(j)]);
+        job.ids[row * job.k + j] = index;
+        if (job.values) job.values[row * job.k + j] = in[index * step];
+    }
+}
+
+// Rows [first, first + count) of a matrix in columns as dense rows.
+template <class T>
+void copy_rows(const Job<T>& job, std::int64_t first, std::int64_t count, std::vector<T>& rows) {
+    const std::int64_t n = job.matrix.cols;
+    rows.resize(static_cast<std::size_t>(count * n));
+    for (std::int64_t column = 0; column < n; ++column) {
+        const T* const in = job.data + column * job.matrix.stride + first;
+        for (std::int64_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(i * n + column)] = in[i];
+    }
+}
+
+template <class T>
+void select_whole_rows(const Job<T>& job) {
+    const std::int64_t n = job.matrix.cols, row_bytes = n * static_cast<std::int64_t>(sizeof(T));
+    constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
+    const bool in_columns = job.step() != 1;
+    const std::int64_t together = in_columns ? std::clamp<std::int64_t>(copied_bytes / row_bytes, 1, line) : 1;
+    const std::int64_t share = (job.matrix.rows + job.threads - 1) / job.threads;
+    std::int64_t per_task = std::max(together, std::min(task_values / n, share));
+    per_task = (per_task + together - 1) / together * together;
+    std::vector<Scratch<T>> scratch(static_cast<std::size_t>(job.threads));
+    parallel_tasks(job.threads, (job.matrix.rows + per_task - 1) / per_task, [&](std::int64_t task) {
+        if (job.progress.cancelled()) return;
+        Scratch<T>& own = scratch[static_cast<std::size_t>(omp_get_thread_num())];
+        const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
+        for (std::int64_t first = task * per_task; first < end; first += together) {
+            const std::int64_t count = std::min(together, end - first);
+            if (together > 1) copy_rows(job, first, count, own.rows);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const T* const in = together > 1 ? own.rows.data() + i * n : job.row(first + i);
+                select_row(job, first + i, in, together > 1 ? 1 : job.step(), own.kept);
+            }
+        }
+        job.advance(static_cast<double>(end - task * per_task) * static_cast<double>(n));
+    });
+}
+
+template <class T>
+void select_parts(const Job<T>& job, std::int64_t parts) {
     struct Candidate {
-        Key key;
+        Key<T> key;
         std::int64_t index;
         bool operator<(const Candidate& o) const { return key != o.key ? key < o.key : index < o.index; }
     };
-    const auto* data = static_cast<const T*>(m.data);
-    const auto capacity = static_cast<std::size_t>(std::min(m.cols, k + std::max<std::int64_t>(k, 1024)));
-    const std::int64_t step = m.layout == Layout::row_major ? 1 : m.stride;
-#pragma omp parallel num_threads(threads)
-    {
-        std::vector<Candidate> buffer;
-        buffer.reserve(capacity);
-#pragma omp for schedule(dynamic, 1)
-        for (std::int64_t row = 0; row < m.rows; ++row) {
-            if (progress.cancelled()) continue;
-            const T* const in = data + exact::offset(m, row, 0);
-            buffer.clear();
-            // Candidates come in index order: one that ties with the k-th key comes after it and is not needed.
-            Key threshold = exact::Order<T>::nan;
-            bool full = false;
-            const auto kth = buffer.begin() + (k - 1);
-            for (std::int64_t i = 0; i < m.cols; ++i) {
-                const Key key = exact::Order<T>::key(in[i * step], largest);
-                if (full && key >= threshold) continue;
-                buffer.push_back({key, i});
-                if (buffer.size() < capacity) continue;
-                std::nth_element(buffer.begin(), kth, buffer.end());
-                threshold = kth->key;
-                full = true;
-                buffer.resize(static_cast<std::size_t>(k));
-            }
-            if (static_cast<std::int64_t>(buffer.size()) > k) std::nth_element(buffer.begin(), kth, buffer.end());
-            buffer.resize(static_cast<std::size_t>(k));
-            std::sort(buffer.begin(), buffer.end());
-            for (std::int64_t j = 0; j < k; ++j) {
-                const std::int64_t index = buffer[static_cast<std::size_t>(j)].index;
-                ids[row * k + j] = index;
-                if (values) values[row * k + j] = in[index * step];
-            }
-            progress.add(static_cast<double>(m.cols));
-            if (omp_get_thread_num() == 0) progress.poll("select");
+    const std::int64_t rows = job.matrix.rows, n = job.matrix.cols, length = (n + parts - 1) / parts;
+    std::vector<std::vector<Packed<T>>> kept(static_cast<std::size_t>(rows * parts));
+    parallel_tasks(job.threads, rows * parts, [&](std::int64_t task) {
+        const std::int64_t first = task % parts * length, count = std::min(length, n - first);
+        if (job.progress.cancelled() || count < 1) return;
+        const T* const in = job.row(task / parts) + first * job.step();
+        job.select({in, job.step(), count, std::min(job.k, count), job.largest, false, job.isa},
+                   kept[static_cast<std::size_t>(task)]);
+        job.advance(static_cast<double>(count));
+    });
+    if (job.progress.cancelled()) return;
+    parallel_tasks(job.threads, rows, [&](std::int64_t row) {
+        std::vector<Candidate> all;
+        for (std::int64_t part = 0; part < parts; ++part)
+            for (const Packed<T> p : kept[static_cast<std::size_t>(row * parts + part)])
+                all.push_back({key_of<T>(p), index_of<T>(p) + part * length});
+        std::nth_element(all.begin(), all.begin() + (job.k - 1), all.end());
+        all.resize(static_cast<std::size_t>(job.k));
+        if (job.sorted) std::sort(all.begin(), all.end());
+        for (std::int64_t j = 0; j < job.k; ++j) {
+            const std::int64_t index = all[static_cast<std::size_t>(j)].index;
+            job.ids[row * job.k + j] = index;
+            if (job.values) job.values[row * job.k + j] = job.row(row)[index * job.step()];
         }
-    }
+    });
+}
+
+// Parts of each row: for every thread to have work, each long against what it keeps.
+std::int64_t parts_of(std::int64_t rows, std::int64_t n, std::int64_t k, int threads) {
+    const std::int64_t needed = (n + most_part - 1) / most_part;
+    if (rows >= threads) return needed;
+    const std::int64_t worth = n / std::max(least_part, 4 * k);
+    return std::max(needed, std::min<std::int64_t>((threads + rows - 1) / rows, worth));
+}
+
+template <class T>
+void select_typed(const MatrixView& m, std::int64_t k, bool largest, bool sorted, const Plan& plan,
+                  ProgressMeter& progress, std::int64_t* ids, void* values) {
+    const Job<T> job{m,
+                     static_cast<const T*>(m.data),
+                     k,
+                     largest,
+                     sorted,
+                     function_of<T>(plan.selector),
+                     isa_named(plan.isa),
+                     std::max(plan.threads, 1),
+                     progress,
+                     ids,
+                     static_cast<T*>(values)};
+    const std::int64_t parts = parts_of(m.rows, m.cols, k, job.threads);
+    if (parts > 1) select_parts(job, parts);
+    else select_whole_rows(job);
 }
 
 }  // namespace
 
-void select(const MatrixView& m, std::int64_t k, bool largest, int threads, ProgressMeter& progress, std::int64_t* ids,
-            void* values) {
-    if (m.type == ElementType::f64) select_rows(m, k, largest, threads, progress, ids, static_cast<double*>(values));
-    else select_rows(m, k, largest, threads, progress, ids, static_cast<float*>(values));
+void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, const Plan& plan, ProgressMeter& progress,
+            std::int64_t* ids, void* values) {
+    if (m.type == ElementType::f64) select_typed<double>(m, k, largest, sorted, plan, progress, ids, values);
+    else select_typed<float>(m, k, largest, sorted, plan, progress, ids, values);
 }
 
 }  // namespace kith::cpu

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "exact/progress.h"
+#include "kith/plan.h"
 #include "kith/types.h"
 
 namespace kith::cpu {
 
-// kith::select for a matrix of f32 or f64 in host memory. `values` receives elements of the matrix' own type, may be
-// null.
-void select(const MatrixView& matrix, std::int64_t k, bool largest, int threads, ProgressMeter& progress,
-            std::int64_t* ids, void* values);
+// kith::select for a matrix of f32 or f64 in host memory by plan.selector. `values` receives elements of the matrix'
+// own type, may be null.
+void select(const MatrixView& matrix, std::int64_t k, bool largest, bool sorted, const Plan& plan,
+            ProgressMeter& progress, std::int64_t* ids, void* values);
 
 }  // namespace kith::cpu

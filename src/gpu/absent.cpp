@@ -43,7 +43,7 @@ void select(const MatrixView&, std::int64_t, bool, bool, const Plan&, void*, Pro
             Report&) {
     refuse();
 }
-std::vector<std::string> selector_names() {
+std::vector<std::uint64_t> take_operation_counts() {
     return {};
 }
 

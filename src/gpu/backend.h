@@ -48,7 +48,8 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
 void select(const MatrixView& matrix, std::int64_t k, bool largest, bool sorted, const Plan& plan, void* stream,
             ProgressMeter& progress, const NeighborsView& out, Report& report);
 
-// Names of the selectors, and whether one serves this k ("" or the reason why not).
-std::vector<std::string> selector_names();
+// What selections counted since the last call, by the slots that each selector's file names. Empty unless built with
+// KITH_COUNT_OPERATIONS. Not for several threads at once.
+std::vector<std::uint64_t> take_operation_counts();
 
 }  // namespace kith::gpu

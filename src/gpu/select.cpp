@@ -1,61 +1,146 @@
-// kith::select on a device: rows in tiles, streamed once, sorted, delivered.
+// kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one job per tile.
 #include <algorithm>
+#include <utility>
 
 #include "gpu/backend.h"
 #include "gpu/points.h"
 #include "gpu/results.h"
-#include "gpu/select/selection.h"
+#include "gpu/select/selector.h"
+#include "gpu/select/transpose.h"
 
 namespace kith::gpu {
 
-std::vector<std::string> selector_names() {
-    return {"threshold"};
+namespace {
+
+using Function = void (*)(const SelectJob&, int);
+struct Entry {
+    Function function;
+    int variant;
+};
+
+Entry entry_of(std::string_view name) {
+#define KITH_SELECTOR(text, family, variant, ...) \
+    if (name == text) return {family, variant};
+#include "gpu/select/selectors.def"
+#undef KITH_SELECTOR
+    throw Error(ErrorCode::invalid_argument, "selector: '" + std::string(name) + "' is not in the list");
 }
 
-void select(const MatrixView& m, std::int64_t k, bool largest, bool, const Plan& plan, void* caller_stream,
-            ProgressMeter& progress, const NeighborsView& out, Report&) {
+#ifdef KITH_COUNT_OPERATIONS
+std::vector<std::uint64_t> operations;
+#endif
+
+// Values in the layout that a selector wants: the caller's, or a transposed copy.
+struct Laid {
+    const void* data;
+    std::int64_t stride;
+    Buffer<char> copy;
+};
+
+Laid lay(const Rows& in, std::int64_t n, SelectLayout layout, cudaStream_t stream) {
+    const bool dense_rows = in.col_stride == 1;
+    if (layout == SelectLayout::by_row && dense_rows) return {in.data, in.row_stride, {}};
+    if (layout == SelectLayout::by_column && (in.row_stride == 1 || in.count == 1)) return {in.data, in.col_stride, {}};
+    Laid laid;
+    laid.copy = Buffer<char>(in.count * n * static_cast<std::int64_t>(size_of(in.type)), stream);
+    laid.data = laid.copy.get();
+    const std::int64_t outer = dense_rows ? in.count : n, inner = dense_rows ? n : in.count;
+    const std::int64_t stride = dense_rows ? in.row_stride : in.col_stride;
+    laid.stride = outer;
+    if (in.type == ElementType::f64)
+        transpose(static_cast<const double*>(in.data), stride, outer, inner,
+                  reinterpret_cast<double*>(laid.copy.get()), stream);
+    else
+        transpose(static_cast<const float*>(in.data), stride, outer, inner, reinterpret_cast<float*>(laid.copy.get()),
+                  stream);
+    return laid;
+}
+
+// Device time between two points of a stream.
+class DeviceTimer {
+public:
+    explicit DeviceTimer(cudaStream_t stream) : stream_(stream) {
+        check(cudaEventCreate(&start_), "cudaEventCreate");
+        check(cudaEventCreate(&stop_), "cudaEventCreate");
+        check(cudaEventRecord(start_, stream_), "cudaEventRecord");
+    }
+    ~DeviceTimer() {
+        cudaEventDestroy(start_);
+        cudaEventDestroy(stop_);
+    }
+    DeviceTimer(const DeviceTimer&) = delete;
+    DeviceTimer& operator=(const DeviceTimer&) = delete;
+    void stop() { check(cudaEventRecord(stop_, stream_), "cudaEventRecord"); }
+    // After the stream has been synchronised.
+    double seconds() const {
+        float milliseconds = 0;
+        check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+        return 1e-3 * milliseconds;
+    }
+
+private:
+    cudaStream_t stream_;
+    cudaEvent_t start_ = nullptr, stop_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> take_operation_counts() {
+#ifdef KITH_COUNT_OPERATIONS
+    return std::exchange(operations, {});
+#else
+    return {};
+#endif
+}
+
+void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, const Plan& plan, void* caller_stream,
+            ProgressMeter& progress, const NeighborsView& out, Report& report) {
     const DeviceScope scope(plan.device);
     auto* const stream = static_cast<cudaStream_t>(caller_stream);
-    if (m.cols >= (std::int64_t{1} << 32))
-        throw Error(ErrorCode::invalid_argument,
-                    "distances: " + std::to_string(m.cols) + " columns; expected less than 2^32");
+    const Entry entry = entry_of(plan.selector);
+    const Selector& selector = *find_selector(plan.selector);
     const std::int64_t tile = std::min(plan.query_tile, m.rows);
-    const bool f64 = m.type == ElementType::f64;
+    const auto element = static_cast<std::int64_t>(size_of(m.type));
+    const bool direct = out.device == plan.device;
+    Buffer<std::int64_t> ids(direct ? 0 : tile * k, stream);
+    Buffer<char> values(direct || !out.distances ? 0 : tile * k * element, stream);
     for (std::int64_t first = 0; first < m.rows; first += tile) {
         const std::int64_t rows = std::min(tile, m.rows - first), cells = rows * k;
         const DeviceRows loaded = upload(m, first, rows, false, stream);
-        Rows in = loaded.rows;
-        Buffer<char> dense;
-        if (in.col_stride != 1) {
-            dense = Buffer<char>(rows * m.cols * static_cast<std::int64_t>(size_of(m.type)), stream);
-            Buffer<std::int64_t> index(rows, stream);
-            count_up(index.get(), rows, 0, stream);
-            gather_rows(in, index.get(), rows, m.cols, dense.get(), stream);
-            in = {dense.get(), rows, m.cols, 1, m.type};
-        }
-        SelectState state(rows, k, m.cols, false, f64 ? 8 : 4, stream);
-        if (f64) scan_f64(state, static_cast<const double*>(in.data), in.row_stride, m.cols, largest, stream);
-        else scan_f32(state, static_cast<const float*>(in.data), in.row_stride, m.cols, largest, stream);
-        finish(state, stream);
-        const std::int64_t entries = rows * state.stride();
-        Buffer<std::uint64_t> wide(f64 ? 0 : entries, stream);
-        if (!f64) widen(reinterpret_cast<const std::uint32_t*>(state.keys.get()), wide.get(), entries, stream);
-        Buffer<std::uint64_t> keys(cells, stream);
-        Buffer<std::uint32_t> ids(cells, stream);
-        sort_rows(f64 ? reinterpret_cast<const std::uint64_t*>(state.keys.get()) : wide.get(), state.ids.get(),
-                  state.counts.get(), state.slices, rows, state.stride(), k, k, keys.get(), ids.get(), stream);
-        Buffer<std::int64_t> wide_ids(cells, stream);
-        const std::int64_t element = static_cast<std::int64_t>(size_of(m.type));
-        Buffer<char> values(out.distances ? cells * element : 0, stream);
-        take_values(in, ids.get(), rows, k, wide_ids.get(), values.get(), stream);
-        check(cudaMemcpyAsync(out.ids + first * k, wide_ids.get(),
-                              static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault, stream),
-              "copy of the ids");
-        if (out.distances)
-            check(cudaMemcpyAsync(static_cast<char*>(out.distances) + first * k * element, values.get(),
-                                  static_cast<std::size_t>(cells * element), cudaMemcpyDefault, stream),
-                  "copy of the values");
+        auto* const target = static_cast<char*>(out.distances);
+        DeviceTimer timer(stream);
+        const Laid laid = lay(loaded.rows, m.cols, selector.layout, stream);
+        SelectJob job{laid.data, m.type, rows, m.cols, k, laid.stride, largest, sorted};
+        job.ids = direct ? out.ids + first * k : ids.get();
+        job.out = direct && target ? target + first * k * element : values.get();
+        job.stream = stream;
+#ifdef KITH_COUNT_OPERATIONS
+        Buffer<unsigned long long> counts(operation_slots, stream);
+        counts.clear_to(0);
+        job.counts = counts.get();
+#endif
+        entry.function(job, entry.variant);
+        timer.stop();
+#ifdef KITH_COUNT_OPERATIONS
+        std::vector<std::uint64_t> these(operation_slots);
+        check(cudaMemcpyAsync(these.data(), counts.get(), these.size() * sizeof(std::uint64_t), cudaMemcpyDefault,
+                              stream),
+              "copy of the counts");
         check(cudaStreamSynchronize(stream), "select");
+        operations.resize(these.size());
+        for (std::size_t i = 0; i < these.size(); ++i) operations[i] += these[i];
+#endif
+        if (!direct) {
+            check(cudaMemcpyAsync(out.ids + first * k, ids.get(), static_cast<std::size_t>(cells) * sizeof(std::int64_t),
+                                  cudaMemcpyDefault, stream),
+                  "copy of the ids");
+            if (target)
+                check(cudaMemcpyAsync(target + first * k * element, values.get(),
+                                      static_cast<std::size_t>(cells * element), cudaMemcpyDefault, stream),
+                      "copy of the values");
+        }
+        check(cudaStreamSynchronize(stream), "select");
+        report.device_seconds += timer.seconds();
         progress.add(static_cast<double>(rows) * static_cast<double>(m.cols));
         progress.poll("select");
         progress.throw_if_cancelled();

@@ -145,7 +145,7 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     p.point_tile = nt;
     p.workspace_bytes =
         clamped(needed + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
-    p.selector = r.selector.empty() ? "threshold" : r.selector;
+    p.selector = "threshold";
     p.why += p.chunk_points < s.n
                  ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
                  : "points stay on the device. ";
@@ -203,6 +203,8 @@ int choose_device(const std::string& device, int data_device, const Machine& mac
 }
 
 Plan make(const Request& r, const Machine& machine) {
+    if (!r.selector.empty() && r.selector != "threshold")
+        refuse(fmt::format("selector: '{}'; a search takes threshold, the others serve select()", r.selector));
     Plan p;
     p.device = choose_device(r.device, r.data_device, machine);
     const bool gpu = p.device != host_memory;
@@ -229,30 +231,6 @@ Plan make(const Request& r, const Machine& machine) {
     return p;
 }
 
-Plan selection(const Request& r, const Machine& machine) {
-    Plan p;
-    p.device = choose_device(r.device, r.data_device, machine);
-    p.path = "select";
-    p.isa = machine.isa;
-    p.threads = r.threads > 0 ? r.threads : machine.threads;
-    p.chunk_points = p.point_tile = r.shape.n;
-    p.query_tile = r.shape.q;
-    if (p.device == host_memory) return p;
-    p.selector = r.selector.empty() ? "threshold" : r.selector;
-    // Rows that lie on the host come in tiles; each row also needs its k keys and indices twice, to sort them.
-    const std::int64_t free = machine.devices[static_cast<std::size_t>(p.device)].free_bytes;
-    const std::int64_t budget = r.memory > 0 ? r.memory : free / 2;
-    const double element = static_cast<double>(size_of(r.shape.type));
-    const double row =
-        element * static_cast<double>(r.shape.n) + (2 * element + 24) * static_cast<double>(r.shape.k) + 64;
-    p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(budget) / row), 1, r.shape.q);
-    p.workspace_bytes = clamped(row * static_cast<double>(p.query_tile));
-    if (p.workspace_bytes > budget)
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {} bytes; one row of this selection needs {}", budget, p.workspace_bytes));
-    return p;
-}
-
 }  // namespace kith::planner
 
 namespace kith {
@@ -266,8 +244,12 @@ std::string explain(const Plan& p) {
                                            : fmt::format("cuda:{}", p.device));
     line("path", p.path);
     if (!p.selector.empty()) line("selector", p.selector);
-    line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
-    line("on device", fmt::format("{} points at a time", p.chunk_points));
+    if (p.path == "select") {
+        line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
+    } else {
+        line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
+        line("on device", fmt::format("{} points at a time", p.chunk_points));
+    }
     if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
     line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
     line("why", p.why);

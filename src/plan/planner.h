@@ -42,6 +42,10 @@ struct Request {
     std::int64_t memory = 0;
     int threads = 0;
     std::string path, selector, isa;
+    // Of a selection.
+    std::string order;  // "", "ascending" or "descending"
+    bool largest = false;
+    bool sorted = true;
 };
 
 // Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the

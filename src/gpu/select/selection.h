@@ -1,4 +1,4 @@
-// Row-wise selection as the search uses it: buffers, streaming scans, the sorted result.
+// Threshold selection as the search streams it: buffers, scans of pieces of rows, the sorted result.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -12,6 +12,7 @@
 
 #include "exact/order.h"
 #include "gpu/check.h"
+#include "gpu/select/block.cuh"
 
 namespace kith::gpu {
 
@@ -41,24 +42,7 @@ struct SelectShared {
 
 // Exclusive prefix of `x` over the block; every thread must call. `total` receives the sum.
 __device__ __forceinline__ int block_prefix(int x, SelectShared& s, int& total) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int sum = x;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const int other = __shfl_up_sync(0xffffffffu, sum, step);
-        if (lane >= step) sum += other;
-    }
-    __syncthreads();
-    if (lane == 31) s.warp_sums[warp] = sum;
-    __syncthreads();
-    int before = 0;
-    total = 0;
-#pragma unroll
-    for (int w = 0; w < select_threads / 32; ++w) {
-        if (w < warp) before += s.warp_sums[w];
-        total += s.warp_sums[w];
-    }
-    return before + sum - x;
+    return block_prefix<select_threads>(x, s.warp_sums, total);
 }
 
 // The k-th smallest of n keys (1 <= k <= n), most significant byte first. `below` receives how many are smaller,

@@ -1,0 +1,127 @@
+// Values on a device, and the limits that selections are held against: reading, the matrix product, the copy to the
+// host.
+//
+// fill: a thread owns elements its grid's width apart. read: a thread owns 16 bytes at a time, four loads in flight.
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device_memory.h"
+#include "kith/error.h"
+#include "select/device.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int repeats = 7, copy_repeats = 3;
+
+void check(cudaError_t error, const char* what) {
+    if (error != cudaSuccess)
+        throw Error(error == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device,
+                    std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+int blocks_of(int device, int per_multiprocessor) {
+    int multiprocessors = 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+    return multiprocessors * per_multiprocessor;
+}
+
+// The median of some runs between two events, in seconds.
+template <class F>
+double median_seconds(int runs, F run) {
+    cudaEvent_t start = nullptr, stop = nullptr;
+    check(cudaEventCreate(&start), "cudaEventCreate");
+    check(cudaEventCreate(&stop), "cudaEventCreate");
+    std::vector<float> milliseconds;
+    for (int i = 0; i <= runs; ++i) {
+        check(cudaEventRecord(start), "cudaEventRecord");
+        run();
+        check(cudaEventRecord(stop), "cudaEventRecord");
+        check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+        float each = 0;
+        check(cudaEventElapsedTime(&each, start, stop), "cudaEventElapsedTime");
+        if (i > 0) milliseconds.push_back(each);  // the first run warms up
+    }
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    std::sort(milliseconds.begin(), milliseconds.end());
+    return 1e-3 * milliseconds[milliseconds.size() / 2];
+}
+
+__global__ void fill_values(float* to, std::int64_t rows, std::int64_t n, Order order, bool by_column) {
+    const std::int64_t count = rows * n, step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        const std::int64_t row = by_column ? i % rows : i / n, column = by_column ? i / rows : i % n;
+        to[i] = value_at(order, row, column, n);
+    }
+}
+
+// The sums only keep the compiler from leaving the loads out.
+__global__ void __launch_bounds__(threads) read_values(const float4* values, std::int64_t count, float* sums) {
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+    std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+    float sum = 0;
+    for (; i + 3 * step < count; i += 4 * step) {
+        const float4 a = values[i], b = values[i + step], c = values[i + 2 * step], d = values[i + 3 * step];
+        sum += (a.x + a.y + a.z + a.w) + (b.x + b.y + b.z + b.w) + (c.x + c.y + c.z + c.w) + (d.x + d.y + d.z + d.w);
+    }
+    for (; i < count; i += step) sum += values[i].x + values[i].y + values[i].z + values[i].w;
+    sums[static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x] = sum;
+}
+
+}  // namespace
+
+void fill(int device, float* to, std::int64_t rows, std::int64_t n, Order order, bool by_column) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    fill_values<<<blocks_of(device, 16), threads>>>(to, rows, n, order, by_column);
+    check(cudaGetLastError(), "fill_values");
+    check(cudaDeviceSynchronize(), "fill_values");
+}
+
+double read_seconds(int device, const float* values, std::int64_t count) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    const int blocks = blocks_of(device, 8);
+    const auto sums = device_array(device, static_cast<std::size_t>(blocks) * threads * sizeof(float));
+    return median_seconds(repeats, [&] {
+        read_values<<<blocks, threads>>>(reinterpret_cast<const float4*>(values), count / 4,
+                                         static_cast<float*>(sums.get()));
+        check(cudaGetLastError(), "read_values");
+    });
+}
+
+double product_seconds(int device, float* to, std::int64_t rows, std::int64_t n, std::int64_t d) {
+    const auto queries = device_array(device, static_cast<std::size_t>(rows * d) * sizeof(float));
+    const auto points = device_array(device, static_cast<std::size_t>(n * d) * sizeof(float));
+    fill(device, static_cast<float*>(queries.get()), rows, d, Order::uniform, false);
+    fill(device, static_cast<float*>(points.get()), n, d, Order::uniform, false);
+    cublasHandle_t handle = nullptr;
+    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw Error(ErrorCode::device, "cublasCreate failed");
+    const float one = 1.0f, zero = 0.0f;
+    const int columns = static_cast<int>(n), side = static_cast<int>(rows), inner = static_cast<int>(d);
+    bool done = true;
+    // cuBLAS counts by columns: its n x rows result is our rows x n.
+    const double seconds = median_seconds(repeats, [&] {
+        done &= cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, columns, side, inner, &one,
+                            static_cast<const float*>(points.get()), inner, static_cast<const float*>(queries.get()),
+                            inner, &zero, to, columns) == CUBLAS_STATUS_SUCCESS;
+    });
+    cublasDestroy(handle);
+    if (!done) throw Error(ErrorCode::device, "cublasSgemm failed");
+    return seconds;
+}
+
+double copy_seconds(int device, const float* values, std::int64_t count, float* to) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    return median_seconds(copy_repeats, [&] {
+        check(cudaMemcpy(to, values, static_cast<std::size_t>(count) * sizeof(float), cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
+    });
+}
+
+}  // namespace kith::bench

@@ -1,0 +1,193 @@
+// Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": Fig. 5.2 to 5.7, 5.10, 5.11.
+//
+// Measured there on a Tesla V100, without tables: figures are those that the text names. Fig. 5.2 to 5.4 do not say
+// their n and q; they stand here at n 2^18, q 2^10.
+#include <fmt/format.h>
+
+#include "select/table.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr std::int64_t values = std::int64_t{1} << 30, quick_values = std::int64_t{1} << 26;
+const std::vector<std::int64_t> some_k{32, 64, 128, 256, 512, 1024, 2048}, fewer_k{32, 256, 2048};
+const std::vector<std::int64_t> shares{1, 5, 10, 20, 30, 40, 50, 70, 90}, fewer_shares{1, 10, 30, 50};
+
+Panel optimisations(std::vector<Series> series, Order order = Order::uniform) {
+    return {.title = std::string("n 2^18, ") + order_names[static_cast<int>(order)] + " values",
+            .at = some_k,
+            .n = 1 << 18,
+            .q = 1 << 10,
+            .order = order,
+            .series = std::move(series),
+            .quick_at = fewer_k,
+            .quick_q = 1 << 8};
+}
+
+Table bitonic_sorts() {
+    return {.name = "hanak-5.2",
+            .title = "Speed-up of the partial bitonic sort over its version in shared memory",
+            .paper = "Hanak 2023, Fig. 5.2",
+            .panels = {optimisations({{.label = "bitonic-shared", .selector = "bitonic-shared"},
+                                      {.label = "bitonic-shuffle",
+                                       .selector = "bitonic-shuffle",
+                                       .against = "bitonic-shared",
+                                       .said = "helps for small k, less and less with growing k"},
+                                      {.label = "bitonic-registers",
+                                       .selector = "bitonic-registers",
+                                       .against = "bitonic-shared",
+                                       .said = "about 2 for every k"}})}};
+}
+
+Table buffering() {
+    const auto series = [](const char* said) {
+        return std::vector<Series>{{.label = "bitonic-registers", .selector = "bitonic-registers"},
+                                   {.label = "bits", .selector = "bits", .against = "bitonic-registers", .said = said}};
+    };
+    return {.name = "hanak-5.3",
+            .title = "Speed-up of buffering over the partial bitonic sort",
+            .paper = "Hanak 2023, Fig. 5.3",
+            .panels = {optimisations(series("improves significantly")),
+                       optimisations(series("degenerates to the partial sort"), Order::descending)}};
+}
+
+Table reads() {
+    const std::string one = "bits-reads1";
+    std::vector<Series> series{{.label = one, .selector = one}};
+    const auto add = [&](int count, const char* suffix, const char* said) {
+        const std::string name = fmt::format("bits-reads{}{}", count, suffix);
+        series.push_back({.label = name, .selector = name, .against = one, .said = said});
+    };
+    for (const int count : {2, 4, 8, 16}) add(count, "", "above 2 at best");
+    for (const int count : {1, 2, 4, 8, 16}) add(count, "-prefetch", count > 1 ? "slightly more than without" : "");
+    for (const int count : {4, 8, 16}) add(count, "-ahead", "(not in the paper)");
+    return {.name = "hanak-5.4",
+            .title = "Speed-up of several reads per thread, and of prefetching, over one read",
+            .paper = "Hanak 2023, Fig. 5.4",
+            .panels = {optimisations(series)}};
+}
+
+Table thread_queues() {
+    std::vector<Series> series;
+    std::string all;
+    for (const int length : {2, 3, 4, 6, 8, 10}) {
+        const std::string name = fmt::format("warp-select-t{}", length);
+        series.push_back({.label = name, .selector = name});
+        all += (all.empty() ? "" : " ") + name;
+    }
+    series.push_back({.label = "warp-select", .selector = "warp-select"});
+    series.push_back({.label = "the best length",
+                      .selector = all,
+                      .against = "warp-select",
+                      .said = "significantly better at 64 <= k <= 128"});
+    return {.name = "hanak-5.5",
+            .title = "WarpSelect by the length of its thread queues",
+            .paper = "Hanak 2023, Fig. 5.5",
+            .shows = Shows::throughput,
+            .panels = {{.title = "n 2^20",
+                        .at = some_k,
+                        .n = 1 << 20,
+                        .q = 1 << 11,
+                        .series = series,
+                        .quick_at = fewer_k,
+                        .quick_q = 1 << 8}},
+            .read_rate = true};
+}
+
+Table single_pass() {
+    Table t{"hanak-5.6", "Throughput of selections that read the values once", "Hanak 2023, Fig. 5.6"};
+    t.shows = Shows::throughput;
+    t.read_rate = true;
+    for (const int log_n : {15, 16, 17, 18, 19, 20, 24}) {
+        Panel panel{.title = fmt::format("n 2^{}", log_n), .at = {16, 32, 64, 128, 256, 512, 1024, 2048}};
+        panel.n = std::int64_t{1} << log_n;
+        panel.q = values >> log_n;
+        panel.quick_q = quick_values >> log_n;
+        panel.quick_at = fewer_k;
+        panel.quick = log_n == 15 || log_n == 20 || log_n == 24;
+        for (const char* const name :
+             {"bits", "warp-select", "block-select", "merge-queue-aligned+buffer+hp", "sampled"})
+            if (log_n <= 20 || name[0] != 'm')  // 64 threads with a row each take many seconds
+                panel.series.push_back({.label = name, .selector = name});
+        panel.series[0].said = "approaches 80 % of the peak; the fastest everywhere";
+        t.panels.push_back(panel);
+    }
+    return t;
+}
+
+Table one_query() {
+    Table t{"hanak-5.7", "One row of 2^27 values in partitions", "Hanak 2023, Fig. 5.7"};
+    t.shows = Shows::throughput;
+    t.read_rate = true;
+    Panel panel{.title = "n 2^27", .axis = Axis::partitions};
+    for (std::int64_t count = 1; count <= 512; count *= 2) panel.at.push_back(count);
+    panel.n = 1 << 27;
+    panel.q = 1;
+    panel.quick_at = {8, 64, 128, 256, 512};
+    for (const int k : {16, 128, 512, 1024, 2048}) {
+        const char* const said = k <= 512 ? "peak at 256" : k > 1024 ? "peak at 128" : "";
+        panel.series.push_back(
+            {.label = fmt::format("k {}", k), .selector = "bits-partitions-{}", .said = said, .k = k});
+    }
+    t.panels = {panel};
+    return t;
+}
+
+Panel by_share(int log_n, std::vector<Series> series) {
+    return {.title = fmt::format("n 2^{}", log_n),
+            .axis = Axis::share,
+            .at = shares,
+            .n = std::int64_t{1} << log_n,
+            .q = values >> log_n,
+            .series = std::move(series),
+            .quick_at = fewer_shares,
+            .quick_q = quick_values >> log_n};
+}
+
+// Each of the selectors sorted and unsorted, then both sorts of everything.
+std::vector<Series> against_sorts(const std::vector<std::string>& selectors, const std::string& said) {
+    std::vector<Series> all;
+    for (const std::string& name : selectors) {
+        all.push_back({.label = name, .selector = name, .against = "radix-sort-streams", .said = said});
+        all.push_back({.label = name + ", unsorted",
+                       .selector = name,
+                       .against = "radix-sort-streams",
+                       .said = "above the sort",
+                       .sorted = false});
+    }
+    all.push_back({.label = "radix-sort-segmented", .selector = "radix-sort-segmented"});
+    all.push_back({.label = "radix-sort-streams", .selector = "radix-sort-streams"});
+    return all;
+}
+
+Table stages() {
+    return {.name = "hanak-5.10",
+            .title = "Sample select in one and in two stages against a full sort",
+            .paper = "Hanak 2023, Fig. 5.10",
+            .shows = Shows::throughput,
+            .panels = {by_share(20, against_sorts({"sample-select-1", "sample-select-2"},
+                                                  "above the sort up to 30 %, below it beyond 50 %"))},
+            .log_x = false};
+}
+
+Table multi_pass() {
+    Table t{"hanak-5.11", "Throughput of selections that read values several times", "Hanak 2023, Fig. 5.11"};
+    t.shows = Shows::throughput;
+    t.log_x = false;
+    for (const int log_n : {15, 17, 19, 20}) {
+        t.panels.push_back(
+            by_share(log_n, against_sorts({"sample-select-1", "radix-select"},
+                                          log_n >= 19 ? "above the sort up to 30 %" : "above the sort up to 50 %")));
+        t.panels.back().quick = log_n == 15 || log_n == 20;
+    }
+    return t;
+}
+
+}  // namespace
+
+std::vector<Table> hanak_tables() {
+    return {bitonic_sorts(), buffering(), reads(), thread_queues(), single_pass(), one_query(), stages(), multi_pass()};
+}
+
+}  // namespace kith::bench

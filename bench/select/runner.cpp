@@ -1,0 +1,238 @@
+// The runner: values where the selection runs, a result there, warm-up, timed runs, the median.
+#include "select/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "api/validate.h"
+#include "device_memory.h"
+#include "gpu/backend.h"
+#include "gpu/select/selectors.h"
+#include "kith/kith.h"
+#include "select/device.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+constexpr double worth = 0.25;                               // seconds to spend on the repeats of a case
+constexpr double loading = 0.1;                              // a first run may take this long to load its kernels
+constexpr std::int64_t read_values = std::int64_t{1} << 30;  // far past the cache
+constexpr std::int64_t read_values_least = std::int64_t{1} << 26;
+
+int device_of(Options options) {
+    options.selector.clear();
+    return plan({1 << 20, 1, 1, 1}, options).device;
+}
+
+template <class F>
+double median(F run, int repeat, double enough) {
+    const double first = run();
+    if (first > std::max(enough, loading)) return first;
+    const int runs = std::clamp(static_cast<int>(worth / std::max(first, 1e-6)), 1, repeat);
+    std::vector<double> seconds;
+    for (int i = 0; i < runs; ++i) {
+        seconds.push_back(run());
+        if (seconds.front() > enough) break;
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+struct Runner::Memory {
+    // An array on the device that only grows, and gives its memory back before it does.
+    struct Array {
+        std::shared_ptr<void> data;
+        std::size_t bytes = 0;
+        void* grown(int device, std::int64_t wanted) {
+            const auto size = static_cast<std::size_t>(wanted);
+            if (size > bytes) {
+                data.reset();
+                bytes = 0;
+                data = device_array(device, size);
+                bytes = size;
+            }
+            return data.get();
+        }
+    };
+    Array values, ids, distances;
+    bool filled = false, by_column = false;
+    std::int64_t rows = 0, n = 0;
+    Order order = Order::uniform;
+
+    std::vector<float> host, host_distances;
+    std::vector<std::int64_t> host_ids;
+    Case of_host;
+};
+
+Runner::Runner(Options options, int repeat, bool preferred_layout)
+    : options_(std::move(options)),
+      repeat_(repeat),
+      preferred_layout_(preferred_layout),
+      device_(device_of(options_)),
+      memory_(std::make_unique<Memory>()),
+      read_rate_(none) {}
+
+Runner::~Runner() = default;
+
+bool Runner::on_gpu() const {
+    return device_ != host_memory;
+}
+
+std::string Runner::device() const {
+    return on_gpu() ? gpu::device_info(device_).name : "CPU";
+}
+
+void Runner::reserve(std::int64_t values, std::int64_t neighbours) {
+    if (!on_gpu()) return;
+    memory_->values.grown(device_, values * static_cast<std::int64_t>(sizeof(float)));
+    memory_->ids.grown(device_, neighbours * static_cast<std::int64_t>(sizeof(std::int64_t)));
+    memory_->distances.grown(device_, neighbours * static_cast<std::int64_t>(sizeof(float)));
+}
+
+Options Runner::options_of(const Case& c) const {
+    Options options = options_;
+    options.selector = c.selector;
+    options.sorted = c.sorted;
+    options.device = "auto";  // where the values are
+    if (c.told && (c.order == Order::ascending || c.order == Order::descending))
+        options.order = order_names[static_cast<int>(c.order)];
+    return options;
+}
+
+MatrixView Runner::values(const Case& c, bool by_column) {
+    Memory& m = *memory_;
+    reserve(c.rows * c.n, c.rows * c.k);
+    auto* const data = static_cast<float*>(m.values.data.get());
+    if (!m.filled || m.rows != c.rows || m.n != c.n || m.order != c.order || m.by_column != by_column) {
+        fill(device_, data, c.rows, c.n, c.order, by_column);
+        m.filled = true;
+        m.rows = c.rows;
+        m.n = c.n;
+        m.order = c.order;
+        m.by_column = by_column;
+    }
+    return by_column ? view_column_major(data, c.rows, c.n, 0, device_) : view(data, c.rows, c.n, 0, device_);
+}
+
+MatrixView Runner::host_values(const Case& c) {
+    Memory& m = *memory_;
+    const auto cells = static_cast<std::size_t>(c.rows * c.k);
+    m.host_ids.resize(std::max(m.host_ids.size(), cells));
+    m.host_distances.resize(std::max(m.host_distances.size(), cells));
+    if (m.of_host.rows != c.rows || m.of_host.n != c.n || m.of_host.order != c.order) {
+        m.host.resize(static_cast<std::size_t>(c.rows * c.n));
+#pragma omp parallel for
+        for (std::int64_t row = 0; row < c.rows; ++row)
+            for (std::int64_t column = 0; column < c.n; ++column)
+                m.host[static_cast<std::size_t>(row * c.n + column)] = value_at(c.order, row, column, c.n);
+        m.of_host = c;
+    }
+    return view(m.host.data(), c.rows, c.n);
+}
+
+double Runner::select(const Case& c, double enough) {
+    if (const auto found = known_.find(c); found != known_.end()) return found->second;
+    double& seconds = known_[c];
+    seconds = none;
+    const gpu::Selector* const selector = gpu::find_selector(c.selector);
+    if (!on_gpu() || (!selector && !c.selector.empty())) {
+        notes_.try_emplace(c.selector, on_gpu() ? "not in this build" : "needs a GPU");
+        return seconds;
+    }
+    const Options options = options_of(c);
+    try {
+        const MatrixView matrix =
+            values(c, preferred_layout_ && selector && selector->layout == gpu::SelectLayout::by_column);
+        const NeighborsView out{static_cast<std::int64_t*>(memory_->ids.data.get()), memory_->distances.data.get(),
+                                device_};
+        seconds = median([&] { return select_into(matrix, c.k, options, out).device_seconds; }, repeat_, enough);
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::device) throw;
+        notes_.try_emplace(c.selector, e.what());
+    }
+    return seconds;
+}
+
+double Runner::select_on_cpu(const Case& c, int threads) {
+    Options options = options_of(c);
+    options.device = "cpu";
+    options.threads = threads;
+    try {
+        const MatrixView matrix = host_values(c);
+        const NeighborsView out{memory_->host_ids.data(), memory_->host_distances.data(), host_memory};
+        return median([&] { return select_into(matrix, c.k, options, out).seconds; }, repeat_, 1.0);
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::device) throw;
+        notes_.try_emplace(c.selector + " (cpu)", e.what());
+        return none;
+    }
+}
+
+double Runner::copy_to_host(std::int64_t rows, std::int64_t n) {
+    if (!on_gpu()) return none;
+    const Case c{"", rows, n, 1};
+    double& seconds = copies_.try_emplace({rows, n}, none).first->second;
+    if (!std::isnan(seconds)) return seconds;
+    const MatrixView matrix = values(c, false);
+    host_values(c);  // memory that has been touched, as a caller's would have been
+    return seconds = copy_seconds(device_, static_cast<const float*>(matrix.data), rows * n, memory_->host.data());
+}
+
+double Runner::product(std::int64_t rows, std::int64_t n, std::int64_t d) {
+    if (!on_gpu()) return none;
+    double& seconds = products_.try_emplace({rows, n, d}, none).first->second;
+    if (!std::isnan(seconds)) return seconds;
+    reserve(rows * n, 0);
+    memory_->filled = false;
+    return seconds = product_seconds(device_, static_cast<float*>(memory_->values.data.get()), rows, n, d);
+}
+
+std::vector<double> Runner::operations(const Case& c) {
+    const gpu::Selector* const selector = gpu::find_selector(c.selector);
+    if (!on_gpu() || !selector) {
+        notes_.try_emplace(c.selector, on_gpu() ? "not in this build" : "needs a GPU");
+        return {};
+    }
+    const Options options = options_of(c);
+    try {
+        const MatrixView matrix = values(c, selector->layout == gpu::SelectLayout::by_column);
+        gpu::take_operation_counts();
+        select_into(matrix, c.k, options, {static_cast<std::int64_t*>(memory_->ids.data.get()), nullptr, device_});
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::device) throw;
+        notes_.try_emplace(c.selector, e.what());
+        return {};
+    }
+    std::vector<double> per_row;
+    for (const std::uint64_t count : gpu::take_operation_counts())
+        per_row.push_back(static_cast<double>(count) / static_cast<double>(c.rows));
+    return per_row;
+}
+
+std::string Runner::planned(const Case& c) {
+    const auto* const data = static_cast<const float*>(memory_->values.data.get());
+    Case free = c;
+    free.selector.clear();
+    return api::plan_selection(view(data, c.rows, c.n, 0, device_), c.k, options_of(free)).selector;
+}
+
+double Runner::read_rate() {
+    if (!on_gpu() || !std::isnan(read_rate_)) return read_rate_;
+    const std::int64_t free = gpu::device_info(device_).free_bytes / static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t count = std::clamp(free / 4, read_values_least, read_values);
+    reserve(count, 0);
+    memory_->filled = false;
+    const auto* const data = static_cast<const float*>(memory_->values.data.get());
+    read_rate_ = static_cast<double>(count) * sizeof(float) / read_seconds(device_, data, count);
+    return read_rate_;
+}
+
+}  // namespace kith::bench

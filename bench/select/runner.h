@@ -1,0 +1,87 @@
+// Times one selection after another on one machine, and keeps what it measured.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "kith/types.h"
+#include "select/values.h"
+
+namespace kith::bench {
+
+// One selection: rows x n values, k of each row.
+struct Case {
+    std::string selector;  // "": the planner's choice
+    std::int64_t rows = 0, n = 0, k = 0;
+    Order order = Order::uniform;
+    bool sorted = true;
+    bool told = false;  // Options::order says so where the order is ascending or descending
+
+    bool operator<(const Case& other) const { return key() < other.key(); }
+
+private:
+    std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, Order, bool, bool> key() const {
+        return {selector, rows, n, k, order, sorted, told};
+    }
+};
+
+class Runner {
+public:
+    // `options` says which device; `repeat` is the most timed runs of a case. preferred_layout: each selector gets its
+    // values in the layout that it reads; else they are always row-major, and transposing them is in the time.
+    Runner(Options options, int repeat, bool preferred_layout);
+    ~Runner();
+    Runner(const Runner&) = delete;
+    Runner& operator=(const Runner&) = delete;
+
+    bool on_gpu() const;
+    std::string device() const;  // its name
+
+    // Makes room once, so that no case has to: `values` values and `neighbours` entries of a result.
+    void reserve(std::int64_t values, std::int64_t neighbours);
+
+    // Median seconds on the device: one run to warm up, then as many as are worth the time, one if it takes over
+    // `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes() says
+    // which.
+    double select(const Case& c, double enough = 1.0);
+    // The same on the CPU from host memory; threads 0: all.
+    double select_on_cpu(const Case& c, int threads);
+    // Seconds of a case's parts that are no selection. NaN without a GPU.
+    double copy_to_host(std::int64_t rows, std::int64_t n);
+    double product(std::int64_t rows, std::int64_t n, std::int64_t d);
+
+    // Operations per row, by slot, of one run. Empty where the selector does not serve the case.
+    std::vector<double> operations(const Case& c);
+    // The selector that the planner takes.
+    std::string planned(const Case& c);
+    // Bytes a second that a kernel reads which does nothing else; NaN without a GPU.
+    double read_rate();
+
+    // Selector: why it gave no time.
+    const std::map<std::string, std::string>& notes() const { return notes_; }
+
+private:
+    struct Memory;
+    Options options_of(const Case& c) const;
+    MatrixView values(const Case& c, bool by_column);
+    MatrixView host_values(const Case& c);
+
+    Options options_;
+    int repeat_;
+    bool preferred_layout_;
+    int device_;
+    std::unique_ptr<Memory> memory_;
+    std::map<Case, double> known_;
+    std::map<std::array<std::int64_t, 2>, double> copies_;
+    std::map<std::array<std::int64_t, 3>, double> products_;
+    std::map<std::string, std::string> notes_;
+    double read_rate_;
+};
+
+}  // namespace kith::bench

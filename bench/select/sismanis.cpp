@@ -1,0 +1,93 @@
+// Sismanis, Pitsianis, Sun 2012, "Parallel Search of k-Nearest Neighbors with Synchronous Operations": Table 1, Fig. 1.
+//
+// Table 1 gives orders of growth; here they are held against counted operations: where the order is right, counted over
+// formula is the same along a row. Fig. 1 (one query, n 2^10 to 2^20) has no table: the text names its ranges.
+#include <cmath>
+
+#include "select/table.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr int comparisons = 0;  // slot of the truncated sorts; digits taken, for the radix sort
+
+double n_times_k(double n, double k) {
+    return n * k;
+}
+double n_log_k(double n, double k) {
+    return n * std::log2(k);
+}
+double n_log_squared_k(double n, double k) {
+    return n * std::log2(k) * std::log2(k);
+}
+// Digits of 8 bits of a 32-bit key.
+double n_digits(double n, double) {
+    return 4 * n;
+}
+
+struct Row {
+    const char* selector;
+    const char* formula;
+    double (*growth)(double, double);
+};
+constexpr Row table_one[] = {
+    {"truncated-bubble", "n k", n_times_k},
+    {"truncated-merge", "n log k", n_log_k},
+    {"truncated-insertion", "n k", n_times_k},
+    {"truncated-heap", "n log k", n_log_k},
+    {"truncated-quick", "n k", n_times_k},
+    {"truncated-radix", "n log_r c", n_digits},
+    {"truncated-bitonic", "n log^2 k", n_log_squared_k},
+};
+
+Table operations() {
+    Table t{"sismanis-1", "Comparisons of the truncated sorts (radix: digits taken), per row",
+            "Sismanis et al. 2012, Table 1"};
+    t.shows = Shows::operations;
+    t.log_y = true;
+    std::vector<Series> series;
+    for (const Row& row : table_one)
+        series.push_back({.label = row.selector,
+                          .selector = row.selector,
+                          .slot = comparisons,
+                          .formula = row.formula,
+                          .growth = row.growth});
+    Panel by_k{.title = "by k, n 2^16", .at = {8, 16, 32, 64, 128, 256}, .n = 1 << 16, .q = 64, .series = series};
+    by_k.quick_at = {8, 64};
+    by_k.quick_q = 4;
+    Panel by_n{.title = "by n, k 2^5", .axis = Axis::n, .q = 64, .k = 32, .series = series};
+    by_n.at = {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20};
+    by_n.quick_at = {1 << 12, 1 << 16};
+    by_n.quick_q = 4;
+    t.panels = {by_k, by_n};
+    return t;
+}
+
+Panel one_query(bool distances) {
+    Panel panel{.title = distances ? "with the distances, d 128" : "without the distances", .axis = Axis::n, .q = 1};
+    for (int log_n = 10; log_n <= 20; ++log_n) panel.at.push_back(std::int64_t{1} << log_n);
+    panel.quick_at = {1 << 10, 1 << 15, 1 << 20};
+    panel.series.push_back(
+        {.label = "sort of everything", .selector = "radix-sort-segmented", .and_product = distances, .k = 8});
+    for (const int k : {8, 16, 32, 64, 128, 256})
+        panel.series.push_back({.label = "truncated bitonic, k " + std::to_string(k),
+                                .selector = "truncated-bitonic",
+                                .against = "sort of everything",
+                                .said = distances ? "1.3 to 4" : "2 to 16",
+                                .and_product = distances,
+                                .k = k});
+    return panel;
+}
+
+}  // namespace
+
+std::vector<Table> sismanis_tables() {
+    return {operations(),
+            {.name = "sismanis-fig1",
+             .title = "Truncation during the sort against truncation after it, one query",
+             .paper = "Sismanis et al. 2012, Fig. 1",
+             .panels = {one_query(false), one_query(true)}}};
+}
+
+}  // namespace kith::bench

@@ -1,0 +1,32 @@
+// Runs a study and writes down what it found.
+#include "select/study.h"
+
+#include <fmt/format.h>
+
+#include "kith/error.h"
+#include "select/engine.h"
+#include "select/regret.h"
+#include "select/report.h"
+
+namespace kith::bench {
+
+void run(const Study& study, const Options& options) {
+    if (study.goals + study.regret + !study.table.empty() > 1)
+        throw Error(ErrorCode::invalid_argument, "--table, --goals, --regret: expected one of them");
+    if (study.regret) {
+        Runner runner(options, study.repeat, false);
+        const Json document = regret(runner, study.selectors, study.quick);
+        if (!study.json.empty()) write(document, study.json);
+        return;
+    }
+    const Table table = study.goals ? goals_table(study.selectors) : table_named(study.table);
+    Runner runner(options, study.repeat, true);
+    require(table, runner);
+    print_head(table, runner, study.quick);
+    const MeasuredTable result = measure(table, runner, study.quick,
+                                         [&](const MeasuredPanel& panel) { print(table, panel, runner.read_rate()); });
+    print_foot(result, runner);
+    if (!study.json.empty()) write(to_json(result, runner, study.quick), study.json);
+}
+
+}  // namespace kith::bench

@@ -1,0 +1,28 @@
+// What `kith-bench select` can do besides one selection: the papers' tables, the goals, the planner's regret.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kith/types.h"
+
+namespace kith::bench {
+
+struct Study {
+    std::string table;                   // name of a paper's table
+    bool goals = false, regret = false;  // at most one of the three
+    std::vector<std::string> selectors;  // of goals and regret; empty: their own
+    bool quick = false;
+    int repeat = 5;
+    std::string json;  // file; "": none
+
+    bool asked() const { return goals || regret || !table.empty(); }
+};
+
+// The tables that there are.
+std::string table_names();
+
+// Prints, and writes the JSON. Throws kith::Error; device where there is no GPU that it needs.
+void run(const Study& study, const Options& options);
+
+}  // namespace kith::bench

@@ -1,0 +1,29 @@
+// The CPU selectors as plain data: what the planner, help texts and tests know of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace kith::cpu {
+
+struct Selector {
+    const char* name;
+    std::int64_t min_k, max_k;  // max_k 0: up to the row's length
+    const char* what;
+};
+
+inline constexpr auto selectors = std::to_array<Selector>({
+#define KITH_CPU_SELECTOR(name, function, min_k, max_k, what) {name, min_k, max_k, what},
+#include "cpu/selectors.def"
+#undef KITH_CPU_SELECTOR
+});
+
+// Null where no selector has that name.
+constexpr const Selector* find_selector(std::string_view name) {
+    for (const Selector& s : selectors)
+        if (name == s.name) return &s;
+    return nullptr;
+}
+
+}  // namespace kith::cpu

@@ -1,0 +1,22 @@
+// Which of many values are within a limit, for one instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/isa.h"
+
+namespace kith::cpu {
+
+// Positions of the values that are at most `limit` (`largest`: at least), ascending, into positions[count]; returns how
+// many. NaN is never within; nothing is within NaN.
+template <class T>
+using Within = std::int64_t (*)(const T* values, std::int64_t count, T limit, bool largest, std::uint32_t* positions);
+
+struct WithinKernels {
+    Within<float> f32;
+    Within<double> f64;
+};
+
+const WithinKernels& within_kernels(Isa isa);
+
+}  // namespace kith::cpu

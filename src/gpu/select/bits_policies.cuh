@@ -1,0 +1,15 @@
+// The policies of "bits" that Hanak 2023, 5.3.3 compares, by name in selectors.def: k to 128 and k to 2048 in one
+// kernel each.
+#pragma once
+
+#include "gpu/select/bits.cuh"
+
+namespace kith::gpu::bits {
+
+template <int threads, int reads, Prefetch prefetch>
+void launch_policy(const SelectJob& job) {
+    if (job.k <= 128) launch<128, threads, 512 / threads, reads, prefetch>({job});
+    else launch<2048, threads, 2048 / threads, reads, prefetch>({job});
+}
+
+}  // namespace kith::gpu::bits

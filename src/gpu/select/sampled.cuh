@@ -1,0 +1,398 @@
+// Device code of the selector "sampled": a threshold from a sample, a scan that almost nothing passes, a sort of the
+// survivors.
+//
+// The threshold is a pair (value, index), the r-th smallest of a sample that is spread over the row, r a few standard
+// deviations above the rank that the k-th smallest is expected to have there. Ties need no care then: of a constant
+// row the pair lets just enough indices pass. Nor does the order of a row: the sample sees all of it. A row whose
+// sample misleads has fewer than k survivors, or more than there is room for, and is scanned again with a running
+// threshold, so the answer never depends on luck.
+#pragma once
+
+#include "gpu/select/packed.cuh"
+#include "gpu/select/sampled.h"
+
+namespace kith::gpu::sampling {
+
+// Values that a thread reads at a time, as vectors of four.
+inline constexpr int held = 16;
+
+// A piece of a row: fewer than 2^31 - 2^16 columns from `first` on. Places within it count from 0.
+struct Piece {
+    const float* values;
+    std::uint32_t first;
+    int size;
+
+    // Where steps begin: 0, or up to three places before it, so that vectors of four are aligned.
+    __device__ int begin() const { return -static_cast<int>(reinterpret_cast<std::uintptr_t>(values) / 4 % 4); }
+};
+
+// What passes: entries up to and including `last`.
+struct Limit {
+    Packed last;
+    float with, without;  // values that pass up to `last`'s index, and after it
+    bool everything;      // `last` is a NaN
+
+    // `with` and `without` are in the ascending sense: of a row whose largest values are wanted, of the negated values.
+    __device__ explicit Limit(Packed p) : last(p) {
+        constexpr std::uint32_t zero = 0x80000000u;
+        const auto key = static_cast<std::uint32_t>(p >> 32);
+        const auto value = [](std::uint32_t k) { return __uint_as_float(k & zero ? k & ~zero : ~k); };
+        everything = key == exact::Order<float>::nan;
+        with = value(key);
+        // -0 and +0 are one value, and so are all NaN.
+        without = everything ? __uint_as_float(0x7f800000u) : value(key - (key == zero ? 2 : 1));
+    }
+};
+
+// Copies 4 or 16 bytes to shared memory behind the thread's back; await() waits for all but the last `pending` commits.
+template <int bytes>
+__device__ __forceinline__ void copy_async(float* to, const float* from) {
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    if constexpr (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
+}
+__device__ __forceinline__ void commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int pending>
+__device__ __forceinline__ void await() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+// Reads a piece in steps of 16 values a thread, `stages` steps ahead, through a ring in shared memory. A thread reads
+// back only what it copied itself, so reading needs no barrier.
+template <int block, int stages>
+struct Reader {
+    static constexpr int step = block * held;
+    static constexpr int ring_size = stages * step;
+    Piece piece;
+    float* ring;  // ring_size, 16-byte aligned
+
+    // Value u of a thread in the step at `base`: four adjacent ones, then 4 * block further on.
+    __device__ static int place(int base, int u) { return base + within(u); }
+    __device__ static int within(int u) { return (u / 4 * block + static_cast<int>(threadIdx.x)) * 4 + u % 4; }
+
+    __device__ __forceinline__ bool whole(int base) const { return base >= 0 && base + step <= piece.size; }
+    __device__ __forceinline__ void issue(int base, float* slot) const {
+        if (whole(base)) {
+#pragma unroll
+            for (int u = 0; u < held; u += 4) copy_async<16>(slot + within(u), piece.values + place(base, u));
+        } else {
+#pragma unroll 1
+            for (int u = 0; u < held; ++u)
+                if (place(base, u) >= 0 && place(base, u) < piece.size)
+                    copy_async<4>(slot + within(u), piece.values + place(base, u));
+        }
+        commit();
+    }
+    __device__ __forceinline__ void start() const {
+#pragma unroll
+        for (int s = 0; s < stages; ++s) issue(piece.begin() + s * step, ring + s * step);
+    }
+    // The values of a step that pass.
+    __device__ __forceinline__ unsigned passing(const Limit& limit, int base, const float* slot, bool largest) const {
+        const std::int64_t first = static_cast<std::int64_t>(piece.first) + base;
+        const auto last = static_cast<std::int64_t>(index_of(limit.last));
+        const bool after = first > last;
+        const float most = after ? limit.without : limit.with;
+        unsigned mask = largest ? compared<true>(-most, slot) : compared<false>(most, slot);
+        if (limit.everything && !after) mask = 0xffffu;
+        if (!whole(base)) {
+#pragma unroll 1
+            for (int u = 0; u < held; ++u)
+                if (place(base, u) < 0 || place(base, u) >= piece.size) mask &= ~(1u << u);
+        }
+        if (!after && last < first + step) {
+            // The limit's own value passes up to the limit's index only.
+            for (unsigned left = mask; left != 0; left &= left - 1) {
+                const int u = __ffs(static_cast<int>(left)) - 1;
+                if (entry(base, u, slot, largest) > limit.last) mask &= ~(1u << u);
+            }
+        }
+        return mask;
+    }
+    __device__ __forceinline__ Packed entry(int base, int u, const float* slot, bool largest) const {
+        return pack(slot[within(u)], piece.first + static_cast<std::uint32_t>(place(base, u)), largest);
+    }
+    template <bool largest>
+    __device__ __forceinline__ static unsigned compared(float most, const float* slot) {
+        unsigned mask = 0;
+#pragma unroll
+        for (int u = 0; u < held; u += 4) {
+            const float4 four = *reinterpret_cast<const float4*>(slot + within(u));
+            const float v[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (largest ? v[i] >= most : v[i] <= most) mask |= 1u << (u + i);
+        }
+        return mask;
+    }
+    // Appends a step's values in `mask` to the buffer while there is room; returns those that found none.
+    __device__ __forceinline__ unsigned append(unsigned mask, int base, const float* slot, bool largest, Packed* buffer,
+                                               int capacity, int* count) const {
+        if (mask == 0) return 0;
+        int at = atomicAdd(count, __popc(mask));
+        for (; mask != 0 && at < capacity; mask &= mask - 1) {
+            const int u = __ffs(static_cast<int>(mask)) - 1;
+            buffer[at++] = entry(base, u, slot, largest);
+        }
+        return mask;
+    }
+};
+
+__device__ __forceinline__ void order_pair(Packed& a, Packed& b, bool ascending) {
+    const bool swap = (b < a) == ascending;
+    const Packed t = a;
+    a = swap ? b : a;
+    b = swap ? t : b;
+}
+
+// Bitonic sort of `own` entries a thread, held by threads [0, 2^m), thread t those at t * own. Strides within a thread
+// stay in registers, within a warp they go through shuffles, beyond through shared memory. Warps without entries only
+// keep the barriers.
+template <int block, int own>
+__device__ __forceinline__ void sort_registers(Packed (&x)[own], int size, Packed* exchange) {
+    const auto t = static_cast<int>(threadIdx.x);
+    const bool busy = t / 32 * 32 * own < size;
+#pragma unroll
+    for (int run = 2; run <= own; run *= 2) {
+#pragma unroll
+        for (int stride = run / 2; stride > 0; stride /= 2)
+#pragma unroll
+            for (int i = 0; i < own; ++i)
+                if ((i & stride) == 0) order_pair(x[i], x[i + stride], run < own ? (i & run) == 0 : (t & 1) == 0);
+    }
+    for (int run = 2; run * own <= size; run *= 2) {
+        const bool ascending = (t & run) == 0;
+        for (int apart = run / 2; apart > 0; apart /= 2) {
+            const bool least = ((t & apart) == 0) == ascending;
+            if (apart >= 32) {
+                __syncthreads();
+#pragma unroll
+                for (int i = 0; i < own; ++i) exchange[i * block + t] = x[i];
+                __syncthreads();
+#pragma unroll
+                for (int i = 0; i < own; ++i) {
+                    const Packed other = exchange[i * block + (t ^ apart)];
+                    x[i] = (other < x[i]) == least ? other : x[i];
+                }
+            } else if (busy) {
+#pragma unroll
+                for (int i = 0; i < own; ++i) {
+                    const Packed other = __shfl_xor_sync(0xffffffffu, x[i], apart);
+                    x[i] = (other < x[i]) == least ? other : x[i];
+                }
+            }
+        }
+#pragma unroll
+        for (int stride = own / 2; stride > 0; stride /= 2)
+#pragma unroll
+            for (int i = 0; i < own; ++i)
+                if ((i & stride) == 0) order_pair(x[i], x[i + stride], ascending);
+    }
+}
+
+template <int block, int own>
+__device__ __noinline__ void sort_own(Packed* entries, int count, int size) {
+    Packed x[own];
+    const int first = static_cast<int>(threadIdx.x) * own;
+#pragma unroll
+    for (int i = 0; i < own; ++i) x[i] = first + i < count ? entries[first + i] : packed_end;
+    sort_registers<block, own>(x, size, entries);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < own; ++i)
+        if (first + i < size) entries[first + i] = x[i];
+    __syncthreads();
+}
+
+// Sorts `count` entries in shared memory with room for the next power of two and for 2 * block; every thread calls.
+// Behind the entries lies packed_end. At most 16 * block entries.
+template <int block>
+__device__ __forceinline__ void sort_shared(Packed* entries, int count) {
+    __syncthreads();
+    int size = 64;
+    while (size < count) size *= 2;
+    if (size <= 2 * block) sort_own<block, 2>(entries, count, size);
+    else if (size <= 4 * block) sort_own<block, 4>(entries, count, size);
+    else if (size <= 8 * block) sort_own<block, 8>(entries, count, size);
+    else sort_own<block, 16>(entries, count, size);
+}
+
+// The word of one of the block's entries, `mine` per thread, such that at least `rank` and at most rank + slack entries
+// have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
+// word. `in_all` receives how many entries have such a word. Each round cuts the interval of candidates to a third or a
+// quarter; the counts travel in one word. `sums`: block / 16 words of shared memory.
+template <int block, int mine, class Word>
+__device__ std::uint32_t word_threshold(const Packed (&x)[mine], int rank, int slack, std::uint32_t* sums, int& in_all,
+                                        Word word) {
+    // Three counts of ten bits, or two of sixteen where the block has too many entries.
+    constexpr int pivots = block * mine < 1024 ? 3 : 2, bits = pivots == 3 ? 10 : 16;
+    static_assert(block * mine < 1 << 16);
+    // The answer is in [low, high]: fewer than `rank` entries count below low, at least `rank` at high.
+    std::uint32_t low = 0, high = ~std::uint32_t{0};
+    int turn = 0;
+    in_all = block * mine;
+    while (low < high && in_all > rank + slack) {
+        const std::uint32_t part = (high - low) / (pivots + 1);
+        std::uint32_t counts = 0;
+#pragma unroll
+        for (int p = 0; p < pivots; ++p)
+#pragma unroll
+            for (int i = 0; i < mine; ++i) counts += word(x[i]) <= low + part * (p + 1) ? 1u << (p * bits) : 0u;
+        counts = __reduce_add_sync(0xffffffffu, counts);
+        std::uint32_t* const slot = sums + turn * (block / 32);
+        turn ^= 1;
+        if (threadIdx.x % 32 == 0) slot[threadIdx.x / 32] = counts;
+        __syncthreads();
+        counts = 0;
+#pragma unroll
+        for (int w = 0; w < block / 32; ++w) counts += slot[w];
+        const std::uint32_t from = low;
+        low = from + part * pivots + 1;  // unless a pivot reaches the rank
+#pragma unroll
+        for (int p = pivots - 1; p >= 0; --p) {
+            const auto in = static_cast<int>(counts >> (p * bits) & ((1u << bits) - 1));
+            if (in < rank) continue;
+            high = from + part * (p + 1);
+            low = p == 0 ? from : from + part * p + 1;
+            in_all = in;
+        }
+    }
+    // `high` may lie in a gap between words, and a gap of the sample is no gap of the row: the largest word up to it.
+    std::uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+        if (word(x[i]) <= high) most = max(most, word(x[i]));
+    most = __reduce_max_sync(0xffffffffu, most);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = most;
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < block / 32; ++w) most = max(most, sums[w]);
+    __syncthreads();
+    return most;
+}
+
+// One of the block's distinct entries, with at least `rank` and at most rank + slack of them up to and including it: by
+// the keys, and where one key has too many, by the indices among those.
+template <int block, int mine>
+__device__ Packed threshold_of(const Packed (&x)[mine], int rank, int slack, std::uint32_t* sums) {
+    int in_all = 0;
+    const std::uint32_t key = word_threshold<block>(x, rank, slack, sums, in_all,
+                                                    [](Packed p) { return static_cast<std::uint32_t>(p >> 32); });
+    if (in_all <= rank + slack) return static_cast<Packed>(key) << 32 | 0xffffffffu;
+    const std::uint32_t index = word_threshold<block>(x, rank, slack, sums, in_all, [key](Packed p) {
+        const auto mine_key = static_cast<std::uint32_t>(p >> 32);
+        return mine_key < key ? 0u : mine_key == key ? static_cast<std::uint32_t>(p) : 0xffffffffu;
+    });
+    return static_cast<Packed>(key) << 32 | index;
+}
+
+// Of `count` entries in shared memory, at most mine * block, leaves the k smallest and perhaps more, up to the power of
+// two that gives a quarter of room (finding the very k-th takes more rounds); returns how many. `room` is a shared
+// counter.
+template <int block, int mine>
+__device__ __noinline__ int shrink(Packed* entries, int count, int k, std::uint32_t* sums, int* room) {
+    const int power = sorted_size(k);
+    __syncthreads();
+    if (count <= power) return count;
+    Packed x[mine];
+#pragma unroll
+    for (int i = 0; i < mine; ++i) {
+        const int at = static_cast<int>(threadIdx.x) + i * block;
+        x[i] = at < count ? entries[at] : packed_end;
+    }
+    if (threadIdx.x == 0) *room = 0;
+    const Packed limit = threshold_of<block>(x, k, power - k, sums);
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+        if (x[i] <= limit) entries[atomicAdd(room, 1)] = x[i];
+    __syncthreads();
+    return *room;
+}
+
+// A sample of block * mine values, taken in two steps, so that other work can hide the reading. The piece is cut into
+// block * mine / 8 equal strata; eight adjacent values at a hashed place of each go to eight adjacent threads, so the
+// values of one thread lie far apart. A piece shorter than twice the sample is read from its beginning.
+template <int block, int mine>
+struct Sample {
+    float v[mine];
+
+    __device__ static int place(const Piece& piece, int i) {
+        constexpr int strata = block * mine / sample_group;
+        const int lane = static_cast<int>(threadIdx.x) % sample_group;
+        const int stratum = i * (block / sample_group) + static_cast<int>(threadIdx.x) / sample_group;
+        const auto length = static_cast<unsigned>(piece.size / strata);
+        if (length < 2 * sample_group) return stratum * sample_group + lane;
+        const unsigned hash = (static_cast<unsigned>(stratum) + 1) * 2654435761u;
+        return static_cast<int>(static_cast<unsigned>(stratum) * length + __umulhi(hash, length - sample_group)) + lane;
+    }
+    __device__ __forceinline__ void read(const Piece& piece) {
+#pragma unroll
+        for (int i = 0; i < mine; ++i) {
+            const int at = place(piece, i);
+            v[i] = at < piece.size ? piece.values[at] : __uint_as_float(0x7fffffffu);
+        }
+    }
+    // The smallest of each mine / items values: for a rank far below their number, as good as the whole sample.
+    template <int items>
+    __device__ __forceinline__ void minima(Packed (&x)[items], const Piece& piece, bool largest) const {
+        constexpr int each = mine / items;
+#pragma unroll
+        for (int i = 0; i < items; ++i) {
+            // Places grow with the number: of equal keys the first has the smallest index.
+            std::uint32_t least = exact::Order<float>::nan;
+            int which = i * each;
+#pragma unroll
+            for (int j = each - 1; j >= 0; --j) {
+                const std::uint32_t key = exact::Order<float>::key(v[i * each + j], largest);
+                if (key <= least) {
+                    least = key;
+                    which = i * each + j;
+                }
+            }
+            const int at = place(piece, which);
+            x[i] = at < piece.size ? static_cast<Packed>(least) << 32 | (piece.first + static_cast<std::uint32_t>(at))
+                                   : packed_end;
+        }
+    }
+};
+
+// Streams a started reader's piece past a limit into the buffer. Where the buffer is full, `make_room(limit)` is called
+// by all threads: it empties some of the buffer, lowers *count and may tighten the limit. Returns after a barrier, with
+// *count entries in the buffer.
+template <int block, int stages, class MakeRoom>
+__device__ __forceinline__ void scan(const Reader<block, stages>& reader, Limit limit, bool largest, Packed* buffer,
+                                     int capacity, int* count, MakeRoom make_room) {
+    float* slot = reader.ring;
+    for (int base = reader.piece.begin(); base < reader.piece.size; base += reader.step) {
+        await<stages - 1>();
+        unsigned left = reader.append(reader.passing(limit, base, slot, largest), base, slot, largest, buffer, capacity,
+                                      count);
+        while (__syncthreads_or(static_cast<int>(left))) {
+            make_room(limit);
+            left = reader.append(left & reader.passing(limit, base, slot, largest), base, slot, largest, buffer,
+                                 capacity, count);
+        }
+        reader.issue(base + stages * reader.step, slot);
+        slot = slot + reader.step == reader.ring + reader.ring_size ? reader.ring : slot + reader.step;
+    }
+    await<0>();
+    __syncthreads();
+}
+
+// The k smallest of a piece (and perhaps more) into the buffer, against a running threshold: a full buffer is sorted,
+// its k smallest stay, and the k-th of them is the new threshold. 2 k <= capacity, a power of two.
+template <int block, int stages>
+__device__ __forceinline__ void scan_running(const Reader<block, stages>& reader, const Limit& limit, int k,
+                                             bool largest, Packed* buffer, int capacity, int* count) {
+    scan(reader, limit, largest, buffer, capacity, count, [&](Limit& now) {
+        sort_shared<block>(buffer, capacity);
+        now = Limit(buffer[k - 1]);
+        if (threadIdx.x == 0) *count = k;
+        __syncthreads();
+    });
+}
+
+}  // namespace kith::gpu::sampling

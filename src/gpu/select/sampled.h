@@ -1,0 +1,95 @@
+// "sampled" in its two forms: a block per row, or rows cut into slices.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/select/packed.cuh"
+
+namespace kith::gpu::sampling {
+
+// Adjacent values that a sample takes at a place: one sector of memory.
+inline constexpr int sample_group = 8;
+
+// The rank in a sample below which the k smallest of n very probably lie. In a row without order the k-th smallest has
+// k s / n sample values below it on average, with about the square root of that as deviation. In a sorted row the k
+// smallest are adjacent: they hold one group per stratum of the sample, and one more.
+inline int sample_rank(std::int64_t k, std::int64_t n, std::int64_t sample) {
+    const double share = static_cast<double>(k) / static_cast<double>(n);
+    const double mean = share * static_cast<double>(sample);
+    const double unordered = mean + 3.7 * std::sqrt(mean * (1 - share)) + 3;
+    const double ordered = sample_group * (std::floor(mean / sample_group) + 2);
+    return static_cast<int>(std::min(std::ceil(std::max(unordered, ordered)), static_cast<double>(sample)));
+}
+
+// How far above that rank a threshold may lie: finding it takes fewer rounds.
+__host__ __device__ inline int sample_slack(int rank) {
+    return rank / 16 + 1;
+}
+
+// Entries that the last sort is given, at most: a power of two with room for a quarter more than k, so that cutting
+// survivors down to it need not find the very k-th.
+__host__ __device__ inline int sorted_size(std::int64_t k) {
+    int size = 64;
+    while (size < k + k / 4) size *= 2;
+    return size;
+}
+
+// Of the current device.
+inline int multiprocessors() {
+    int device = 0, count = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
+    return count;
+}
+
+// ---- a block per row
+inline constexpr std::int64_t short_most_n = 1 << 18, short_most_k = 2048;
+inline bool is_short(std::int64_t rows, std::int64_t n, std::int64_t k) {
+    return k <= short_most_k && n <= short_most_n && (rows >= 2048 || n <= 32768);
+}
+void select_short(const SelectJob& job, const SelectOut& out);
+
+// ---- a block per slice of a row
+inline constexpr std::int64_t long_most_k = 10752;
+// Values that a block samples.
+inline constexpr std::int64_t sample_part = 8192;
+// Sample entries that a row's parts pick between them, and entries of a row's list.
+inline constexpr std::int64_t most_picked = 4096, most_list = 16384;
+
+// How long rows are cut: columns of a slice, entries of a row's list, blocks that sample a row, and the rank of the
+// limit in the sample.
+struct Cut {
+    std::int64_t slice, list, parts, rank;
+};
+
+inline Cut cut_of(std::int64_t rows, std::int64_t n, std::int64_t k) {
+    constexpr std::int64_t step = 4096, blocks = 132 * 4 * 8;
+    Cut c{};
+    c.slice = std::clamp<std::int64_t>(rows * n / blocks / step * step, 2 * step, 16 * step);
+    c.parts = 1;
+    if (n <= most_list) {  // rank 0: everything passes
+        for (c.list = 1024; c.list < n; c.list *= 2) {
+        }
+        return c;
+    }
+    const auto most_parts = std::clamp<std::int64_t>(8192 / rows, 1, 256);
+    for (std::int64_t parts = 1; parts <= most_parts && parts * sample_part <= n; parts *= 2) {
+        const std::int64_t sample = parts * sample_part;
+        const std::int64_t rank = sample_rank(k, n, sample), highest = rank + sample_slack(static_cast<int>(rank));
+        if (parts > 1 && parts * highest > most_picked) break;
+        const double survivors = static_cast<double>(highest) * static_cast<double>(n) / static_cast<double>(sample);
+        const double likely = survivors * (1 + 5 / std::sqrt(static_cast<double>(rank)));
+        c.parts = parts;
+        c.rank = rank;
+        for (c.list = 1024; c.list < most_list && static_cast<double>(c.list) < likely; c.list *= 2) {
+        }
+        // A larger sample makes a shorter list; it is worth its time while the list is long against k.
+        if (static_cast<double>(c.list) >= likely && c.list <= std::max<std::int64_t>(8192, 4 * k)) break;
+    }
+    return c;
+}
+
+void select_long(const SelectJob& job, const SelectOut& out);
+
+}  // namespace kith::gpu::sampling

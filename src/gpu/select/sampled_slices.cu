@@ -1,0 +1,208 @@
+// "sampled" for rows that many blocks scan: three kernels.
+//
+//   sample_rows   a few blocks per row: each takes the smallest of its sample; the last one to finish picks the limit
+//   scan_slices   a block per slice of a row; survivors go to a buffer in shared memory and from there to the row's list
+//   finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
+#include "gpu/select/sampled.cuh"
+#include "gpu/select/sampled.h"
+#include "gpu/workspace.h"
+
+namespace kith::gpu::sampling {
+
+namespace {
+
+constexpr int sample_threads = 256, sample_mine = static_cast<int>(sample_part) / sample_threads;
+constexpr int scan_threads = 256, scan_stages = 3, scan_buffer = 1024;
+constexpr int finish_mine = 16;  // entries per thread of finish_rows, which holds a list in shared memory
+
+// What the three kernels share of each row.
+struct Lists {
+    Packed* limits;
+    unsigned* counts;  // entries that scan_slices found, perhaps more than fit
+    Packed* entries;   // capacity per row
+    int capacity;
+    Packed* picked;  // most_picked per row, where parts > 1
+    unsigned* picked_counts;
+    unsigned* tickets;
+};
+
+// Slices [size * i, ...) of a row of n.
+__device__ Piece slice_of(const float* row, std::int64_t n, std::int64_t size, std::int64_t i) {
+    const std::int64_t first = size * i;
+    return {row + first, static_cast<std::uint32_t>(first), static_cast<int>(min(size, n - first))};
+}
+
+// items: ranked minima per thread.
+template <int items>
+__global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
+    sample_rows(SelectOut out, std::int64_t n, int parts, int rank, Lists lists) {
+    __shared__ std::uint32_t sums[sample_threads / 16];
+    __shared__ bool last;
+    const std::int64_t row = blockIdx.x / parts;
+    const int part = static_cast<int>(blockIdx.x % parts);
+    const std::int64_t size = (n + parts - 1) / parts;
+    const Piece piece = slice_of(out.values + row * out.row_step, n, size, part);
+    Sample<sample_threads, sample_mine> sample;
+    sample.read(piece);
+    Packed x[items];
+    sample.minima(x, piece, out.largest);
+    const Packed limit = rank > 0 ? threshold_of<sample_threads>(x, rank, sample_slack(rank), sums) : packed_end;
+    if (threadIdx.x == 0 && part == 0) lists.counts[row] = 0;
+    if (parts == 1) {
+        if (threadIdx.x == 0) lists.limits[row] = limit;
+        return;
+    }
+    // At least `rank` entries of each part, among which are the rank smallest of all.
+#pragma unroll
+    for (int i = 0; i < items; ++i)
+        if (x[i] <= limit) lists.picked[row * most_picked + atomicAdd(&lists.picked_counts[row], 1u)] = x[i];
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&lists.tickets[row], 1u) + 1 == static_cast<unsigned>(parts);
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    constexpr int most = static_cast<int>(most_picked) / sample_threads;
+    const auto count = static_cast<int>(__ldcg(&lists.picked_counts[row]));
+    Packed picked[most];
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+        const int at = static_cast<int>(threadIdx.x) + i * sample_threads;
+        picked[i] = at < count ? __ldcg(&lists.picked[row * most_picked + at]) : packed_end;
+    }
+    const Packed of_all = threshold_of<sample_threads>(picked, rank, sample_slack(rank), sums);
+    if (threadIdx.x == 0) lists.limits[row] = of_all;
+}
+
+__global__ void __launch_bounds__(scan_threads, 4)
+    scan_slices(SelectOut out, std::int64_t n, std::int64_t slices, std::int64_t size, Lists lists) {
+    extern __shared__ __align__(16) float ring[];
+    __shared__ Packed buffer[scan_buffer];
+    __shared__ int count;
+    __shared__ unsigned at;
+    const std::int64_t row = blockIdx.x / slices;
+    const Piece piece = slice_of(out.values + row * out.row_step, n, size, blockIdx.x % slices);
+    const Reader<scan_threads, scan_stages> reader{piece, ring};
+    reader.start();
+    if (threadIdx.x == 0) count = 0;
+    const Limit limit(lists.limits[row]);
+    __syncthreads();
+    const auto to_list = [&] {
+        const int held_now = min(count, scan_buffer);
+        if (threadIdx.x == 0) at = atomicAdd(&lists.counts[row], static_cast<unsigned>(held_now));
+        __syncthreads();
+        Packed* const list = lists.entries + row * lists.capacity;
+        for (int i = threadIdx.x; i < held_now; i += scan_threads)
+            if (at + i < static_cast<unsigned>(lists.capacity)) list[at + i] = buffer[i];
+        __syncthreads();
+        if (threadIdx.x == 0) count = 0;
+        __syncthreads();
+    };
+    scan(reader, limit, out.largest, buffer, scan_buffer, &count, [&](Limit&) { to_list(); });
+    if (count > 0) to_list();
+}
+
+// Shared memory: the entries that are sorted, or the ring of a second scan.
+template <int block>
+__global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out, std::int64_t n, Lists lists) {
+    extern __shared__ __align__(16) char shared[];
+    __shared__ std::uint32_t sums[block / 16];
+    __shared__ int count;
+    auto* entries = reinterpret_cast<Packed*>(shared);
+    const std::int64_t row = blockIdx.x;
+    const int k = static_cast<int>(out.k);
+    const unsigned found = lists.counts[row];
+    Packed* const list = lists.entries + row * lists.capacity;
+    if (found < out.k || found > static_cast<unsigned>(lists.capacity)) {
+        // The sample misled: this block scans the row, in pieces, and everything passes at first. The list is the buffer.
+        entries = list;
+        const std::int64_t size = std::int64_t{1} << 30;
+        Packed limit = packed_end;
+        if (threadIdx.x == 0) count = 0;
+        __syncthreads();
+        for (std::int64_t i = 0; size * i < n; ++i) {
+            const Reader<block, 1> reader{slice_of(out.values + row * out.row_step, n, size, i),
+                                          reinterpret_cast<float*>(shared)};
+            reader.start();
+            scan_running(reader, Limit(limit), k, out.largest, list, lists.capacity, &count);
+            sort_shared<block>(list, count);
+            if (count >= k) limit = list[k - 1];
+            __syncthreads();
+            if (threadIdx.x == 0 && count > k) count = k;
+            __syncthreads();
+        }
+    } else {
+        const int total = static_cast<int>(found);
+        const int power = sorted_size(k);
+        if (total > power) {
+            Packed x[finish_mine];
+#pragma unroll
+            for (int i = 0; i < finish_mine; ++i) {
+                const int j = static_cast<int>(threadIdx.x) + i * block;
+                x[i] = j < total ? list[j] : packed_end;
+            }
+            if (threadIdx.x == 0) count = 0;
+            const Packed limit = threshold_of<block>(x, k, power - k, sums);
+#pragma unroll
+            for (int i = 0; i < finish_mine; ++i)
+                if (x[i] <= limit) entries[atomicAdd(&count, 1)] = x[i];
+        } else {
+            for (int j = threadIdx.x; j < total; j += block) entries[j] = list[j];
+            if (threadIdx.x == 0) count = total;
+        }
+        __syncthreads();
+        sort_shared<block>(entries, count);
+    }
+    for (int j = threadIdx.x; j < k; j += block) out.put(row, j, entries[j]);
+}
+
+template <int block>
+void finish(const SelectJob& job, const SelectOut& out, const Lists& lists) {
+    const std::int64_t power = std::max(2 * block, sorted_size(job.k));
+    const int bytes = std::max(static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed))),
+                               Reader<block, 1>::ring_size * static_cast<int>(sizeof(float)));
+    check(cudaFuncSetAttribute(finish_rows<block>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "shared memory");
+    finish_rows<block><<<static_cast<unsigned>(job.rows), block, static_cast<std::size_t>(bytes), job.stream>>>(
+        out, job.n, lists);
+    check_launch("finish_rows");
+}
+
+}  // namespace
+
+void select_long(const SelectJob& job, const SelectOut& out) {
+    const cudaStream_t stream = job.stream;
+    const Cut cut = cut_of(job.rows, job.n, job.k);
+    Buffer<Packed> limits(job.rows, stream), entries(job.rows * cut.list, stream);
+    Buffer<Packed> picked(cut.parts > 1 ? job.rows * most_picked : 0, stream);
+    Buffer<unsigned> words(3 * job.rows, stream);
+    if (cut.parts > 1) words.clear_to(0);
+    const Lists lists{limits.get(),
+                      words.get(),
+                      entries.get(),
+                      static_cast<int>(cut.list),
+                      picked.get(),
+                      words.get() + job.rows,
+                      words.get() + 2 * job.rows};
+    const auto take = [&](auto kernel) {
+        kernel<<<static_cast<unsigned>(job.rows * cut.parts), sample_threads, 0, stream>>>(
+            out, job.n, static_cast<int>(cut.parts), static_cast<int>(cut.rank), lists);
+        check_launch("sample_rows");
+    };
+    // Minima of few values where the rank is small against the number of minima.
+    if (cut.rank <= sample_threads / 8) take(sample_rows<1>);
+    else if (cut.rank <= sample_threads / 2) take(sample_rows<4>);
+    else if (cut.rank <= sample_threads * 4) take(sample_rows<16>);
+    else take(sample_rows<sample_mine>);
+    const std::int64_t slices = (job.n + cut.slice - 1) / cut.slice;
+    constexpr int ring = Reader<scan_threads, scan_stages>::ring_size * static_cast<int>(sizeof(float));
+    check(cudaFuncSetAttribute(scan_slices, cudaFuncAttributeMaxDynamicSharedMemorySize, ring), "shared memory");
+    scan_slices<<<static_cast<unsigned>(job.rows * slices), scan_threads, ring, stream>>>(out, job.n, slices, cut.slice,
+                                                                                        lists);
+    check_launch("scan_slices");
+    if (cut.list <= 256 * finish_mine) finish<256>(job, out, lists);
+    else if (cut.list <= 512 * finish_mine) finish<512>(job, out, lists);
+    else finish<1024>(job, out, lists);
+}
+
+}  // namespace kith::gpu::sampling

@@ -1,0 +1,40 @@
+// The contract of a selector: one job, rows of values on the device in, the k smallest of each row out.
+//
+// A family is one file with one function void family(const SelectJob&, int variant) and a line per variant in
+// selectors.def. It launches on job.stream, allocates through Buffer within the bytes that its line states, and checks
+// every launch. It may trust the job: k is within its range, the layout is the one its line asks for.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gpu/select/selectors.h"
+#include "kith/types.h"
+
+namespace kith::gpu {
+
+struct SelectJob {
+    const void* values = nullptr;  // f32; f64 for selectors of any type
+    ElementType type = ElementType::f32;
+    std::int64_t rows = 0, n = 0, k = 0;  // 1 <= k <= n < 2^32 - 1
+    std::int64_t stride = 0;              // elements; by_row: from row to row, by_column: from column to column
+    bool largest = false;
+    bool sorted = true;  // false: any order within a row
+    // The result on the device, rows x k, dense.
+    std::int64_t* ids = nullptr;
+    void* out = nullptr;                   // values in `type`; may be null
+    unsigned long long* counts = nullptr;  // operation_slots of them; instrumented builds only, else null
+    cudaStream_t stream = nullptr;
+
+    const float* f32() const { return static_cast<const float*>(values); }
+};
+
+// Slots of SelectJob::counts: what each selector counts is said in its file.
+inline constexpr int operation_slots = 4096;
+
+#define KITH_SELECTOR(name, family, ...) void family(const SelectJob& job, int variant);
+#include "gpu/select/selectors.def"
+#undef KITH_SELECTOR
+
+}  // namespace kith::gpu

@@ -1,0 +1,156 @@
+// The plan of a selection: device, selector, rows at a time.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cpu/selectors.h"
+#include "gpu/select/choice.h"
+#include "gpu/select/selectors.h"
+#include "kith/error.h"
+#include "plan/planner.h"
+
+namespace kith::planner {
+
+namespace {
+
+// A GPU selector counts the values of a row in 32 bits, with one number to spare.
+constexpr std::int64_t most_gpu_columns = 0xfffffffe;
+
+// The CPU's choice. EPYC (Zen 5), 2026-11-21, f32, one thread, uniform values, three rounds on a machine that others
+// used as well (rates varied by 2, ratios within a round less). Rate of insertion over the better of vector and
+// nth-element: n 400: 1.2 to 2.4 at k 10, 0.4 to 0.6 at k 100; n 1000: 0.8 to 1.4 at k 4, 0.9 to 1.6 at k 20. Of
+// nth-element over vector at n 2^20: 0.7 to 0.8 at k 30 %, 1 at k 50 %.
+// Rows below this length are not sampled, which is what makes "vector" fast.
+constexpr std::int64_t short_row = 512, short_row_insertion_k = 32;
+constexpr std::int64_t middling_row = 2048, middling_row_insertion_k = 8;
+// Above this share of a row kept, a partition of the whole row costs no more than a threshold.
+constexpr double whole_row_share = 1.0 / 3;
+
+[[noreturn]] void refuse(const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, message);
+}
+
+template <class Selectors>
+std::string names_of(const Selectors& selectors) {
+    std::string names;
+    for (const auto& each : selectors) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    return names;
+}
+
+// Refuses a forced selector that the device does not have or whose range lacks k. `selector` may be null.
+template <class Selector>
+void check_forced(const Request& r, const Selector* selector, bool elsewhere, const char* here, const char* there,
+                  const std::string& names) {
+    if (!selector && elsewhere)
+        refuse(fmt::format("selector: '{}' runs on {} only; expected on {} one of {}", r.selector, there, here, names));
+    if (!selector) refuse(fmt::format("selector: '{}' is unknown; expected on {} one of {}", r.selector, here, names));
+    if (r.shape.k < selector->min_k || (selector->max_k && r.shape.k > selector->max_k))
+        refuse(fmt::format("selector: '{}' serves k from {} to {}; k is {}", r.selector, selector->min_k,
+                           selector->max_k ? std::to_string(selector->max_k) : "the row's length", r.shape.k));
+}
+
+std::string cpu_selector(const Request& r, std::string& why) {
+    if (!r.selector.empty()) {
+        check_forced(r, cpu::find_selector(r.selector), gpu::find_selector(r.selector) != nullptr, "the CPU", "a GPU",
+                     names_of(cpu::selectors));
+        why += fmt::format("selector {}: forced. ", r.selector);
+        return r.selector;
+    }
+    const std::int64_t n = r.shape.n, k = r.shape.k;
+    if ((n < short_row && k <= short_row_insertion_k) || (n < middling_row && k <= middling_row_insertion_k)) {
+        why += "selector insertion: a short row, of which few are kept. ";
+        return "insertion";
+    }
+    const double share = static_cast<double>(k) / static_cast<double>(n);
+    if (n < short_row) {
+        why += "selector nth-element: a short row. ";
+        return "nth-element";
+    }
+    if (share > whole_row_share) {
+        why += fmt::format("selector nth-element: k is {:.0f} % of a row. ", 100 * share);
+        return "nth-element";
+    }
+    why += "selector vector: one pass of vector comparisons, of which few values pass. ";
+    return "vector";
+}
+
+std::string gpu_selector(const Request& r, std::string& why) {
+    const Shape& s = r.shape;
+    const bool f64 = s.type == ElementType::f64;
+    if (!r.selector.empty()) {
+        const gpu::Selector* const selector = gpu::find_selector(r.selector);
+        check_forced(r, selector, cpu::find_selector(r.selector) != nullptr, "a GPU", "the CPU",
+                     names_of(gpu::selectors));
+        if (f64 && selector->types != gpu::SelectTypes::any)
+            refuse(fmt::format("selector: '{}' serves f32; the values are f64", r.selector));
+        why += fmt::format("selector {}: forced. ", r.selector);
+        return r.selector;
+    }
+    const bool improving = r.order == (r.largest ? "ascending" : "descending");
+    const gpu::SelectChoice& choice = gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.sorted});
+    why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
+    return choice.selector;
+}
+
+// Bytes that one row takes on the device beyond the caller's memory: its values (copied from the host, or into the
+// other layout), the selector's workspace, the result.
+double row_bytes(const Request& r, const gpu::Selector& selector) {
+    const auto element = static_cast<double>(size_of(r.shape.type));
+    const double copies = r.data_device == host_memory ? 3 * element : element;
+    return static_cast<double>(r.shape.n) * (copies + static_cast<double>(selector.per_value)) +
+           static_cast<double>(r.shape.k) * (8 + element + static_cast<double>(selector.per_neighbour)) + 4096;
+}
+
+void plan_cpu(const Request& r, const Machine& machine, Plan& p) {
+    p.isa = r.isa.empty() ? machine.isa : r.isa;
+    p.threads = r.threads > 0 ? r.threads : machine.threads;
+    p.selector = cpu_selector(r, p.why);
+}
+
+void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
+    if (r.shape.n > most_gpu_columns)
+        refuse(fmt::format("distances: {} columns; a GPU selects from at most {}", r.shape.n, most_gpu_columns));
+    p.selector = gpu_selector(r, p.why);
+    const double row = row_bytes(r, *gpu::find_selector(p.selector));
+    const auto budget = static_cast<double>(r.memory > 0 ? r.memory : device.free_bytes / 2);
+    const double fit = std::clamp(budget / row, 1.0, static_cast<double>(r.shape.q));
+    p.query_tile = static_cast<std::int64_t>(fit);
+    const double needed = row * static_cast<double>(p.query_tile);
+    if (needed > budget)
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {:.0f} bytes; one row of this selection needs {:.0f}", budget, needed));
+    p.workspace_bytes = static_cast<std::int64_t>(needed);
+    p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
+}
+
+}  // namespace
+
+Plan selection(const Request& r, const Machine& machine) {
+    Plan p;
+    p.device = choose_device(r.device, r.data_device, machine);
+    p.path = "select";
+    p.chunk_points = p.point_tile = r.shape.n;
+    p.query_tile = r.shape.q;
+    const bool chosen = r.device.empty() || r.device == "auto";
+    // Too many columns, or a selector of the CPU's alone: auto falls back to it where the data lie there.
+    const bool cpu_only =
+        r.shape.n > most_gpu_columns || (!gpu::find_selector(r.selector) && cpu::find_selector(r.selector));
+    if (p.device != host_memory && chosen && cpu_only && r.data_device == host_memory) p.device = host_memory;
+    if (p.device == host_memory) {
+        p.why = r.device == "cpu"                      ? "device cpu: asked for. "
+                : cpu_only && !machine.devices.empty() ? "device cpu: a GPU does not serve this selection. "
+                : machine.no_device.empty()            ? "device cpu: the data lie there. "
+                                                       : fmt::format("device cpu: {}. ", machine.no_device);
+        plan_cpu(r, machine, p);
+        p.why.pop_back();
+        return p;
+    }
+    const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
+    p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
+    p.isa = machine.isa;
+    p.threads = r.threads > 0 ? r.threads : machine.threads;
+    plan_gpu(r, device, p);
+    return p;
+}
+
+}  // namespace kith::planner
