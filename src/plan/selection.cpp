@@ -98,7 +98,8 @@ double row_bytes(const Request& r, const gpu::Selector& selector) {
     const auto element = static_cast<double>(size_of(r.shape.type));
     const double copies = r.data_device == host_memory ? 3 * element : element;
     return static_cast<double>(r.shape.n) * (copies + static_cast<double>(selector.per_value)) +
-           static_cast<double>(r.shape.k) * (8 + element + static_cast<double>(selector.per_neighbour)) + 4096;
+           static_cast<double>(r.shape.k) * (8 + element + static_cast<double>(selector.per_neighbour)) +
+           static_cast<double>(selector.per_row);
 }
 
 void plan_cpu(const Request& r, const Machine& machine, Plan& p) {

@@ -42,9 +42,52 @@ constexpr bool serves(const Selector& s, const SelectCase& c) {
     return c.k >= s.min_k && (s.max_k == 0 || c.k <= s.max_k) && (!c.f64 || s.types == SelectTypes::any);
 }
 
-// The last row fits everything.
+// Measured with `kith-bench select --regret` on an H100, 2026-11-21, 377 cases of n 64..2^24, q 1..65,536, k 1..n. The
+// last row fits everything.
 inline constexpr SelectChoice select_choices[] = {
     {.selector = "threshold", .f64 = Ask::yes, .reason = "the only one of binary64"},
+    // Short rows: a warp or a block keeps the k smallest in registers.
+    {.selector = "warp-select", .max_n = 128, .reason = "a warp holds the row"},
+    {.selector = "bits", .max_n = 1024, .min_k = 513, .max_k = 2048, .reason = "a block holds the row"},
+    {.selector = "block-select", .max_n = 1024, .max_rows = 1024, .reason = "short rows, too few to fill the GPU"},
+    {.selector = "warp-select", .max_n = 1024, .reason = "many short rows"},
+    {.selector = "warp-select", .max_n = 8192, .min_rows = 1024, .max_k = 64, .reason = "many short rows, small k"},
+    {.selector = "warp-select", .max_n = 16384, .min_rows = 1024, .max_k = 16, .reason = "many short rows, small k"},
+    {.selector = "warp-select", .max_n = 65536, .min_rows = 1024, .max_k = 8, .reason = "many rows, very small k"},
+    {.selector = "block-select", .max_n = 4096, .max_k = 2, .reason = "short rows, the smallest k"},
+    {.selector = "bits-global", .max_n = 8192, .max_rows = 1024, .min_k = 1537, .reason = "most of a short row"},
+    {.selector = "bits", .max_n = 8192, .min_k = 1537, .max_k = 2048, .reason = "most of a short row"},
+    // Very small k: the first values of a row give a threshold as good as a sample's.
+    {.selector = "bits",
+     .min_n = 32768,
+     .max_n = 131072,
+     .min_rows = 132,
+     .max_rows = 1024,
+     .max_k = 128,
+     .improving = Ask::no,
+     .reason = "a row per block, one wave"},
+    {.selector = "bits-partitions-256",
+     .min_n = 32768,
+     .max_rows = 4,
+     .max_k = 8,
+     .improving = Ask::no,
+     .reason = "few rows, small k: one pass by every multiprocessor"},
+    {.selector = "bits-partitions",
+     .min_n = 131072,
+     .max_rows = 1024,
+     .max_k = 16,
+     .improving = Ask::no,
+     .reason = "small k: one pass"},
+    // Large k.
+    {.selector = "radix-sort-streams", .min_n = 8192, .max_rows = 4, .min_k = 10753, .reason = "few rows, large k"},
+    {.selector = "radix-select",
+     .min_n = 8192,
+     .max_n = 32768,
+     .min_k = 4096,
+     .max_k = 5000,
+     .reason = "a quarter of the row"},
+    {.selector = "sampled", .reason = "a threshold from a sample, one pass near the memory limit"},
+    {.selector = "radix-select", .reason = "k beyond what one block sorts"},
     {.selector = "threshold", .reason = "serves every k and type"},
 };
 

@@ -7,8 +7,7 @@
 
 // Counts `amount` in slot `slot` of SelectJob::counts in builds with KITH_COUNT_OPERATIONS; nothing elsewhere.
 #ifdef KITH_COUNT_OPERATIONS
-#define KITH_COUNT(counts, slot, amount) \
-    atomicAdd(&(counts)[slot], static_cast<unsigned long long>(amount))
+#define KITH_COUNT(counts, slot, amount) atomicAdd(&(counts)[slot], static_cast<unsigned long long>(amount))
 #else
 #define KITH_COUNT(counts, slot, amount) static_cast<void>(0)
 #endif
@@ -57,7 +56,7 @@ struct SelectOut {
 
 inline SelectOut out_of(const SelectJob& job, SelectLayout layout) {
     const bool by_row = layout == SelectLayout::by_row;
-    return {job.f32(), by_row ? job.stride : 1, by_row ? 1 : job.stride, job.k, job.ids, static_cast<float*>(job.out),
+    return {job.f32(),  by_row ? job.stride : 1, by_row ? 1 : job.stride, job.k, job.ids, static_cast<float*>(job.out),
             job.largest};
 }
 

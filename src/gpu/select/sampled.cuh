@@ -48,7 +48,8 @@ struct Limit {
 template <int bytes>
 __device__ __forceinline__ void copy_async(float* to, const float* from) {
     const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    if constexpr (bytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
     else asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
 }
 __device__ __forceinline__ void commit() {
@@ -368,8 +369,8 @@ __device__ __forceinline__ void scan(const Reader<block, stages>& reader, Limit 
     float* slot = reader.ring;
     for (int base = reader.piece.begin(); base < reader.piece.size; base += reader.step) {
         await<stages - 1>();
-        unsigned left = reader.append(reader.passing(limit, base, slot, largest), base, slot, largest, buffer, capacity,
-                                      count);
+        unsigned left =
+            reader.append(reader.passing(limit, base, slot, largest), base, slot, largest, buffer, capacity, count);
         while (__syncthreads_or(static_cast<int>(left))) {
             make_room(limit);
             left = reader.append(left & reader.passing(limit, base, slot, largest), base, slot, largest, buffer,

@@ -64,9 +64,10 @@ struct Cut {
 };
 
 inline Cut cut_of(std::int64_t rows, std::int64_t n, std::int64_t k) {
-    constexpr std::int64_t step = 4096, blocks = 132 * 4 * 8;
+    // Four waves of four blocks on each of 132 multiprocessors, of slices not too short and not too long.
+    constexpr std::int64_t step = 4096, blocks = 132 * 4 * 4;
     Cut c{};
-    c.slice = std::clamp<std::int64_t>(rows * n / blocks / step * step, 2 * step, 16 * step);
+    c.slice = std::clamp<std::int64_t>((rows * n / blocks + step - 1) / step * step, 2 * step, 16 * step);
     c.parts = 1;
     if (n <= most_list) {  // rank 0: everything passes
         for (c.list = 1024; c.list < n; c.list *= 2) {

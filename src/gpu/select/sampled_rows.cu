@@ -15,8 +15,7 @@ constexpr int threads = 256;
 // mine: sample values per thread, of which the minima of mine / items are ranked; stages: of the ring; blocks: per
 // multiprocessor.
 template <int mine, int items, int capacity, int stages, int blocks>
-__global__ void __launch_bounds__(threads, blocks)
-    select_rows(SelectOut out, std::int64_t rows, int n, int rank) {
+__global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, std::int64_t rows, int n, int rank) {
     extern __shared__ __align__(16) float ring[];
     __shared__ Packed buffer[capacity];
     __shared__ std::uint32_t sums[threads / 16];

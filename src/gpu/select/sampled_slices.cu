@@ -1,8 +1,8 @@
 // "sampled" for rows that many blocks scan: three kernels.
 //
 //   sample_rows   a few blocks per row: each takes the smallest of its sample; the last one to finish picks the limit
-//   scan_slices   a block per slice of a row; survivors go to a buffer in shared memory and from there to the row's list
-//   finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
+//   scan_slices   a block per slice of a row; survivors go to a buffer in shared memory and from there to the row's
+//   list finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
 #include "gpu/select/sampled.cuh"
 #include "gpu/select/sampled.h"
 #include "gpu/workspace.h"
@@ -13,7 +13,6 @@ namespace {
 
 constexpr int sample_threads = 256, sample_mine = static_cast<int>(sample_part) / sample_threads;
 constexpr int scan_threads = 256, scan_stages = 3, scan_buffer = 1024;
-constexpr int finish_mine = 16;  // entries per thread of finish_rows, which holds a list in shared memory
 
 // What the three kernels share of each row.
 struct Lists {
@@ -38,6 +37,7 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
     sample_rows(SelectOut out, std::int64_t n, int parts, int rank, Lists lists) {
     __shared__ std::uint32_t sums[sample_threads / 16];
     __shared__ bool last;
+    __shared__ int held_here, first_here;
     const std::int64_t row = blockIdx.x / parts;
     const int part = static_cast<int>(blockIdx.x % parts);
     const std::int64_t size = (n + parts - 1) / parts;
@@ -53,9 +53,19 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
         return;
     }
     // At least `rank` entries of each part, among which are the rank smallest of all.
+    if (threadIdx.x == 0) held_here = 0;
+    __syncthreads();
+    int mine_here = 0;
+#pragma unroll
+    for (int i = 0; i < items; ++i) mine_here += x[i] <= limit ? 1 : 0;
+    int at = mine_here ? atomicAdd(&held_here, mine_here) : 0;
+    __syncthreads();
+    if (threadIdx.x == 0) first_here = static_cast<int>(atomicAdd(&lists.picked_counts[row], held_here));
+    __syncthreads();
+    at += first_here;
 #pragma unroll
     for (int i = 0; i < items; ++i)
-        if (x[i] <= limit) lists.picked[row * most_picked + atomicAdd(&lists.picked_counts[row], 1u)] = x[i];
+        if (x[i] <= limit) lists.picked[row * most_picked + at++] = x[i];
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) last = atomicAdd(&lists.tickets[row], 1u) + 1 == static_cast<unsigned>(parts);
@@ -102,8 +112,8 @@ __global__ void __launch_bounds__(scan_threads, 4)
     if (count > 0) to_list();
 }
 
-// Shared memory: the entries that are sorted, or the ring of a second scan.
-template <int block>
+// A thread takes `mine` entries of the list. Shared memory: the entries that are sorted, or the ring of a second scan.
+template <int block, int mine>
 __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out, std::int64_t n, Lists lists) {
     extern __shared__ __align__(16) char shared[];
     __shared__ std::uint32_t sums[block / 16];
@@ -114,7 +124,8 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
     const unsigned found = lists.counts[row];
     Packed* const list = lists.entries + row * lists.capacity;
     if (found < out.k || found > static_cast<unsigned>(lists.capacity)) {
-        // The sample misled: this block scans the row, in pieces, and everything passes at first. The list is the buffer.
+        // The sample misled: this block scans the row, in pieces, and everything passes at first. The list is the
+        // buffer.
         entries = list;
         const std::int64_t size = std::int64_t{1} << 30;
         Packed limit = packed_end;
@@ -135,16 +146,16 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
         const int total = static_cast<int>(found);
         const int power = sorted_size(k);
         if (total > power) {
-            Packed x[finish_mine];
+            Packed x[mine];
 #pragma unroll
-            for (int i = 0; i < finish_mine; ++i) {
+            for (int i = 0; i < mine; ++i) {
                 const int j = static_cast<int>(threadIdx.x) + i * block;
                 x[i] = j < total ? list[j] : packed_end;
             }
             if (threadIdx.x == 0) count = 0;
             const Packed limit = threshold_of<block>(x, k, power - k, sums);
 #pragma unroll
-            for (int i = 0; i < finish_mine; ++i)
+            for (int i = 0; i < mine; ++i)
                 if (x[i] <= limit) entries[atomicAdd(&count, 1)] = x[i];
         } else {
             for (int j = threadIdx.x; j < total; j += block) entries[j] = list[j];
@@ -156,15 +167,15 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
     for (int j = threadIdx.x; j < k; j += block) out.put(row, j, entries[j]);
 }
 
-template <int block>
+template <int block, int mine>
 void finish(const SelectJob& job, const SelectOut& out, const Lists& lists) {
     const std::int64_t power = std::max(2 * block, sorted_size(job.k));
     const int bytes = std::max(static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed))),
                                Reader<block, 1>::ring_size * static_cast<int>(sizeof(float)));
-    check(cudaFuncSetAttribute(finish_rows<block>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+    check(cudaFuncSetAttribute(finish_rows<block, mine>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
           "shared memory");
-    finish_rows<block><<<static_cast<unsigned>(job.rows), block, static_cast<std::size_t>(bytes), job.stream>>>(
-        out, job.n, lists);
+    finish_rows<block, mine>
+        <<<static_cast<unsigned>(job.rows), block, static_cast<std::size_t>(bytes), job.stream>>>(out, job.n, lists);
     check_launch("finish_rows");
 }
 
@@ -198,11 +209,13 @@ void select_long(const SelectJob& job, const SelectOut& out) {
     constexpr int ring = Reader<scan_threads, scan_stages>::ring_size * static_cast<int>(sizeof(float));
     check(cudaFuncSetAttribute(scan_slices, cudaFuncAttributeMaxDynamicSharedMemorySize, ring), "shared memory");
     scan_slices<<<static_cast<unsigned>(job.rows * slices), scan_threads, ring, stream>>>(out, job.n, slices, cut.slice,
-                                                                                        lists);
+                                                                                          lists);
     check_launch("scan_slices");
-    if (cut.list <= 256 * finish_mine) finish<256>(job, out, lists);
-    else if (cut.list <= 512 * finish_mine) finish<512>(job, out, lists);
-    else finish<1024>(job, out, lists);
+    // Few rows have the device to themselves.
+    const bool few = job.rows < 132;
+    if (cut.list <= 4096) few ? finish<1024, 4>(job, out, lists) : finish<256, 16>(job, out, lists);
+    else if (cut.list <= 8192) few ? finish<1024, 8>(job, out, lists) : finish<512, 16>(job, out, lists);
+    else finish<1024, 16>(job, out, lists);
 }
 
 }  // namespace kith::gpu::sampling

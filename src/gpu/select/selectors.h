@@ -12,8 +12,8 @@ enum class SelectTypes : std::uint8_t { f32, any };
 
 struct Selector {
     const char* name;
-    std::int64_t min_k, max_k;               // max_k 0: up to the row's length
-    std::int64_t per_value, per_neighbour;   // bytes of workspace
+    std::int64_t min_k, max_k;                       // max_k 0: up to the row's length
+    std::int64_t per_value, per_neighbour, per_row;  // bytes of workspace
     SelectLayout layout;
     SelectTypes types;
     const char* what;
@@ -23,8 +23,8 @@ inline constexpr auto selectors = [] {
     using enum SelectLayout;
     using enum SelectTypes;
     return std::to_array<Selector>({
-#define KITH_SELECTOR(name, family, variant, min_k, max_k, per_value, per_neighbour, layout, types, what) \
-    {name, min_k, max_k, per_value, per_neighbour, layout, types, what},
+#define KITH_SELECTOR(name, family, variant, min_k, max_k, per_value, per_neighbour, per_row, layout, types, what) \
+    {name, min_k, max_k, per_value, per_neighbour, per_row, layout, types, what},
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR
     });
