@@ -44,99 +44,108 @@ struct Limit {
     }
 };
 
-// Copies 4 or 16 bytes to shared memory behind the thread's back; await() waits for all but the last `pending` commits.
-template <int bytes>
-__device__ __forceinline__ void copy_async(float* to, const float* from) {
-    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
-}
-__device__ __forceinline__ void commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int pending>
-__device__ __forceinline__ void await() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
-}
-
-// Reads a piece in steps of 16 values a thread, `stages` steps ahead, through a ring in shared memory. A thread reads
-// back only what it copied itself, so reading needs no barrier.
-template <int block, int stages>
+// Reads a piece in steps of 16 values a thread. The next step is read into the registers that the last has left, before
+// the block votes on the last: so reads are always under way. What must be looked at again is read again.
+template <int block>
 struct Reader {
     static constexpr int step = block * held;
-    static constexpr int ring_size = stages * step;
     Piece piece;
-    float* ring;  // ring_size, 16-byte aligned
+    bool largest;
+    float v[held];
 
     // Value u of a thread in the step at `base`: four adjacent ones, then 4 * block further on.
-    __device__ static int place(int base, int u) { return base + within(u); }
-    __device__ static int within(int u) { return (u / 4 * block + static_cast<int>(threadIdx.x)) * 4 + u % 4; }
-
+    __device__ static int place(int base, int u) {
+        return base + (u / 4 * block + static_cast<int>(threadIdx.x)) * 4 + u % 4;
+    }
     __device__ __forceinline__ bool whole(int base) const { return base >= 0 && base + step <= piece.size; }
-    __device__ __forceinline__ void issue(int base, float* slot) const {
+    __device__ __forceinline__ Packed entry(float value, int at) const {
+        return pack(value, piece.first + static_cast<std::uint32_t>(at), largest);
+    }
+
+    __device__ __forceinline__ void load(int base) {
         if (whole(base)) {
+            const auto* const from = reinterpret_cast<const float4*>(piece.values + base) + threadIdx.x;
 #pragma unroll
-            for (int u = 0; u < held; u += 4) copy_async<16>(slot + within(u), piece.values + place(base, u));
+            for (int u = 0; u < held; u += 4) {
+                const float4 four = from[u / 4 * block];
+                v[u] = four.x;
+                v[u + 1] = four.y;
+                v[u + 2] = four.z;
+                v[u + 3] = four.w;
+            }
         } else {
-#pragma unroll 1
-            for (int u = 0; u < held; ++u)
-                if (place(base, u) >= 0 && place(base, u) < piece.size)
-                    copy_async<4>(slot + within(u), piece.values + place(base, u));
-        }
-        commit();
-    }
-    __device__ __forceinline__ void start() const {
 #pragma unroll
-        for (int s = 0; s < stages; ++s) issue(piece.begin() + s * step, ring + s * step);
+            for (int u = 0; u < held; ++u) {
+                const int at = place(base, u);
+                v[u] = at >= 0 && at < piece.size ? piece.values[at] : nothing();
+            }
+        }
     }
-    // The values of a step that pass.
-    __device__ __forceinline__ unsigned passing(const Limit& limit, int base, const float* slot, bool largest) const {
+
+    // The values of the loaded step that pass.
+    __device__ __forceinline__ unsigned passing(const Limit& limit, int base) const {
         const std::int64_t first = static_cast<std::int64_t>(piece.first) + base;
         const auto last = static_cast<std::int64_t>(index_of(limit.last));
         const bool after = first > last;
         const float most = after ? limit.without : limit.with;
-        unsigned mask = largest ? compared<true>(-most, slot) : compared<false>(most, slot);
-        if (limit.everything && !after) mask = 0xffffu;
-        if (!whole(base)) {
-#pragma unroll 1
-            for (int u = 0; u < held; ++u)
-                if (place(base, u) < 0 || place(base, u) >= piece.size) mask &= ~(1u << u);
+        unsigned mask = largest ? compared<true>(-most) : compared<false>(most);
+        if (limit.everything && !after) {
+            mask = 0;
+#pragma unroll
+            for (int u = 0; u < held; ++u) {
+                const int at = place(base, u);
+                if (at >= 0 && at < piece.size) mask |= 1u << u;
+            }
         }
         if (!after && last < first + step) {
             // The limit's own value passes up to the limit's index only.
-            for (unsigned left = mask; left != 0; left &= left - 1) {
-                const int u = __ffs(static_cast<int>(left)) - 1;
-                if (entry(base, u, slot, largest) > limit.last) mask &= ~(1u << u);
-            }
+#pragma unroll
+            for (int u = 0; u < held; ++u)
+                if (mask >> u & 1u && entry(v[u], place(base, u)) > limit.last) mask &= ~(1u << u);
         }
         return mask;
     }
-    __device__ __forceinline__ Packed entry(int base, int u, const float* slot, bool largest) const {
-        return pack(slot[within(u)], piece.first + static_cast<std::uint32_t>(place(base, u)), largest);
+    // Appends the loaded step's values in `mask` to the buffer while there is room; returns those that found none.
+    __device__ __forceinline__ unsigned append(unsigned mask, int base, Packed* buffer, int capacity,
+                                               int* count) const {
+        int at = atomicAdd(count, __popc(mask));
+#pragma unroll
+        for (int u = 0; u < held; ++u) {
+            if (!(mask >> u & 1u)) continue;
+            if (at < capacity) {
+                buffer[at] = entry(v[u], place(base, u));
+                mask ^= 1u << u;
+            }
+            ++at;
+        }
+        return mask;
     }
-    template <bool largest>
-    __device__ __forceinline__ static unsigned compared(float most, const float* slot) {
+    // The same for values that have left the registers, against a limit that may have been tightened.
+    __device__ __forceinline__ unsigned append_again(unsigned mask, int base, const Limit& limit, Packed* buffer,
+                                                     int capacity, int* count) const {
+        unsigned left = 0;
+        for (; mask != 0; mask &= mask - 1) {
+            const int u = __ffs(static_cast<int>(mask)) - 1, at = place(base, u);
+            const Packed p = entry(piece.values[at], at);
+            if (p > limit.last) continue;
+            const int to = atomicAdd(count, 1);
+            if (to < capacity) buffer[to] = p;
+            else left |= 1u << u;
+        }
+        return left;
+    }
+
+private:
+    // A NaN: passes no comparison.
+    __device__ static float nothing() {
+        return __uint_as_float(0x7fffffffu);
+    }
+    template <bool greater>
+    __device__ __forceinline__ unsigned compared(float most) const {
         unsigned mask = 0;
 #pragma unroll
-        for (int u = 0; u < held; u += 4) {
-            const float4 four = *reinterpret_cast<const float4*>(slot + within(u));
-            const float v[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                if (largest ? v[i] >= most : v[i] <= most) mask |= 1u << (u + i);
-        }
-        return mask;
-    }
-    // Appends a step's values in `mask` to the buffer while there is room; returns those that found none.
-    __device__ __forceinline__ unsigned append(unsigned mask, int base, const float* slot, bool largest, Packed* buffer,
-                                               int capacity, int* count) const {
-        if (mask == 0) return 0;
-        int at = atomicAdd(count, __popc(mask));
-        for (; mask != 0 && at < capacity; mask &= mask - 1) {
-            const int u = __ffs(static_cast<int>(mask)) - 1;
-            buffer[at++] = entry(base, u, slot, largest);
-        }
+        for (int u = 0; u < held; ++u)
+            if (greater ? v[u] >= most : v[u] <= most) mask |= 1u << u;
         return mask;
     }
 };
@@ -336,21 +345,21 @@ struct Sample {
             v[i] = at < piece.size ? piece.values[at] : __uint_as_float(0x7fffffffu);
         }
     }
-    // The smallest of each mine / items values: for a rank far below their number, as good as the whole sample.
+    // The smallest of each mine / items values: for a rank far below their number, as good as the whole sample. Strata
+    // that follow each other go to different minima, as in a sorted row the smallest values are neighbours.
     template <int items>
     __device__ __forceinline__ void minima(Packed (&x)[items], const Piece& piece, bool largest) const {
-        constexpr int each = mine / items;
 #pragma unroll
         for (int i = 0; i < items; ++i) {
             // Places grow with the number: of equal keys the first has the smallest index.
             std::uint32_t least = exact::Order<float>::nan;
-            int which = i * each;
+            int which = i;
 #pragma unroll
-            for (int j = each - 1; j >= 0; --j) {
-                const std::uint32_t key = exact::Order<float>::key(v[i * each + j], largest);
+            for (int j = mine - items + i; j >= 0; j -= items) {
+                const std::uint32_t key = exact::Order<float>::key(v[j], largest);
                 if (key <= least) {
                     least = key;
-                    which = i * each + j;
+                    which = j;
                 }
             }
             const int at = place(piece, which);
@@ -360,35 +369,30 @@ struct Sample {
     }
 };
 
-// Streams a started reader's piece past a limit into the buffer. Where the buffer is full, `make_room(limit)` is called
-// by all threads: it empties some of the buffer, lowers *count and may tighten the limit. Returns after a barrier, with
-// *count entries in the buffer.
-template <int block, int stages, class MakeRoom>
-__device__ __forceinline__ void scan(const Reader<block, stages>& reader, Limit limit, bool largest, Packed* buffer,
-                                     int capacity, int* count, MakeRoom make_room) {
-    float* slot = reader.ring;
+// Streams a piece, whose first step is loaded, past a limit into the buffer. Where the buffer is full,
+// `make_room(limit)` is called by all threads: it empties some of the buffer, lowers *count and may tighten the limit.
+// Returns after a barrier, with *count entries in the buffer.
+template <int block, class MakeRoom>
+__device__ __forceinline__ void scan(Reader<block>& reader, Limit limit, Packed* buffer, int capacity, int* count,
+                                     MakeRoom make_room) {
     for (int base = reader.piece.begin(); base < reader.piece.size; base += reader.step) {
-        await<stages - 1>();
-        unsigned left =
-            reader.append(reader.passing(limit, base, slot, largest), base, slot, largest, buffer, capacity, count);
+        unsigned left = reader.passing(limit, base);
+        if (left != 0) left = reader.append(left, base, buffer, capacity, count);
+        if (base + reader.step < reader.piece.size) reader.load(base + reader.step);
         while (__syncthreads_or(static_cast<int>(left))) {
             make_room(limit);
-            left = reader.append(left & reader.passing(limit, base, slot, largest), base, slot, largest, buffer,
-                                 capacity, count);
+            left = reader.append_again(left, base, limit, buffer, capacity, count);
         }
-        reader.issue(base + stages * reader.step, slot);
-        slot = slot + reader.step == reader.ring + reader.ring_size ? reader.ring : slot + reader.step;
     }
-    await<0>();
     __syncthreads();
 }
 
 // The k smallest of a piece (and perhaps more) into the buffer, against a running threshold: a full buffer is sorted,
-// its k smallest stay, and the k-th of them is the new threshold. 2 k <= capacity, a power of two.
-template <int block, int stages>
-__device__ __forceinline__ void scan_running(const Reader<block, stages>& reader, const Limit& limit, int k,
-                                             bool largest, Packed* buffer, int capacity, int* count) {
-    scan(reader, limit, largest, buffer, capacity, count, [&](Limit& now) {
+// its k smallest stay, and the k-th of them is the new threshold. k < capacity, a power of two of at most 16 * block.
+template <int block>
+__device__ __forceinline__ void scan_running(Reader<block>& reader, const Limit& limit, int k, Packed* buffer,
+                                             int capacity, int* count) {
+    scan(reader, limit, buffer, capacity, count, [&](Limit& now) {
         sort_shared<block>(buffer, capacity);
         now = Limit(buffer[k - 1]);
         if (threadIdx.x == 0) *count = k;

@@ -12,7 +12,7 @@ namespace kith::gpu::sampling {
 namespace {
 
 constexpr int sample_threads = 256, sample_mine = static_cast<int>(sample_part) / sample_threads;
-constexpr int scan_threads = 256, scan_stages = 3, scan_buffer = 1024;
+constexpr int scan_threads = 256, scan_buffer = 1024;
 
 // What the three kernels share of each row.
 struct Lists {
@@ -86,14 +86,13 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
 
 __global__ void __launch_bounds__(scan_threads, 4)
     scan_slices(SelectOut out, std::int64_t n, std::int64_t slices, std::int64_t size, Lists lists) {
-    extern __shared__ __align__(16) float ring[];
     __shared__ Packed buffer[scan_buffer];
     __shared__ int count;
     __shared__ unsigned at;
     const std::int64_t row = blockIdx.x / slices;
     const Piece piece = slice_of(out.values + row * out.row_step, n, size, blockIdx.x % slices);
-    const Reader<scan_threads, scan_stages> reader{piece, ring};
-    reader.start();
+    Reader<scan_threads> reader{piece, out.largest, {}};
+    reader.load(piece.begin());
     if (threadIdx.x == 0) count = 0;
     const Limit limit(lists.limits[row]);
     __syncthreads();
@@ -108,11 +107,11 @@ __global__ void __launch_bounds__(scan_threads, 4)
         if (threadIdx.x == 0) count = 0;
         __syncthreads();
     };
-    scan(reader, limit, out.largest, buffer, scan_buffer, &count, [&](Limit&) { to_list(); });
+    scan(reader, limit, buffer, scan_buffer, &count, [&](Limit&) { to_list(); });
     if (count > 0) to_list();
 }
 
-// A thread takes `mine` entries of the list. Shared memory: the entries that are sorted, or the ring of a second scan.
+// A thread takes `mine` entries of the list.
 template <int block, int mine>
 __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out, std::int64_t n, Lists lists) {
     extern __shared__ __align__(16) char shared[];
@@ -132,10 +131,9 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
         if (threadIdx.x == 0) count = 0;
         __syncthreads();
         for (std::int64_t i = 0; size * i < n; ++i) {
-            const Reader<block, 1> reader{slice_of(out.values + row * out.row_step, n, size, i),
-                                          reinterpret_cast<float*>(shared)};
-            reader.start();
-            scan_running(reader, Limit(limit), k, out.largest, list, lists.capacity, &count);
+            Reader<block> reader{slice_of(out.values + row * out.row_step, n, size, i), out.largest, {}};
+            reader.load(reader.piece.begin());
+            scan_running(reader, Limit(limit), k, list, lists.capacity, &count);
             sort_shared<block>(list, count);
             if (count >= k) limit = list[k - 1];
             __syncthreads();
@@ -170,8 +168,7 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
 template <int block, int mine>
 void finish(const SelectJob& job, const SelectOut& out, const Lists& lists) {
     const std::int64_t power = std::max(2 * block, sorted_size(job.k));
-    const int bytes = std::max(static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed))),
-                               Reader<block, 1>::ring_size * static_cast<int>(sizeof(float)));
+    const int bytes = static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed)));
     check(cudaFuncSetAttribute(finish_rows<block, mine>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
           "shared memory");
     finish_rows<block, mine>
@@ -206,10 +203,8 @@ void select_long(const SelectJob& job, const SelectOut& out) {
     else if (cut.rank <= sample_threads * 4) take(sample_rows<16>);
     else take(sample_rows<sample_mine>);
     const std::int64_t slices = (job.n + cut.slice - 1) / cut.slice;
-    constexpr int ring = Reader<scan_threads, scan_stages>::ring_size * static_cast<int>(sizeof(float));
-    check(cudaFuncSetAttribute(scan_slices, cudaFuncAttributeMaxDynamicSharedMemorySize, ring), "shared memory");
-    scan_slices<<<static_cast<unsigned>(job.rows * slices), scan_threads, ring, stream>>>(out, job.n, slices, cut.slice,
-                                                                                          lists);
+    scan_slices<<<static_cast<unsigned>(job.rows * slices), scan_threads, 0, stream>>>(out, job.n, slices, cut.slice,
+                                                                                       lists);
     check_launch("scan_slices");
     // Few rows have the device to themselves.
     const bool few = job.rows < 132;
