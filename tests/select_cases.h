@@ -131,10 +131,24 @@ void check_row(const double* in, std::int64_t cols, std::vector<std::int64_t> wa
            << *right << ", " << in[*wrong] << " instead of " << in[*right];
 }
 
+// Whether an answer is the expected one as it stands; what is not may still be right, in another order.
+inline bool matches(const Case& c, const kith::Neighbors& got) {
+    if (got.ids != c.expected) return false;
+    for (std::int64_t row = 0; row < c.rows; ++row) {
+        for (std::int64_t i = row * c.k; i < (row + 1) * c.k; ++i) {
+            const double given = c.values[row * c.cols + got.ids[i]];
+            const double value = c.f64 ? got.distances64[i] : got.distances[i];
+            if (value != given && !(std::isnan(value) && std::isnan(given))) return false;
+        }
+    }
+    return true;
+}
+
 inline void check(const Case& c, const kith::Neighbors& got) {
     ASSERT_EQ(c.expected.size(), got.ids.size()) << c.label;
     ASSERT_EQ(c.f64 ? 0u : got.ids.size(), got.distances.size()) << c.label;
     ASSERT_EQ(c.f64 ? got.ids.size() : 0u, got.distances64.size()) << c.label;
+    if (matches(c, got)) return;
     for (std::int64_t row = 0; row < c.rows; ++row) {
         const std::int64_t first = row * c.k;
         const std::vector<std::int64_t> want(c.expected.begin() + first, c.expected.begin() + first + c.k);

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "gpu/select/selectors.h"
+#include "gpu/select/choice.h"
 #include "kith/error.h"
 
 namespace kith::bench {
@@ -199,6 +199,28 @@ Json regret(Runner& runner, std::vector<std::string> selectors, bool quick) {
     for (const Cell& c : cells) json["cells"].push_back(to_json(c));
     json["notes"] = runner.notes();
     return json;
+}
+
+Json regret_of(Json result) {
+    std::vector<Cell> cells;
+    std::int64_t unknown = 0;
+    for (Json& json : result.at("cells")) {
+        Cell c{json.at("n"), json.at("q"), json.at("k"), {}, "", ""};
+        for (const auto& [name, seconds] : json.at("seconds").items()) {
+            if (!seconds.is_number()) continue;
+            c.seconds[name] = seconds;
+            if (c.best.empty() || c.seconds[name] < c.least()) c.best = name;
+        }
+        c.planned = gpu::choose_selector({.n = c.n, .rows = c.q, .k = c.k}).selector;
+        const auto planned = c.seconds.find(c.planned);
+        if (planned == c.seconds.end()) ++unknown;
+        else c.planner = planned->second;
+        cells.push_back(c);
+        json = to_json(c);
+    }
+    if (unknown > 0) fmt::print("{} cells have no time of the planner's choice\n", unknown);
+    print_worst(cells);
+    return result;
 }
 
 }  // namespace kith::bench

@@ -11,4 +11,8 @@ namespace kith::bench {
 // `selectors` empty: those that can win somewhere. Prints; the result holds every time.
 Json regret(Runner& runner, std::vector<std::string> selectors, bool quick);
 
+// The regret of this build's planner on the times of an earlier result; cells without a time of its choice are left out
+// and counted. Needs no GPU.
+Json regret_of(Json result);
+
 }  // namespace kith::bench

@@ -212,6 +212,16 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
     return json;
 }
 
+Json read(const std::string& name) {
+    std::ifstream file(name);
+    if (!file) throw Error(ErrorCode::bad_file, name + ": cannot be read");
+    try {
+        return Json::parse(file);
+    } catch (const Json::exception& error) {
+        throw Error(ErrorCode::bad_file, name + ": " + error.what());
+    }
+}
+
 void write(const Json& document, const std::string& name) {
     std::ofstream file(name);
     file << document.dump(1) << '\n';

@@ -17,6 +17,8 @@ void print_foot(const MeasuredTable& result, const Runner& runner);
 Json head(const std::string& name, const Runner& runner, bool quick);
 Json to_json(const MeasuredTable& result, Runner& runner, bool quick);
 void write(const Json& document, const std::string& file);
+// A document that was written. Throws bad_file.
+Json read(const std::string& file);
 
 // NaN as null.
 Json number(double x);

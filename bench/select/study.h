@@ -14,6 +14,7 @@ struct Study {
     std::vector<std::string> selectors;  // of goals and regret; empty: their own
     bool quick = false;
     int repeat = 5;
+    std::string times;  // of regret: a file of an earlier run, whose times take the place of new ones
     std::string json;  // file; "": none
 
     bool asked() const { return goals || regret || !table.empty(); }

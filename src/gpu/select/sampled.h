@@ -44,9 +44,14 @@ inline int multiprocessors() {
 }
 
 // ---- a block per row
-inline constexpr std::int64_t short_most_n = 1 << 18, short_most_k = 2048;
+inline constexpr std::int64_t short_most_n = 1 << 20, short_most_k = 2048;
+// Rows that are long must also fill whole waves of eight blocks per multiprocessor.
 inline bool is_short(std::int64_t rows, std::int64_t n, std::int64_t k) {
-    return k <= short_most_k && n <= short_most_n && (rows >= 2048 || n <= 32768);
+    if (k > short_most_k || n > short_most_n) return false;
+    if (n <= 32768) return true;
+    constexpr std::int64_t slots = 132 * 8;
+    const std::int64_t waves = (rows + slots - 1) / slots;
+    return rows >= 8 * slots || (rows >= slots - 64 && 10 * rows >= 9 * waves * slots);
 }
 void select_short(const SelectJob& job, const SelectOut& out);
 

@@ -23,10 +23,10 @@ struct Segment {
 };
 
 struct WindowShared {
+    int warp_sums[threads / 32];
     Packed entries[2][window];
     std::uint16_t begin[2][window], end[2][window];  // of the part that a place belongs to
     std::uint16_t smaller_before[window + 1];        // entries below their part's pivot in front of a place
-    int warp_sums[threads / 32];
 };
 
 // Sorts w.entries[0][0 .. count); returns which of the two arrays holds the result.
