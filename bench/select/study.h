@@ -15,7 +15,7 @@ struct Study {
     bool quick = false;
     int repeat = 5;
     std::string times;  // of regret: a file of an earlier run, whose times take the place of new ones
-    std::string json;  // file; "": none
+    std::string json;   // file; "": none
 
     bool asked() const { return goals || regret || !table.empty(); }
 };

@@ -48,8 +48,8 @@ Laid lay(const Rows& in, std::int64_t n, SelectLayout layout, cudaStream_t strea
     const std::int64_t stride = dense_rows ? in.row_stride : in.col_stride;
     laid.stride = outer;
     if (in.type == ElementType::f64)
-        transpose(static_cast<const double*>(in.data), stride, outer, inner,
-                  reinterpret_cast<double*>(laid.copy.get()), stream);
+        transpose(static_cast<const double*>(in.data), stride, outer, inner, reinterpret_cast<double*>(laid.copy.get()),
+                  stream);
     else
         transpose(static_cast<const float*>(in.data), stride, outer, inner, reinterpret_cast<float*>(laid.copy.get()),
                   stream);
@@ -131,8 +131,8 @@ void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, cons
         for (std::size_t i = 0; i < these.size(); ++i) operations[i] += these[i];
 #endif
         if (!direct) {
-            check(cudaMemcpyAsync(out.ids + first * k, ids.get(), static_cast<std::size_t>(cells) * sizeof(std::int64_t),
-                                  cudaMemcpyDefault, stream),
+            check(cudaMemcpyAsync(out.ids + first * k, ids.get(),
+                                  static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault, stream),
                   "copy of the ids");
             if (target)
                 check(cudaMemcpyAsync(target + first * k * element, values.get(),

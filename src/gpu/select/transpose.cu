@@ -20,8 +20,7 @@ __global__ void transpose_kernel(const T* from, std::int64_t stride, std::int64_
             tile[y][threadIdx.x] = from[(row + y) * stride + col + threadIdx.x];
     __syncthreads();
     for (int y = threadIdx.y; y < side; y += blockDim.y)
-        if (col + y < cols && row + threadIdx.x < rows)
-            to[(col + y) * rows + row + threadIdx.x] = tile[threadIdx.x][y];
+        if (col + y < cols && row + threadIdx.x < rows) to[(col + y) * rows + row + threadIdx.x] = tile[threadIdx.x][y];
 }
 
 }  // namespace
