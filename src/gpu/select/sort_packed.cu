@@ -4,6 +4,7 @@
 
 #include <cub/device/device_segmented_radix_sort.cuh>
 
+#include "gpu/select/block.cuh"
 #include "gpu/workspace.h"
 
 namespace kith::gpu {
@@ -22,20 +23,7 @@ __global__ void __launch_bounds__(threads)
     int size = 2;
     while (size < count) size *= 2;
     for (int i = threadIdx.x; i < size; i += threads) sorted[i] = i < count ? entries[row * stride + i] : packed_end;
-    for (int run = 2; run <= size; run *= 2) {
-        for (int step = run / 2; step > 0; step /= 2) {
-            __syncthreads();
-            for (int t = threadIdx.x; t < size / 2; t += threads) {
-                const int i = 2 * t - (t & (step - 1)), j = i + step;
-                const Packed a = sorted[i], b = sorted[j];
-                if ((b < a) == ((i & run) == 0)) {
-                    sorted[i] = b;
-                    sorted[j] = a;
-                }
-            }
-        }
-    }
-    __syncthreads();
+    block_sort<threads>(sorted, size);
     for (int j = threadIdx.x; j < out.k; j += threads) out.put(row, j, sorted[j]);
 }
 
