@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "gpu/select/choice.h"
+#include "gpu/select/sample_places.h"
 #include "gpu_arrays.h"
 #include "select_cases.h"
 
@@ -108,6 +109,29 @@ TEST(GpuSelect, SameBitsAsTheCpu) {
                       std::memcmp(want.distances.data(), got.distances.data(), want.distances.size() * sizeof(float)))
                 << selector.name << ", " << c.label;
         }
+    }
+}
+
+// Rows whose smallest values lie wherever a sample does not look: more pass its limit than there is room for.
+TEST(GpuSelect, MisleadingSample) {
+    namespace sampling = kith::gpu::sampling;
+    struct Size {
+        std::int64_t rows, cols, k;
+        unsigned strata;
+    };
+    for (const Size& size : {Size{3, 20000, 100, 128}, Size{3, 40000, 100, 1024}, Size{2, 40000, 5000, 1024}}) {
+        auto all = select_cases::values("gaussian", size.rows, size.cols, 3);
+        for (double& v : all) v = std::abs(v) + 10;
+        const auto length = static_cast<unsigned>(size.cols) / size.strata;
+        for (std::int64_t row = 0; row < size.rows; ++row)
+            for (unsigned stratum = 0; stratum < size.strata; ++stratum)
+                for (int i = 0; i < sampling::sample_group; ++i)
+                    all[row * size.cols + sampling::sample_start(stratum, length) + i] += 100;
+        const auto matrix = arrays::make(all, size.rows, size.cols, kith::ElementType::f32);
+        const kith::Options options = on_gpu("sampled");
+        for (double& v : all) v = static_cast<float>(v);
+        select_cases::check(all, size.cols, kith::select(matrix.view, size.k, options), false, options,
+                            "n " + std::to_string(size.cols) + ", k " + std::to_string(size.k));
     }
 }
 

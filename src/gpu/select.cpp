@@ -1,5 +1,7 @@
 // kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one job per tile.
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "gpu/backend.h"
@@ -60,27 +62,29 @@ Laid lay(const Rows& in, std::int64_t n, SelectLayout layout, cudaStream_t strea
 class DeviceTimer {
 public:
     explicit DeviceTimer(cudaStream_t stream) : stream_(stream) {
-        check(cudaEventCreate(&start_), "cudaEventCreate");
-        check(cudaEventCreate(&stop_), "cudaEventCreate");
-        check(cudaEventRecord(start_, stream_), "cudaEventRecord");
+        check(cudaEventRecord(start_.get(), stream_), "cudaEventRecord");
     }
-    ~DeviceTimer() {
-        cudaEventDestroy(start_);
-        cudaEventDestroy(stop_);
-    }
-    DeviceTimer(const DeviceTimer&) = delete;
-    DeviceTimer& operator=(const DeviceTimer&) = delete;
-    void stop() { check(cudaEventRecord(stop_, stream_), "cudaEventRecord"); }
+    void stop() { check(cudaEventRecord(stop_.get(), stream_), "cudaEventRecord"); }
     // After the stream has been synchronised.
     double seconds() const {
         float milliseconds = 0;
-        check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+        check(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()), "cudaEventElapsedTime");
         return 1e-3 * milliseconds;
     }
 
 private:
+    struct Destroy {
+        void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+    };
+    using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy>;
+    static Event event() {
+        cudaEvent_t made = nullptr;
+        check(cudaEventCreate(&made), "cudaEventCreate");
+        return Event(made);
+    }
+
     cudaStream_t stream_;
-    cudaEvent_t start_ = nullptr, stop_ = nullptr;
+    Event start_ = event(), stop_ = event();
 };
 
 }  // namespace

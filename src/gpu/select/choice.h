@@ -115,9 +115,11 @@ inline constexpr SelectChoice select_choices[] = {
      .max_n = 4194304,
      .min_k = 10753,
      .reason = "large k: buckets that blocks sort"},
-    {.selector = "bits-global", .min_n = 4194305, .min_k = 10753, .max_k = 16384, .reason = "long rows, k in reach"},
-    {.selector = "sampled", .reason = "a threshold from a sample, one pass near the memory limit"},
-    {.selector = "sampled-buckets", .max_share = 0.6, .reason = "large k of long rows"},
+    {.selector = "bits-global", .min_n = 4194305, .min_k = 6000, .max_k = 16384, .reason = "long rows, k in reach"},
+    // A sample that one block ranks says too little of longer rows.
+    {.selector = "bits-partitions", .min_n = (1 << 28) + 1, .max_k = 2048, .reason = "the longest rows"},
+    {.selector = "sampled", .max_n = 1 << 28, .reason = "a threshold from a sample, one pass near the memory limit"},
+    {.selector = "radix-select", .max_share = 0.6, .reason = "large k of long rows"},
     {.selector = "radix-sort-segmented", .reason = "most of a long row, sorted"},
     {.selector = "threshold", .reason = "serves every k and type"},
 };

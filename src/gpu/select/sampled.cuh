@@ -335,8 +335,7 @@ struct Sample {
         const int stratum = i * (block / sample_group) + static_cast<int>(threadIdx.x) / sample_group;
         const auto length = static_cast<unsigned>(piece.size / strata);
         if (length < 2 * sample_group) return stratum * sample_group + lane;
-        const unsigned hash = (static_cast<unsigned>(stratum) + 1) * 2654435761u;
-        return static_cast<int>(static_cast<unsigned>(stratum) * length + __umulhi(hash, length - sample_group)) + lane;
+        return static_cast<int>(sample_start(static_cast<unsigned>(stratum), length)) + lane;
     }
     __device__ __forceinline__ void read(const Piece& piece) {
 #pragma unroll

@@ -5,11 +5,9 @@
 #include <cmath>
 
 #include "gpu/select/packed.cuh"
+#include "gpu/select/sample_places.h"
 
 namespace kith::gpu::sampling {
-
-// Adjacent values that a sample takes at a place: one sector of memory.
-inline constexpr int sample_group = 8;
 
 // The rank in a sample below which the k smallest of n very probably lie. In a row without order the k-th smallest has
 // k s / n sample values below it on average, with about the square root of that as deviation. In a sorted row the k
@@ -35,13 +33,16 @@ __host__ __device__ inline int sorted_size(std::int64_t k) {
     return size;
 }
 
-// Of the current device.
-inline int multiprocessors() {
-    int device = 0, count = 0;
+// Shared memory that a block of the current device may have.
+inline std::int64_t shared_memory_limit() {
+    int device = 0, bytes = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
-    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
-    return count;
+    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "shared memory of a block");
+    return bytes;
 }
+
+// Of the device that the numbers below were measured on; others only run a little off them.
+inline constexpr std::int64_t multiprocessors = 132;
 
 // ---- a block per row
 inline constexpr std::int64_t short_most_n = 1 << 20, short_most_k = 2048;
@@ -49,7 +50,7 @@ inline constexpr std::int64_t short_most_n = 1 << 20, short_most_k = 2048;
 inline bool is_short(std::int64_t rows, std::int64_t n, std::int64_t k) {
     if (k > short_most_k || n > short_most_n) return false;
     if (n <= 32768) return true;
-    constexpr std::int64_t slots = 132 * 8;
+    constexpr std::int64_t slots = multiprocessors * 8;
     const std::int64_t waves = (rows + slots - 1) / slots;
     return rows >= 8 * slots || (rows >= slots - 64 && 10 * rows >= 9 * waves * slots);
 }
@@ -59,8 +60,11 @@ void select_short(const SelectJob& job, const SelectOut& out);
 inline constexpr std::int64_t long_most_k = 10752;
 // Values that a block samples.
 inline constexpr std::int64_t sample_part = 8192;
-// Sample entries that a row's parts pick between them, and entries of a row's list.
-inline constexpr std::int64_t most_picked = 4096, most_list = 16384;
+// Sample entries that a row's parts pick between them.
+inline constexpr std::int64_t most_picked = 4096;
+// Entries of a row's list: a power of two. The block that sorts it in place, of up to 1,024 threads, needs room for two
+// entries a thread and takes at most 16.
+inline constexpr std::int64_t least_list = 2048, most_list = 16384;
 
 // How long rows are cut: columns of a slice, entries of a row's list, blocks that sample a row, and the rank of the
 // limit in the sample.
@@ -69,13 +73,13 @@ struct Cut {
 };
 
 inline Cut cut_of(std::int64_t rows, std::int64_t n, std::int64_t k) {
-    // Four waves of four blocks on each of 132 multiprocessors, of slices not too short and not too long.
-    constexpr std::int64_t step = 4096, blocks = 132 * 4 * 4;
+    // Four waves of four blocks on each multiprocessor, of slices not too short and not too long.
+    constexpr std::int64_t step = 4096, blocks = multiprocessors * 4 * 4;
     Cut c{};
     c.slice = std::clamp<std::int64_t>((rows * n / blocks + step - 1) / step * step, 2 * step, 16 * step);
     c.parts = 1;
     if (n <= most_list) {  // rank 0: everything passes
-        for (c.list = 1024; c.list < n; c.list *= 2) {
+        for (c.list = least_list; c.list < n; c.list *= 2) {
         }
         return c;
     }
@@ -88,7 +92,7 @@ inline Cut cut_of(std::int64_t rows, std::int64_t n, std::int64_t k) {
         const double likely = survivors * (1 + 5 / std::sqrt(static_cast<double>(rank)));
         c.parts = parts;
         c.rank = rank;
-        for (c.list = 1024; c.list < most_list && static_cast<double>(c.list) < likely; c.list *= 2) {
+        for (c.list = least_list; c.list < most_list && static_cast<double>(c.list) < likely; c.list *= 2) {
         }
         // A larger sample makes a shorter list; it is worth its time while the list is long against k.
         if (static_cast<double>(c.list) >= likely && c.list <= std::max<std::int64_t>(8192, 4 * k)) break;

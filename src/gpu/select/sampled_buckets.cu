@@ -240,7 +240,8 @@ bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketC
 
 void sampled_buckets(const SelectJob& job, int) {
     using namespace sampling;
-    const bool served = job.n >= buckets_least_n && job.n <= buckets_most_n;
+    const bool served =
+        job.n >= buckets_least_n && job.n <= buckets_most_n && shared_memory_limit() >= buckets_shared_bytes;
     if (served) {
         const SelectOut out = out_of(job, SelectLayout::by_row);
         const BucketCut cut = bucket_cut(job.rows, job.n, job.k);

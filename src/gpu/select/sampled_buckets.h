@@ -5,6 +5,8 @@
 
 namespace kith::gpu::sampling {
 
+// Shared memory that a block of the last step may take, its own static part included.
+inline constexpr std::int64_t buckets_shared_bytes = 160 * 1024;
 // Rows that it serves: of shorter ones a sample is no small part, of longer ones it is too small.
 inline constexpr std::int64_t buckets_least_n = 1 << 14, buckets_most_n = 1 << 22;
 // Entries that a bucket is meant to hold, and that one may hold: what a block sorts in shared memory.
@@ -45,8 +47,8 @@ inline BucketCut bucket_cut(std::int64_t rows, std::int64_t n, std::int64_t k) {
     c.buckets = (rank + c.each - 1) / c.each;
     c.everything = c.buckets * c.each > c.sample - c.each;
     if (c.everything) c.buckets = (c.sample + c.each - 1) / c.each;
-    // Four waves of four blocks on each of 132 multiprocessors.
-    constexpr std::int64_t step = 4096, blocks = 132 * 4 * 4;
+    // Four waves of four blocks on each multiprocessor.
+    constexpr std::int64_t step = 4096, blocks = multiprocessors * 4 * 4;
     c.slice = std::clamp<std::int64_t>((rows * n / blocks + step - 1) / step * step, 2 * step, 16 * step);
     return c;
 }

@@ -1,8 +1,8 @@
 // "sampled-buckets", last step: each bucket is sorted in shared memory and written to its place in the result.
 //
 //   sort_spread    a block per bucket. Entries go to cells: equal parts of the span between the bucket's smallest and
-//                  largest entry, as many as there are entries or more. An entry's place is the number of entries in
-//                  earlier cells and of smaller ones in its own; both are few steps, as cells hold about one entry.
+//                  largest entry, 2,048 or 4,096 of them. An entry's place is the number of entries in earlier
+//                  cells and of smaller ones in its own; both are few steps, as cells hold few entries on average.
 //   sort_crowded   blocks that share the list of buckets with a crowded cell (many equal values between others): a
 //                  bitonic sort. In a kernel of its own, since its registers would cost the other one half its warps.
 //
@@ -158,7 +158,7 @@ void crowded(const SelectJob& job, const SelectOut& out, const Buckets& buckets,
     check(cudaFuncSetAttribute(sort_crowded<threads>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(bytes)),
           "shared memory");
-    const std::int64_t grid = std::min<std::int64_t>(job.rows * buckets.per_row, multiprocessors() * 1024 / threads);
+    const std::int64_t grid = std::min<std::int64_t>(job.rows * buckets.per_row, multiprocessors * 1024 / threads);
     sort_crowded<threads><<<static_cast<unsigned>(grid), threads, bytes, job.stream>>>(out, buckets);
     check_launch("sort_crowded");
 }

@@ -1,8 +1,8 @@
 // "sampled" for rows that many blocks scan: three kernels.
 //
 //   sample_rows   a few blocks per row: each takes the smallest of its sample; the last one to finish picks the limit
-//   scan_slices   a block per slice of a row; survivors go to a buffer in shared memory and from there to the row's
-//   list finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
+//   scan_slices   a block per slice of a row: survivors go to a buffer in shared memory and on to the list of the row
+//   finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
 #include "gpu/select/sampled.cuh"
 #include "gpu/select/sampled.h"
 #include "gpu/workspace.h"
@@ -15,12 +15,12 @@ constexpr int sample_threads = 256, sample_mine = static_cast<int>(sample_part) 
 constexpr int scan_threads = 256, scan_buffer = 1024;
 
 // What the three kernels share of each row.
-struct Lists {
+struct RowLists {
     Packed* limits;
     unsigned* counts;  // entries that scan_slices found, perhaps more than fit
     Packed* entries;   // capacity per row
-    int capacity;
-    Packed* picked;  // most_picked per row, where parts > 1
+    int capacity;      // a power of two, least_list to most_list
+    Packed* picked;    // most_picked per row, where parts > 1
     unsigned* picked_counts;
     unsigned* tickets;
 };
@@ -34,7 +34,7 @@ __device__ Piece slice_of(const float* row, std::int64_t n, std::int64_t size, s
 // items: ranked minima per thread.
 template <int items>
 __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
-    sample_rows(SelectOut out, std::int64_t n, int parts, int rank, Lists lists) {
+    sample_rows(SelectOut out, std::int64_t n, int parts, int rank, RowLists lists) {
     __shared__ std::uint32_t sums[sample_threads / 16];
     __shared__ bool last;
     __shared__ int held_here, first_here;
@@ -42,12 +42,16 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
     const int part = static_cast<int>(blockIdx.x % parts);
     const std::int64_t size = (n + parts - 1) / parts;
     const Piece piece = slice_of(out.values + row * out.row_step, n, size, part);
+    if (threadIdx.x == 0 && part == 0) lists.counts[row] = 0;
+    if (rank == 0) {
+        if (threadIdx.x == 0) lists.limits[row] = packed_end;
+        return;
+    }
     Sample<sample_threads, sample_mine> sample;
     sample.read(piece);
     Packed x[items];
     sample.minima(x, piece, out.largest);
-    const Packed limit = rank > 0 ? threshold_of<sample_threads>(x, rank, sample_slack(rank), sums) : packed_end;
-    if (threadIdx.x == 0 && part == 0) lists.counts[row] = 0;
+    const Packed limit = threshold_of<sample_threads>(x, rank, sample_slack(rank), sums);
     if (parts == 1) {
         if (threadIdx.x == 0) lists.limits[row] = limit;
         return;
@@ -85,7 +89,7 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
 }
 
 __global__ void __launch_bounds__(scan_threads, 4)
-    scan_slices(SelectOut out, std::int64_t n, std::int64_t slices, std::int64_t size, Lists lists) {
+    scan_slices(SelectOut out, std::int64_t n, std::int64_t slices, std::int64_t size, RowLists lists) {
     __shared__ Packed buffer[scan_buffer];
     __shared__ int count;
     __shared__ unsigned at;
@@ -113,7 +117,8 @@ __global__ void __launch_bounds__(scan_threads, 4)
 
 // A thread takes `mine` entries of the list.
 template <int block, int mine>
-__global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out, std::int64_t n, Lists lists) {
+__global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out, std::int64_t n, RowLists lists) {
+    static_assert(2 * block <= least_list);
     extern __shared__ __align__(16) char shared[];
     __shared__ std::uint32_t sums[block / 16];
     __shared__ int count;
@@ -127,7 +132,7 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
         // buffer.
         entries = list;
         const std::int64_t size = std::int64_t{1} << 30;
-        Packed limit = packed_end;
+        Packed limit = found < out.k ? packed_end : lists.limits[row];
         if (threadIdx.x == 0) count = 0;
         __syncthreads();
         for (std::int64_t i = 0; size * i < n; ++i) {
@@ -166,7 +171,7 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
 }
 
 template <int block, int mine>
-void finish(const SelectJob& job, const SelectOut& out, const Lists& lists) {
+void finish(const SelectJob& job, const SelectOut& out, const RowLists& lists) {
     const std::int64_t power = std::max(2 * block, sorted_size(job.k));
     const int bytes = static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed)));
     check(cudaFuncSetAttribute(finish_rows<block, mine>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
@@ -185,13 +190,13 @@ void select_long(const SelectJob& job, const SelectOut& out) {
     Buffer<Packed> picked(cut.parts > 1 ? job.rows * most_picked : 0, stream);
     Buffer<unsigned> words(3 * job.rows, stream);
     if (cut.parts > 1) words.clear_to(0);
-    const Lists lists{limits.get(),
-                      words.get(),
-                      entries.get(),
-                      static_cast<int>(cut.list),
-                      picked.get(),
-                      words.get() + job.rows,
-                      words.get() + 2 * job.rows};
+    const RowLists lists{limits.get(),
+                         words.get(),
+                         entries.get(),
+                         static_cast<int>(cut.list),
+                         picked.get(),
+                         words.get() + job.rows,
+                         words.get() + 2 * job.rows};
     const auto take = [&](auto kernel) {
         kernel<<<static_cast<unsigned>(job.rows * cut.parts), sample_threads, 0, stream>>>(
             out, job.n, static_cast<int>(cut.parts), static_cast<int>(cut.rank), lists);
@@ -207,7 +212,7 @@ void select_long(const SelectJob& job, const SelectOut& out) {
                                                                                        lists);
     check_launch("scan_slices");
     // Few rows have the device to themselves.
-    const bool few = job.rows < 132;
+    const bool few = job.rows < multiprocessors;
     if (cut.list <= 4096) few ? finish<1024, 4>(job, out, lists) : finish<256, 16>(job, out, lists);
     else if (cut.list <= 8192) few ? finish<1024, 8>(job, out, lists) : finish<512, 16>(job, out, lists);
     else finish<1024, 16>(job, out, lists);
