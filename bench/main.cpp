@@ -101,8 +101,7 @@ Json to_json(const Result& r, const Floor& floor) {
 
 void run_all(const std::vector<Workload>& workloads, const Args& args) {
     // Where "auto" leads decides whose limits count.
-    const Workload& first = workloads.front();
-    const kith::Plan plan = kith::plan({first.n, first.q, first.select ? 1 : first.d, first.k}, args.options);
+    const kith::Plan plan = kith::bench::plan_of(workloads.front(), args.options);
     const bool on_cpu = plan.device == kith::host_memory;
     const int threads = args.options.threads ? args.options.threads : omp_get_max_threads();
     const Limits limits = on_cpu ? kith::bench::cpu_limits(threads) : kith::bench::cuda_limits(plan.device);

@@ -84,11 +84,14 @@ bool non_negative(MetricId id) {
 
 }  // namespace
 
+Plan plan_of(const Workload& w, const Options& options) {
+    return w.select ? plan_select(w.q, w.n, w.k, ElementType::f32, options) : plan({w.n, w.q, w.d, w.k}, options);
+}
+
 Result run(const Workload& w, const Options& options, int repeat) {
     Result result;
     result.workload = w;
-    const Shape shape{w.n, w.q, w.select ? 1 : w.d, w.k, ElementType::f32, false};
-    const int device = plan(shape, options).device;
+    const int device = plan_of(w, options).device;
     const Output out(w.q, w.k, device);
     if (w.select) {
         const Rows rows(w.q, w.n, 1, false, device);

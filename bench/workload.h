@@ -30,6 +30,9 @@ struct Result {
     Timing indexed;              // search: Index::search
 };
 
+// What the library is going to do with it.
+Plan plan_of(const Workload& workload, const Options& options);
+
 // Gaussian data from a fixed seed, on the device that the plan of `options` names; one run to warm up, then `repeat`
 // timed ones of each way. Throws kith::Error.
 Result run(const Workload& workload, const Options& options, int repeat);
