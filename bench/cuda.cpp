@@ -2,11 +2,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <string>
-
+#include "cuda_timing.h"
 #include "device_memory.h"
-#include "kith/error.h"
 #include "machine_limits.h"
 
 namespace kith::bench {
@@ -17,31 +14,9 @@ constexpr int repeats = 5;
 constexpr int side = 8192;                                // of the matrix product
 constexpr std::size_t copy_bytes = std::size_t{1} << 31;  // far past the cache
 
-void check(cudaError_t error, const char* what) {
-    if (error != cudaSuccess)
-        throw Error(error == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device,
-                    std::string(what) + ": " + cudaGetErrorString(error));
-}
-
-// The best of some runs between two events, in seconds.
 template <class F>
-double best_seconds(F run) {
-    cudaEvent_t start = nullptr, stop = nullptr;
-    check(cudaEventCreate(&start), "cudaEventCreate");
-    check(cudaEventCreate(&stop), "cudaEventCreate");
-    float best = 1e30f;
-    for (int i = 0; i < repeats; ++i) {
-        check(cudaEventRecord(start), "cudaEventRecord");
-        run();
-        check(cudaEventRecord(stop), "cudaEventRecord");
-        check(cudaEventSynchronize(stop), "cudaEventSynchronize");
-        float milliseconds = 0;
-        check(cudaEventElapsedTime(&milliseconds, start, stop), "cudaEventElapsedTime");
-        best = std::min(best, milliseconds);
-    }
-    cudaEventDestroy(start);
-    cudaEventDestroy(stop);
-    return 1e-3 * best;
+double best_of(F run) {
+    return event_seconds(repeats, run).front();
 }
 
 }  // namespace
@@ -60,14 +35,14 @@ void copy_to_device(void* to, const void* from, std::size_t bytes) {
 Limits cuda_limits(int device) {
     const std::shared_ptr<void> a = device_array(device, copy_bytes), b = device_array(device, copy_bytes);
     check(cudaMemset(a.get(), 0, copy_bytes), "cudaMemset");
-    const double copy = best_seconds(
+    const double copy = best_of(
         [&] { check(cudaMemcpyAsync(b.get(), a.get(), copy_bytes, cudaMemcpyDeviceToDevice), "cudaMemcpyAsync"); });
     cublasHandle_t handle = nullptr;
     if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw Error(ErrorCode::device, "cublasCreate failed");
     const float one = 1.0f, zero = 0.0f;
     const auto* x = static_cast<const float*>(a.get());
     bool done = true;
-    const double product = best_seconds([&] {
+    const double product = best_of([&] {
         done &= cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, side, side, side, &one, x, side, x + side * side, side,
                             &zero, static_cast<float*>(b.get()), side) == CUBLAS_STATUS_SUCCESS;
     });

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda_timing.h"
 #include "device_memory.h"
-#include "kith/error.h"
 #include "select/device.h"
 
 namespace kith::bench {
@@ -20,38 +20,17 @@ namespace {
 constexpr int threads = 256;
 constexpr int repeats = 7, copy_repeats = 3;
 
-void check(cudaError_t error, const char* what) {
-    if (error != cudaSuccess)
-        throw Error(error == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device,
-                    std::string(what) + ": " + cudaGetErrorString(error));
-}
-
 int blocks_of(int device, int per_multiprocessor) {
     int multiprocessors = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
     return multiprocessors * per_multiprocessor;
 }
 
-// The median of some runs between two events, in seconds.
+// The median of some runs, in seconds, after one that warms up.
 template <class F>
 double median_seconds(int runs, F run) {
-    cudaEvent_t start = nullptr, stop = nullptr;
-    check(cudaEventCreate(&start), "cudaEventCreate");
-    check(cudaEventCreate(&stop), "cudaEventCreate");
-    std::vector<float> milliseconds;
-    for (int i = 0; i <= runs; ++i) {
-        check(cudaEventRecord(start), "cudaEventRecord");
-        run();
-        check(cudaEventRecord(stop), "cudaEventRecord");
-        check(cudaEventSynchronize(stop), "cudaEventSynchronize");
-        float each = 0;
-        check(cudaEventElapsedTime(&each, start, stop), "cudaEventElapsedTime");
-        if (i > 0) milliseconds.push_back(each);  // the first run warms up
-    }
-    cudaEventDestroy(start);
-    cudaEventDestroy(stop);
-    std::sort(milliseconds.begin(), milliseconds.end());
-    return 1e-3 * milliseconds[milliseconds.size() / 2];
+    run();
+    return event_seconds(runs, run)[static_cast<std::size_t>(runs) / 2];
 }
 
 __global__ void fill_values(float* to, std::int64_t rows, std::int64_t n, Order order, bool by_column) {

@@ -10,11 +10,10 @@
 //                        the thread
 #pragma once
 
+#include "gpu/select/block.cuh"
 #include "gpu/select/packed.cuh"
 
 namespace kith::gpu::bitonic {
-
-inline constexpr unsigned whole_warp = 0xffffffffu;
 
 __device__ __forceinline__ Packed smaller(Packed a, Packed b) {
     return b < a ? b : a;

@@ -12,4 +12,10 @@ void launch_policy(const SelectJob& job) {
     else launch<2048, threads, 2048 / threads, reads, prefetch>({job});
 }
 
+// The one of `choices` that `reads` names.
+template <Prefetch prefetch, int... choices>
+void launch_reads(const SelectJob& job, int reads) {
+    ((reads == choices ? launch_policy<256, choices, prefetch>(job) : void()), ...);
+}
+
 }  // namespace kith::gpu::bits

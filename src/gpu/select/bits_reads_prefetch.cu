@@ -6,12 +6,7 @@ namespace kith::gpu {
 
 // variant: the reads.
 void bits_reads_prefetch(const SelectJob& job, int variant) {
-    constexpr Prefetch prefetch = Prefetch::l2;
-    if (variant == 1) bits::launch_policy<256, 1, prefetch>(job);
-    else if (variant == 2) bits::launch_policy<256, 2, prefetch>(job);
-    else if (variant == 4) bits::launch_policy<256, 4, prefetch>(job);
-    else if (variant == 8) bits::launch_policy<256, 8, prefetch>(job);
-    else bits::launch_policy<256, 16, prefetch>(job);
+    bits::launch_reads<Prefetch::l2, 1, 2, 4, 8, 16>(job, variant);
 }
 
 }  // namespace kith::gpu

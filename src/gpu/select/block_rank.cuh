@@ -1,6 +1,7 @@
 // Sorting and ranking what a block holds: entries in shared memory or spread over its registers.
 #pragma once
 
+#include "gpu/select/block.cuh"
 #include "gpu/select/packed.cuh"
 #include "gpu/select/sampled.h"
 
@@ -45,7 +46,7 @@ __device__ __forceinline__ void sort_registers(Packed (&x)[own], int size, Packe
             } else if (busy) {
 #pragma unroll
                 for (int i = 0; i < own; ++i) {
-                    const Packed other = __shfl_xor_sync(0xffffffffu, x[i], apart);
+                    const Packed other = __shfl_xor_sync(whole_warp, x[i], apart);
                     x[i] = (other < x[i]) == least ? other : x[i];
                 }
             }
@@ -106,7 +107,7 @@ __device__ std::uint32_t word_threshold(const Packed (&x)[mine], int rank, int s
         for (int p = 0; p < pivots; ++p)
 #pragma unroll
             for (int i = 0; i < mine; ++i) counts += word(x[i]) <= low + part * (p + 1) ? 1u << (p * bits) : 0u;
-        counts = __reduce_add_sync(0xffffffffu, counts);
+        counts = __reduce_add_sync(whole_warp, counts);
         std::uint32_t* const slot = sums + turn * (block / 32);
         turn ^= 1;
         if (threadIdx.x % 32 == 0) slot[threadIdx.x / 32] = counts;
@@ -130,7 +131,7 @@ __device__ std::uint32_t word_threshold(const Packed (&x)[mine], int rank, int s
 #pragma unroll
     for (int i = 0; i < mine; ++i)
         if (word(x[i]) <= high) most = max(most, word(x[i]));
-    most = __reduce_max_sync(0xffffffffu, most);
+    most = __reduce_max_sync(whole_warp, most);
     __syncthreads();
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = most;
     __syncthreads();

@@ -26,14 +26,14 @@ struct SelectChoice {
     std::int64_t min_n = 0, max_n = INT64_MAX;
     std::int64_t min_rows = 0, max_rows = INT64_MAX;
     std::int64_t min_k = 0, max_k = INT64_MAX;
-    double max_share = 1;  // of k in n
+    double over_share = 0;  // of k in n: more than this
     Ask f64 = Ask::either, improving = Ask::either, sorted = Ask::either;
     const char* reason;
 
     constexpr bool fits(const SelectCase& c) const {
         const auto is = [](Ask ask, bool fact) { return ask == Ask::either || (ask == Ask::yes) == fact; };
         return c.n >= min_n && c.n <= max_n && c.rows >= min_rows && c.rows <= max_rows && c.k >= min_k &&
-               c.k <= max_k && static_cast<double>(c.k) <= max_share * static_cast<double>(c.n) && is(f64, c.f64) &&
+               c.k <= max_k && static_cast<double>(c.k) > over_share * static_cast<double>(c.n) && is(f64, c.f64) &&
                is(improving, c.improving) && is(sorted, c.sorted);
     }
 };
@@ -81,47 +81,36 @@ inline constexpr SelectChoice select_choices[] = {
      .improving = Ask::no,
      .reason = "small k: one pass"},
     // Large k.
+    {.selector = "radix-sort-streams",
+     .min_n = 32769,
+     .max_n = 4194304,
+     .max_rows = 4,
+     .min_k = 10753,
+     .over_share = 0.9,
+     .reason = "all of few rows: the whole device sorts each"},
     {.selector = "sampled-buckets",
      .min_n = 16384,
      .max_n = 131072,
      .min_k = 4096,
-     .max_share = 0.9,
-     .reason = "large k: buckets that blocks sort"},
-    {.selector = "sampled-buckets",
-     .min_n = 16384,
-     .max_n = 32768,
-     .min_k = 4096,
-     .reason = "large k: buckets that blocks sort"},
-    {.selector = "sampled-buckets",
-     .min_n = 32768,
-     .max_n = 4194304,
-     .min_k = 10753,
-     .max_share = 0.9,
      .reason = "large k: buckets that blocks sort"},
     {.selector = "sampled-buckets",
      .min_n = 131072,
      .max_n = 4194304,
      .min_rows = 256,
      .min_k = 8192,
-     .max_share = 0.9,
      .reason = "large k: buckets that blocks sort"},
-    {.selector = "radix-sort-streams",
-     .min_n = 8192,
-     .max_rows = 4,
-     .min_k = 10753,
-     .reason = "all of few rows: the whole device sorts each"},
     {.selector = "sampled-buckets",
-     .min_n = 32768,
+     .min_n = 131072,
      .max_n = 4194304,
      .min_k = 10753,
      .reason = "large k: buckets that blocks sort"},
+    {.selector = "radix-sort-streams", .min_n = 8192, .max_rows = 4, .min_k = 10753, .reason = "few rows, large k"},
     {.selector = "bits-global", .min_n = 4194305, .min_k = 6000, .max_k = 16384, .reason = "long rows, k in reach"},
     // A sample that one block ranks says too little of longer rows.
     {.selector = "bits-partitions", .min_n = (1 << 28) + 1, .max_k = 2048, .reason = "the longest rows"},
     {.selector = "sampled", .max_n = 1 << 28, .reason = "a threshold from a sample, one pass near the memory limit"},
-    {.selector = "radix-select", .max_share = 0.6, .reason = "large k of long rows"},
-    {.selector = "radix-sort-segmented", .reason = "most of a long row, sorted"},
-    {.selector = "threshold", .reason = "serves every k and type"},
+    {.selector = "radix-sort-segmented", .over_share = 0.6, .reason = "most of a long row, sorted"},
+    {.selector = "radix-select", .reason = "large k of long rows"},
 };
 
 // The row of the table that decides: the first that fits and whose selector serves the case.

@@ -8,6 +8,7 @@
 // without a candidate, nearly all of a long row's, cost one barrier.
 //
 // Ties: the heap holds 8 bytes an entry (value and index packed), as the paper's pairs do, and compares 64 bits.
+#include "gpu/select/block.cuh"
 #include "gpu/select/sort_packed.cuh"
 #include "gpu/workspace.h"
 
@@ -16,8 +17,7 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32;
-constexpr int buffer = 8;  // values that a thread reads and buffers in a round
-constexpr unsigned whole_warp = 0xffffffffu;
+constexpr int buffer = 8;     // values that a thread reads and buffers in a round
 constexpr int most_k = 8192;  // 64 KB of shared memory
 
 // x in place of the largest entry.

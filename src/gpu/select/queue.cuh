@@ -14,11 +14,11 @@
 // Packed of 8 bytes: as many bytes, and 64-bit comparisons in place of 32-bit ones.
 #pragma once
 
+#include "gpu/select/block.cuh"
 #include "gpu/select/packed.cuh"
 
 namespace kith::gpu {
 
-inline constexpr unsigned whole_warp = 0xffffffffu;
 // Before every value: no value has the key 0.
 inline constexpr Packed packed_before = 0;
 

@@ -63,8 +63,7 @@ struct WarpQueue {
         bitonic::sort_striped(queue);
 #pragma unroll
         for (int j = 0; j < length && j < share; ++j)
-            kept[share - 1 - j] =
-                bitonic::smaller(kept[share - 1 - j], __shfl_xor_sync(bitonic::whole_warp, queue[j], 31));
+            kept[share - 1 - j] = bitonic::smaller(kept[share - 1 - j], __shfl_xor_sync(whole_warp, queue[j], 31));
         bitonic::merge_striped(kept);
         clear_queue();
         // Sorted: of the rows up to the k-th entry's, its own holds the largest. (Choosing by equality is turned into
@@ -72,7 +71,7 @@ struct WarpQueue {
         Packed row = kept[0];
 #pragma unroll
         for (int j = 1; j < share; ++j) row = 32 * j < k && row < kept[j] ? kept[j] : row;
-        radius = __shfl_sync(bitonic::whole_warp, row, (k - 1) % 32);
+        radius = __shfl_sync(whole_warp, row, (k - 1) % 32);
     }
 };
 
@@ -107,7 +106,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(capacity, length)) kern
 #pragma unroll
         for (int i = 0; i < reads; ++i)
             passed |= static_cast<unsigned>(!(__uint_as_float(__float_as_uint(x[i]) ^ sign) >= bound)) << i;
-        const unsigned anywhere = __reduce_or_sync(bitonic::whole_warp, passed);
+        const unsigned anywhere = __reduce_or_sync(whole_warp, passed);
         if (anywhere == 0) continue;
             // Rolled, so that the merge exists once: the value is read again, from a cache, where x would need an
             // index.
@@ -119,7 +118,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(capacity, length)) kern
                 const Packed p = pack(values[at], static_cast<std::uint32_t>(at), out.largest);
                 if (p < found.radius) found.insert(p);
             }
-            if (__any_sync(bitonic::whole_warp, found.full())) found.merge();
+            if (__any_sync(whole_warp, found.full())) found.merge();
         }
         auto key = static_cast<std::uint32_t>(found.radius >> 32);
         const bool open = key == exact::Order<float>::nan;  // a NaN, or fewer than k seen
@@ -127,7 +126,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(capacity, length)) kern
         const std::uint32_t bits = key & 0x80000000u ? key ^ 0x80000000u : ~key;
         bound = open ? __uint_as_float(0x7fffffffu) : __uint_as_float(bits ^ sign);
     }
-    if (__any_sync(bitonic::whole_warp, !found.empty())) found.merge();
+    if (__any_sync(whole_warp, !found.empty())) found.merge();
     if (whole_block) {
 #pragma unroll 1
         for (int half = warps / 2; half > 0; half /= 2) {
