@@ -5,6 +5,7 @@
 #include "cuda_timing.h"
 #include "device_memory.h"
 #include "machine_limits.h"
+#include "search/data.h"
 
 namespace kith::bench {
 
@@ -28,13 +29,10 @@ std::shared_ptr<void> device_array(int device, std::size_t bytes) {
     return {data, [](void* p) { cudaFree(p); }};
 }
 
-void copy_to_device(void* to, const void* from, std::size_t bytes) {
-    check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-}
-
 Limits cuda_limits(int device) {
     const std::shared_ptr<void> a = device_array(device, copy_bytes), b = device_array(device, copy_bytes);
-    check(cudaMemset(a.get(), 0, copy_bytes), "cudaMemset");
+    // Not zeros: on those the matrix units need less power, and run faster.
+    fill_on_device(device, a.get(), ElementType::f32, copy_bytes / sizeof(float) / side, side, {});
     const double copy = best_of(
         [&] { check(cudaMemcpyAsync(b.get(), a.get(), copy_bytes, cudaMemcpyDeviceToDevice), "cudaMemcpyAsync"); });
     cublasHandle_t handle = nullptr;
@@ -46,10 +44,20 @@ Limits cuda_limits(int device) {
         done &= cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, side, side, side, &one, x, side, x + side * side, side,
                             &zero, static_cast<float*>(b.get()), side) == CUBLAS_STATUS_SUCCESS;
     });
+    fill_on_device(device, a.get(), ElementType::bf16, 2 * side, side, {});
+    const auto* const y = static_cast<const char*>(a.get()) + size_of(ElementType::bf16) * side * side;
+    const double tensor_product = best_of([&] {
+        done &= cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, side, side, side, &one, a.get(), CUDA_R_16BF, side, y,
+                             CUDA_R_16BF, side, &zero, b.get(), CUDA_R_32F, side, CUBLAS_COMPUTE_32F,
+                             CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS;
+    });
     cublasDestroy(handle);
-    if (!done) throw Error(ErrorCode::device, "cublasSgemm failed");
-    return {static_cast<double>(side) * side * side / product, 2.0 * static_cast<double>(copy_bytes) / copy,
-            "cuBLAS f32 matrix product of side 8192; copy of 2 GiB within the device, read + written"};
+    if (!done) throw Error(ErrorCode::device, "a matrix product of cuBLAS failed");
+    constexpr double cube = static_cast<double>(side) * side * side;
+    return {.multiply_adds = cube / product,
+            .bytes = 2.0 * static_cast<double>(copy_bytes) / copy,
+            .how = "cuBLAS' matrix products of side 8192; copy of 2 GiB within the device, read + written",
+            .tensor_multiply_adds = cube / tensor_product};
 }
 
 }  // namespace kith::bench

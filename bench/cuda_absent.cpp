@@ -2,6 +2,8 @@
 #include "device_memory.h"
 #include "kith/error.h"
 #include "machine_limits.h"
+#include "search/data.h"
+#include "search/pinned_copy.h"
 
 namespace kith::bench {
 
@@ -17,7 +19,11 @@ std::shared_ptr<void> device_array(int, std::size_t) {
     refuse();
 }
 
-void copy_to_device(void*, const void*, std::size_t) {
+void fill_on_device(int, void*, ElementType, std::int64_t, std::int64_t, const Recipe&) {
+    refuse();
+}
+
+double pinned_copy_seconds(int, std::size_t) {
     refuse();
 }
 

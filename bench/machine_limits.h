@@ -6,16 +6,17 @@
 namespace kith::bench {
 
 struct Limits {
-    double multiply_adds = 0;  // f32 multiply-adds a second
-    double bytes = 0;          // bytes read from memory a second
-    std::string how;           // by what they were measured
+    double multiply_adds = 0;         // f32 multiply-adds a second
+    double bytes = 0;                 // bytes read from memory a second
+    std::string how = {};             // by what they were measured
+    double tensor_multiply_adds = 0;  // bf16 multiply-adds a second on tensor cores; 0: none measured
 };
 
 // Fused multiply-adds in registers and reads of a large array, on `threads` threads.
 Limits cpu_limits(int threads);
 
-// cuBLAS' f32 matrix product without TF32, and a copy within the device, counted as read and written. Throws where
-// there is no such device.
+// cuBLAS' matrix products of f32 without TF32 and of bf16, and a copy within the device, counted as read and written.
+// Throws where there is no such device.
 Limits cuda_limits(int device);
 
 }  // namespace kith::bench

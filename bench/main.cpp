@@ -6,16 +6,16 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "document.h"
 #include "machine_limits.h"
+#include "search/goal_study.h"
 #include "select/study.h"
 #include "workload.h"
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using kith::bench::Json;
 using kith::bench::Limits;
 using kith::bench::Result;
 using kith::bench::Timing;
@@ -28,6 +28,8 @@ struct Args {
     int repeat = 7;
     bool quick = false;
     std::string json;
+    std::string data = "gaussian", type = "f32";
+    kith::bench::GoalStudy goals;
     kith::bench::Study study;
 };
 
@@ -51,24 +53,46 @@ void add_studies(CLI::App* select, kith::bench::Study& study) {
     select->add_flag("--quick", study.quick, "A small grid");
 }
 
+void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
+    search->add_flag("--goals", goals.asked, "What certified search on a GPU should reach, in place of one search");
+    search->add_flag("--quick", goals.inputs.quick, "Of --goals: an eighth of the points and queries");
+    search->add_option("--only", goals.only, "Of --goals: " + kith::bench::goal_names())
+        ->delimiter(',')
+        ->type_name("NAME");
+    search
+        ->add_option("--images", goals.inputs.images, "Of --goals: points of u8 or f32 (Fashion-MNIST's train images)")
+        ->type_name("FILE");
+    search->add_option("--queries", goals.inputs.queries, "Of --goals: their queries (its test images)")
+        ->type_name("FILE");
+}
+
 // The least time that the machine could need: every point (value) read once, every multiply-add done once.
 struct Floor {
     double seconds;
     const char* bound;
 };
 
+std::int64_t queries_of(const Workload& w) {
+    return w.graph ? w.n : w.q;
+}
+
+// What is timed, besides the Index.
+const char* call_of(const Workload& w) {
+    return w.select ? "select" : w.graph ? "graph" : "search";
+}
+
 Floor least(const Workload& w, const Limits& limits) {
     const double values = static_cast<double>(w.n) * static_cast<double>(w.select ? w.q : w.d);
-    const double memory = values * sizeof(float) / limits.bytes;
+    const double memory = values * static_cast<double>(kith::size_of(w.type)) / limits.bytes;
     if (w.select) return {memory, "memory"};
-    const double arithmetic = values * static_cast<double>(w.q) / limits.multiply_adds;
+    const double arithmetic = values * static_cast<double>(queries_of(w)) / limits.multiply_adds;
     return arithmetic > memory ? Floor{arithmetic, "f32"} : Floor{memory, "memory"};
 }
 
 void print_row(const Workload& w, const char* way, const Timing& t, const Floor& floor) {
     fmt::print(
         "{:<14} {:<8} {:>10} {:>8} {:>5} {:>6}  {:>10.2f} {:>10.2f} {:>10.2f} {:>10.3f}  {:>6.1f} % of {:<7} {}\n",
-        w.name, way, w.n, w.q, w.select ? 0 : w.d, w.k, 1e3 * t.median(), 1e3 * t.seconds.front(),
+        w.name, way, w.n, queries_of(w), w.select ? 0 : w.d, w.k, 1e3 * t.median(), 1e3 * t.seconds.front(),
         1e3 * t.seconds.back(), 1e-9 * t.report.pairs / t.median(), 100 * floor.seconds / t.median(), floor.bound,
         t.report.path);
     std::fflush(stdout);
@@ -90,9 +114,11 @@ Json to_json(const Timing& t, const Floor& floor) {
 
 Json to_json(const Result& r, const Floor& floor) {
     const Workload& w = r.workload;
-    Json json{{"name", w.name}, {"n", w.n}, {"q", w.q}, {"d", w.d}, {"k", w.k}, {"limit", floor.bound}};
-    json[w.select ? "select" : "search"] = to_json(r.once, floor);
+    Json json{{"name", w.name}, {"n", w.n}, {"q", queries_of(w)}, {"d", w.d}, {"k", w.k}, {"limit", floor.bound}};
+    json[call_of(w)] = to_json(r.once, floor);
     if (!w.select) {
+        json["data"] = kith::bench::data_names[static_cast<int>(w.data)];
+        json["type"] = kith::name(w.type);
         json["prepare_s"] = r.prepare_seconds;
         json["index_search"] = to_json(r.indexed, floor);
     }
@@ -113,7 +139,7 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
     for (const Workload& w : workloads) {
         const Result r = kith::bench::run(w, args.options, args.repeat);
         const Floor floor = least(w, limits);
-        print_row(w, w.select ? "select" : "search", r.once, floor);
+        print_row(w, call_of(w), r.once, floor);
         if (!w.select) {
             print_row(w, "Index", r.indexed, floor);
             fmt::print("{:<14} {:<8} {:>51.2f}\n", w.name, "prepare", 1e3 * r.prepare_seconds);
@@ -128,21 +154,23 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
         {"repeat", args.repeat},
         {"limits", {{"flops", 2 * limits.multiply_adds}, {"bytes_per_s", limits.bytes}, {"how", limits.how}}},
         {"results", results}};
-    std::ofstream file(args.json);
-    file << document.dump(1) << '\n';
-    if (!file.flush()) throw kith::Error(kith::ErrorCode::bad_file, args.json + ": cannot be written");
+    kith::bench::write(document, args.json);
 }
 
 int run_main(int argc, char** argv) {
     Args args;
-    CLI::App app("kith-bench: times kith on seeded Gaussian data beside the limits of this machine");
+    CLI::App app("kith-bench: times kith on seeded data beside the limits of this machine");
     app.require_subcommand(1);
 
-    CLI::App* search = app.add_subcommand("search", "One search: search() and Index::search()");
+    CLI::App* search = app.add_subcommand("search", "One search: search() and Index::search(); or the goals");
     search->add_option("-n,--n", args.workload.n, "Points")->capture_default_str();
     search->add_option("-q,--q", args.workload.q, "Queries")->capture_default_str();
     search->add_option("-d,--d", args.workload.d, "Dimensions")->capture_default_str();
     search->add_option("-k,--k", args.workload.k, "Neighbours")->capture_default_str();
+    search->add_flag("--graph", args.workload.graph, "The points among themselves: graph() and Index::graph()");
+    search->add_option("--data", args.data, "gaussian, clusters, unit, uniform")->capture_default_str();
+    search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
+    add_goals(search, args.goals);
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
     select->add_option("--rows", args.workload.q, "Rows")->capture_default_str();
     select->add_option("--cols", args.workload.n, "Columns")->capture_default_str();
@@ -166,6 +194,13 @@ int run_main(int argc, char** argv) {
         kith::bench::run(args.study, args.options);
         return 0;
     }
+    if (args.goals.asked) {
+        args.goals.inputs.repeat = args.repeat;
+        args.goals.json = args.json;
+        return kith::bench::run(args.goals, args.options) ? 0 : 1;
+    }
+    args.workload.data = kith::bench::data_named(args.data);
+    args.workload.type = kith::bench::type_named(args.type);
     args.workload.select = select->parsed();
     args.workload.name = select->parsed() ? "select" : "search";
     run_all(suite->parsed() ? kith::bench::suite(args.quick) : std::vector<Workload>{args.workload}, args);

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "kith/kith.h"
+#include "search/data.h"
+#include "timing.h"
 
 namespace kith::bench {
 
@@ -15,26 +17,27 @@ struct Workload {
     std::int64_t q = 1'000;    // queries; rows of a selection
     std::int64_t d = 128;
     std::int64_t k = 10;
-};
-
-struct Timing {
-    std::vector<double> seconds;  // of every run, sorted
-    Report report;                // of the last run
-    double median() const { return seconds[seconds.size() / 2]; }
+    // Of a search:
+    bool graph = false;  // the points are the queries
+    Data data = Data::gaussian;
+    ElementType type = ElementType::f32;
 };
 
 struct Result {
     Workload workload;
     double prepare_seconds = 0;  // search: making the Index
-    Timing once;                 // search(), or select()
-    Timing indexed;              // search: Index::search
+    Timing once;                 // search(), graph() or select()
+    Timing indexed;              // search: Index::search, Index::graph
 };
 
 // What the library is going to do with it.
 Plan plan_of(const Workload& workload, const Options& options);
 
-// Gaussian data from a fixed seed, on the device that the plan of `options` names; one run to warm up, then `repeat`
-// timed ones of each way. Throws kith::Error.
+// Whether the metric needs coordinates that are not negative.
+bool needs_non_negative(MetricId id);
+
+// Data from a fixed seed, on the device that the plan of `options` names; one run to warm up, then `repeat` timed ones
+// of each way. Throws kith::Error.
 Result run(const Workload& workload, const Options& options, int repeat);
 
 // The workloads of `kith-bench suite`.

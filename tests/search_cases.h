@@ -135,7 +135,7 @@ inline void every_data_set(const std::string& device, const std::string& metric)
 inline void every_way(const std::string& device, const std::string& metric) {
     const bool cpu = device == "cpu";
     const std::vector<std::string> isas =
-        cpu ? std::vector<std::string>{"avx512", "avx2", "baseline"} : std::vector<std::string>{""};
+        cpu ? std::vector<std::string>{"avx512", "avx2", "baseline"} : std::vector<std::string>{"", "sm_80"};
     const std::vector<int> threads = cpu ? std::vector<int>{1, 2} : std::vector<int>{0};
     std::uint64_t seed = 100;
     for (const char* data : {"gaussian", "integers", "offset", "infinities", "norms", "clusters", "probabilities"}) {
@@ -143,7 +143,7 @@ inline void every_way(const std::string& device, const std::string& metric) {
             for (const Variant& variant : variants(metric, 37, type)) {
                 const Case c = make_case(variant, data, {300, 11, 37, 12}, type, type, arrays::Shape::dense, ++seed);
                 const Truth truth = c.truth();
-                for (const char* path : {"", "exact", "gemm-bf16", "gemm-f32", "gemm-tf32", "direct-f32"}) {
+                for (const char* path : {"", "exact", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32"}) {
                     for (const std::string& isa : isas) {
                         for (int count : threads) {
                             const Way way{path, isa, count, seed % 2 == 0};
@@ -178,7 +178,7 @@ inline void every_filter(const std::string& device, const std::string& metric) {
     std::uint64_t turn = metric.size();
     for (const std::string& data : adversarial::names()) {
         ++turn;
-        for (const char* path : {"gemm-bf16", "gemm-f32", "gemm-tf32", "direct-f32"}) {
+        for (const char* path : {"gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32"}) {
             const ElementType type = turn % 3 == 0 ? ElementType::f64 : ElementType::f32;
             const Size size{4000, 50, turn % 2 ? 16 : 67, turn / 2 % 2 ? 10 : 150};
             const Variant variant = variants(metric, size.d, type).front();

@@ -34,9 +34,9 @@ constexpr kith::Shape large{1 << 20, 8192, 128, 100, kith::ElementType::f32, fal
 TEST(Plan, PrefersTheGpuAndItsFilter) {
     const kith::Plan p = kith::planner::make(of(large, kith::metric::Gemm::l2), with_gpu(std::int64_t{70} << 30));
     EXPECT_EQ(0, p.device);
-    EXPECT_EQ("gemm-tf32", p.path);
+    EXPECT_EQ("gemm-f16", p.path);
     EXPECT_EQ(large.n, p.chunk_points);
-    EXPECT_NE(std::string::npos, kith::explain(p).find("gemm-tf32"));
+    EXPECT_NE(std::string::npos, kith::explain(p).find("gemm-f16"));
 }
 
 TEST(Plan, FallsBackToTheCpu) {

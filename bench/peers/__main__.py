@@ -24,13 +24,19 @@ def parse():
                    help="tuned (default): OpenBLAS is told to use its AVX-512 kernels where the processor has AVX-512, "
                    "and faiss gets larger blocks; shipped: as they come")
     p.add_argument("--path", default="", help="force kith's path by name")
-    p.add_argument("--sample", type=int, default=16, help="queries checked by the binary64 oracle (default 16)")
+    p.add_argument("--readme", action="store_true",
+                   help="on cuda k 10, 100 and 1000; and the README's table at the end, in Markdown")
+    p.add_argument("--n", type=int, metavar="N", help="at most this many points: a trial run")
+    p.add_argument("--sample", type=int, default=None, metavar="Q",
+                   help="queries that the binary64 oracle answers (default 32, on cuda 64)")
     p.add_argument("--library", metavar="FILE", help="libkith.so (default: the newest below build/)")
     p.add_argument("--data", default="/usr/share/datasets/fashion-mnist", metavar="DIR",
                    help="Fashion-MNIST (default: where the Debian package dataset-fashion-mnist puts it)")
     p.add_argument("--json", metavar="FILE", help="write everything there as JSON")
     p.add_argument("--list", action="store_true", help="list the cases and leave")
-    return p.parse_args()
+    settings = p.parse_args()
+    settings.sample = settings.sample or (64 if settings.device == "cuda" else 32)
+    return settings
 
 
 def main():
@@ -46,7 +52,7 @@ def main():
 
     if settings.list:
         for data in cases.CUDA if settings.device == "cuda" else cases.CPU:
-            print(f"{data.name:<18} {', '.join(data.metrics)}; k {', '.join(map(str, cases.KS))}")
+            print(f"{data.name:<18} {', '.join(data.metrics)}; k {', '.join(map(str, cases.neighbours(settings)))}")
         return 0
     root = pathlib.Path(__file__).resolve().parents[2]
     kith = library.Library(library.find(root, settings.library))
@@ -71,15 +77,24 @@ def main():
     for case in cases.cases(settings):
         cell = rounds.run(case, kith, rivals, settings)
         cells.append(cell)
+        for name, why in cell["absent"].items():
+            if name not in absent:
+                print(f"skipped: {name}: {why}")
         absent |= cell["absent"]
         print(*table.lines(cell), sep="\n", flush=True)
         record()
+        del case  # its arrays, before the next case's are made
+        machine.release(settings)
     print()
     print(*table.summary(cells), sep="\n")
     print("\nratio, kith/it: how many times as fast as the rival kith is; one-shot against one-shot, prepared against "
-          "prepared.\nof gemm: multiply-adds per second over the f32 matrix product's of the same rounds.")
+          "prepared.\nof gemm: multiply-adds per second over the f32 matrix product's of the same rounds.\n"
+          "recall: of the sampled queries' neighbours, how many are not farther than the k-th nearest in binary64.")
     if absent:
         print("not run: " + "; ".join(f"{name} ({why})" for name, why in absent.items()))
+    if settings.readme:
+        print()
+        print(*table.readme(cells), sep="\n")
     return 1 if any(c["verified"]["wrong"] or not c["verified"]["index_equal"] for c in cells) else 0
 
 

@@ -6,9 +6,12 @@ import struct
 
 import numpy as np
 
+import oracle
+
 MATRIX_METRICS = ("sqeuclidean", "inner_product", "cosine")
 DIRECT_METRICS = ("cityblock", "chebyshev", "hellinger")
 KS = (10, 100)
+README_KS = {"cpu": KS, "cuda": (10, 100, 1000)}
 
 
 @dataclasses.dataclass
@@ -19,6 +22,7 @@ class Case:
     points: object   # n x d f32, numpy array or torch tensor
     queries: object  # q x d
     goal: tuple      # libraries that the goal names as rivals here
+    truth: object    # oracle.Truth, shared by every k
 
     def shape(self):
         return self.points.shape[0], self.queries.shape[0], self.points.shape[1]
@@ -49,14 +53,18 @@ def idx(path):
 def fashion_mnist(settings, _):
     folder = pathlib.Path(settings.data)
     points, queries = (idx(folder / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
-    return points, queries[:1000] if settings.quick else queries
+    return points[:settings.n], queries[:1000] if settings.quick else queries
+
+
+def fewest(n, most):
+    return min(n, most or n)
 
 
 def random_host(n, q, d, quick_q):
     def make(settings, metric):
         rng = np.random.default_rng(20)
         draw = rng.random if metric == "hellinger" else rng.standard_normal
-        points = draw((n, d), dtype=np.float32)
+        points = draw((fewest(n, settings.n), d), dtype=np.float32)
         return points, draw((quick_q if settings.quick else q, d), dtype=np.float32)
     return make
 
@@ -65,7 +73,7 @@ def random_cuda(n, q, d, quick_q):
     def make(settings, _):
         import torch
         generator = torch.Generator(device="cuda").manual_seed(20)
-        rows = [n, quick_q if settings.quick else q]
+        rows = [fewest(n, settings.n), quick_q if settings.quick else q]
         return tuple(torch.randn(r, d, generator=generator, device="cuda") for r in rows)
     return make
 
@@ -79,7 +87,19 @@ CPU = [
     Data("1m-128-one", random_host(1_000_000, 1, 128, 1), MATRIX_METRICS, CPU_GOAL),
     Data("100k-128-direct", random_host(100_000, 1000, 128, 200), DIRECT_METRICS, ("scipy", "scikit-learn")),
 ]
-CUDA = [Data(f"1m-{d}", random_cuda(1 << 20, 8192, d, 2048), ("sqeuclidean",), ("torch",)) for d in (16, 128, 768)]
+CUDA_GOAL = ("torch", "flashlib", "cuvs", "faiss", "cupy")
+
+
+def cuda(name, d, q=8192, quick_q=2048):
+    return Data(name, random_cuda(1 << 20, q, d, quick_q), ("sqeuclidean",), CUDA_GOAL)
+
+
+CUDA = [cuda(f"1m-{d}", d) for d in (16, 64, 128, 256, 768)] + [cuda("1m-128-few", 128, 128, 128),
+                                                                cuda("1m-128-one", 128, 1, 1)]
+
+
+def neighbours(settings):
+    return settings.k or (README_KS[settings.device] if settings.readme else KS)
 
 
 def cases(settings):
@@ -93,6 +113,9 @@ def cases(settings):
                 continue
             kind = "hellinger" if metric == "hellinger" else "any"
             if made_for != kind:
+                made = None  # before the next take their room
                 made, made_for = data.make(settings, metric), kind
-            for k in settings.k or KS:
-                yield Case(data.name, metric, k, *made, data.goal)
+            truth = oracle.Truth(metric, *made, max(neighbours(settings)), settings.sample)
+            for k in neighbours(settings):
+                yield Case(data.name, metric, k, *made, data.goal, truth)
+            truth = None

@@ -1,9 +1,11 @@
 """What the numbers were measured on: processor, GPU, versions, and its own matrix-product rate."""
+import gc
 import importlib.metadata
 import os
 import pathlib
 import platform
 import subprocess
+import sys
 import time
 
 PACKAGES = ("numpy", "faiss-cpu", "faiss-gpu", "scikit-learn", "usearch", "numkong", "scipy", "torch", "flashlib",
@@ -88,6 +90,17 @@ def synchronizer(settings):
         import torch
         return torch.cuda.synchronize
     return lambda: None
+
+
+def release(settings):
+    """Gives back device memory that the rivals' allocators keep for later: kith plans by what is free."""
+    gc.collect()
+    if settings.device != "cuda":
+        return
+    import torch
+    torch.cuda.empty_cache()
+    if "cupy" in sys.modules:
+        sys.modules["cupy"].get_default_memory_pool().free_all_blocks()
 
 
 def timed(call, synchronize):

@@ -1,23 +1,30 @@
-"""Definitional distances in binary64 with numpy: kith's answer is checked by them, the peers' recall counted."""
+"""Definitional distances in binary64: kith's answer is checked by them, everyone's recall counted.
+
+numpy for arrays of the host, torch for tensors on a GPU; neither knows anything of kith.
+"""
+import functools
+
 import numpy as np
 
 CHUNK_VALUES = 1 << 23  # binary64 values handled at a time
+SLACK = 1e-12           # of the largest distance: what sums in another order may differ by
 
 
 def pairs(metric, q, x):
     """Distances of the rows of q and x (broadcast), smaller is nearer."""
     if metric == "sqeuclidean":
-        return np.square(q - x).sum(-1)
+        return ((q - x) ** 2).sum(-1)
     if metric == "inner_product":
         return -(q * x).sum(-1)
     if metric == "cosine":
-        return 1 - (q * x).sum(-1) / (np.sqrt(np.square(q).sum(-1)) * np.sqrt(np.square(x).sum(-1)))
+        return 1 - (q * x).sum(-1) / ((q ** 2).sum(-1) ** 0.5 * (x ** 2).sum(-1) ** 0.5)
     if metric == "cityblock":
-        return np.abs(q - x).sum(-1)
+        return abs(q - x).sum(-1)
     if metric == "chebyshev":
-        return np.abs(q - x).max(-1)
+        differences = abs(q - x)
+        return differences.amax(-1) if hasattr(differences, "amax") else differences.max(-1)
     if metric == "hellinger":
-        return np.sqrt(np.square(np.sqrt(q) - np.sqrt(x)).sum(-1) / 2)
+        return (((q ** 0.5 - x ** 0.5) ** 2).sum(-1) / 2) ** 0.5
     raise ValueError(metric)
 
 
@@ -29,53 +36,58 @@ def host(array):
 
 
 def rows64(array, index):
-    return host(array[index]).astype(np.float64)
+    rows = array[index]
+    return rows.double() if hasattr(rows, "double") else rows.astype(np.float64)
 
 
-def verify(case, ids, sample):
-    """Checks the neighbours of `sample` queries against all distances. A row is right when its ids are those of the
-    oracle's order, or differ only where binary64 sums in another order cannot tell the distances apart."""
-    n, q, d = case.shape()
-    chosen = np.unique(np.linspace(0, q - 1, min(sample, q)).astype(np.int64))
-    queries = rows64(case.queries, chosen)
-    distances = np.empty((len(chosen), n))
-    step = max(1, CHUNK_VALUES // d)
-    for first in range(0, n, step):
-        points = rows64(case.points, slice(first, first + step))
-        for i, query in enumerate(queries):
-            distances[i, first:first + step] = pairs(case.metric, query, points)
-    wrong = 0
-    for i, row in zip(chosen, distances):
-        nearest = np.argpartition(row, case.k - 1)[:case.k] if case.k < n else np.arange(n)
-        threshold = row[nearest].max()
-        eligible = np.flatnonzero(row <= threshold)
-        order = eligible[np.lexsort((eligible, row[eligible]))][:case.k]
-        found = ids[i]
-        slack = 1e-12 * np.abs(row).max()
-        same = (found == order) | (np.abs(row[found] - row[order]) <= slack)
-        wrong += not (same.all() and len(set(found.tolist())) == len(found))
-    return {"queries": len(chosen), "wrong": int(wrong)}
+class Truth:
+    """The nearest `k` points of `sample` queries, evenly spread: found when first asked for, kept for any smaller k."""
 
+    def __init__(self, metric, points, queries, k, sample):
+        self.metric, self.points, self.queries, self.k = metric, points, queries, min(k, points.shape[0])
+        q = queries.shape[0]
+        self.chosen = np.unique(np.linspace(0, q - 1, min(sample, q)).astype(np.int64))
 
-def recall(case, ids, exact):
-    """The share of returned neighbours that are not farther than the exact k-th one."""
-    q, k = exact.shape
-    inside = np.empty((q, k), bool)
-    block = max(1, (1 << 25) // (k * k))
-    for first in range(0, q, block):
-        rows = slice(first, first + block)
-        inside[rows] = (ids[rows, :, None] == exact[rows, None, :]).any(-1)
-    # What is not among the exact ids may tie with the last of them.
-    row, column = np.nonzero(~inside & (ids >= 0))
-    step = max(1, CHUNK_VALUES // case.points.shape[1])
-    for first in range(0, len(row), step):
-        r, c = row[first:first + step], column[first:first + step]
-        query = rows64(case.queries, r)
-        found = pairs(case.metric, query, rows64(case.points, ids[r, c]))
-        last = pairs(case.metric, query, rows64(case.points, exact[r, -1]))
-        inside[r, c] = found <= last
-    ordered = np.argsort(ids, axis=1, kind="stable")
-    again = np.zeros((q, k), bool)
-    values = np.take_along_axis(ids, ordered, 1)
-    np.put_along_axis(again, ordered[:, 1:], values[:, 1:] == values[:, :-1], 1)
-    return float((inside & ~again).mean())
+    @functools.cached_property
+    def nearest(self):
+        """(ids, distances, slack): a row per chosen query, ordered by (distance, id)."""
+        n, d = self.points.shape
+        chosen = rows64(self.queries, self.chosen)
+        distances = np.empty((len(self.chosen), n))
+        step = max(1, CHUNK_VALUES // d)
+        for first in range(0, n, step):
+            points = rows64(self.points, slice(first, first + step))
+            for row, query in zip(distances, chosen):
+                row[first:first + step] = host(pairs(self.metric, query, points))
+        ids = np.empty((len(distances), self.k), np.int64)
+        for row, into in zip(distances, ids):
+            last = np.partition(row, self.k - 1)[self.k - 1]
+            eligible = np.flatnonzero(row <= last)
+            into[:] = eligible[np.lexsort((eligible, row[eligible]))][:self.k]
+        return ids, np.take_along_axis(distances, ids, 1), SLACK * np.abs(distances).max(1)
+
+    def found(self, ids):
+        """Distances of the ids given to the chosen queries; +inf where there is none, and for an id's second place."""
+        answered = ids[self.chosen]
+        distances = np.full(answered.shape, np.inf)
+        for i, (row, query) in enumerate(zip(answered, self.chosen)):
+            _, places = np.unique(row, return_index=True)
+            places = places[(row[places] >= 0) & (row[places] < len(self.points))]
+            at = rows64(self.points, row[places])
+            distances[i, places] = host(pairs(self.metric, rows64(self.queries, query), at))
+        return distances
+
+    def recall(self, ids, k):
+        """The share of the k given neighbours that are not farther than the k-th nearest; ties count."""
+        _, nearest, slack = self.nearest
+        k = min(k, self.k)
+        return float((self.found(ids)[:, :k] <= (nearest[:, k - 1] + slack)[:, None]).mean())
+
+    def wrong(self, ids, k):
+        """How many chosen queries have other neighbours, or another order, than the oracle: where ids differ, binary64
+        must not be able to tell the distances apart."""
+        right, nearest, slack = self.nearest
+        k = min(k, self.k)
+        same = (ids[self.chosen][:, :k] == right[:, :k]) | (np.abs(self.found(ids)[:, :k] - nearest[:, :k]) <=
+                                                            slack[:, None])
+        return int((~same.all(1)).sum())

@@ -22,7 +22,7 @@ def torch(case, _):
 
     kept = squares()
     seconds = {}
-    for tile in (2048, 1024, 512, 256, 128):
+    for tile in sorted({min(tile, len(y)) for tile in (2048, 1024, 512, 256, 128)}, reverse=True):
         if 3 * tile * len(x) * 4 > t.cuda.mem_get_info()[0] // 4:  # its cache must leave room for the others
             continue
         try:

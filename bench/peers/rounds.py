@@ -1,4 +1,4 @@
-"""One case: every contender once to warm up and to be checked, then interleaved rounds."""
+"""One case: every contender once to warm up and to be checked, then interleaved rounds. Recall beside every speed."""
 import statistics
 import time
 
@@ -13,6 +13,10 @@ MOST_ROUNDS = 25
 PAUSE_SECONDS = 0.02  # idle threads of the last contender's pool stop spinning
 
 
+def first_line(error):
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
+
+
 def gather(case, library, rivals, settings):
     """The contenders, and the rivals that could not start with the reason."""
     found, absent = contender.kith(library, case, settings), {}
@@ -21,10 +25,10 @@ def gather(case, library, rivals, settings):
             continue
         try:
             found += list(make(case, settings))
-        except ImportError:
-            absent[name] = "not installed"
+        except ImportError as error:
+            absent[name] = f"cannot be imported: {first_line(error)}"
         except Exception as error:  # a rival's failure is a result, not the end
-            absent[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
+            absent[name] = first_line(error)
     return found, absent
 
 
@@ -32,6 +36,7 @@ def run(case, library, rivals, settings):
     synchronize = machine.synchronizer(settings)
     multiply = machine.matrix_product(settings)
     found, absent = gather(case, library, rivals, settings)
+    machine.release(settings)
     first, cpu_first, ids = {}, {}, {}
     for c in list(found):
         try:
@@ -41,12 +46,12 @@ def run(case, library, rivals, settings):
         except Exception as error:
             if c.library == "kith":
                 raise
-            absent[c.name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
+            absent[c.name] = first_line(error)
             found.remove(c)
     multiply()
     exact = ids["kith search"]
-    verified = oracle.verify(case, exact, settings.sample)
-    verified["index_equal"] = bool((ids["kith Index"] == exact).all())
+    verified = {"queries": len(case.truth.chosen), "wrong": case.truth.wrong(exact, case.k),
+                "index_equal": bool((ids["kith Index"] == exact).all())}
 
     limit = max(HOPELESS * min(first.values()), HOPELESS_SECONDS)
     racing = [c for c in found if c.library == "kith" or first[c.name] <= limit]
@@ -74,7 +79,7 @@ def run(case, library, rivals, settings):
                         "max_s": max(t),
                         "cpu_s": statistics.median(cpu[c.name] or [cpu_first[c.name]]),
                         "rounds": len(times[c.name]), "pairs_per_s": case.pairs() / median,
-                        "recall": oracle.recall(case, ids[c.name], exact),
+                        "recall": case.truth.recall(ids[c.name], case.k),
                         "share_of_matrix_product": case.pairs() * d / median / product,
                         **({"report": c.report} if c.report else {})})
     return {"case": case.name, "n": n, "q": q, "d": d, "metric": case.metric, "k": case.k, "goal": case.goal,

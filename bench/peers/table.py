@@ -1,4 +1,4 @@
-"""The table: a line per contender while it runs, a line per case at the end."""
+"""The tables: a line per contender while it runs, a line per case at the end, and the README's."""
 
 LINE = "{:<16} {:<13} {:>4}  {:<25} {:<9} {:>10} {:>10} {:>10} {:>10} {:>8} {:>7} {:>7} {:>8}"
 HEADER = LINE.format("case", "metric", "k", "who", "mode", "median ms", "min", "max", "cpu ms", "G pair/s",
@@ -23,13 +23,18 @@ def ratio(cell, rival):
     return rival["median_s"] / kith(cell, rival["mode"])["median_s"]
 
 
+def exact(cell):
+    checked = cell["verified"]
+    return "exact" if checked["wrong"] == 0 and checked["index_equal"] else f"NOT EXACT: {checked}"
+
+
 def lines(cell):
     for r in cell["results"]:
         yield LINE.format(cell["case"], cell["metric"], cell["k"], r["name"], r["mode"], f"{1e3 * r['median_s']:.1f}",
                           f"{1e3 * r['min_s']:.1f}", f"{1e3 * r['max_s']:.1f}", f"{1e3 * r['cpu_s']:.1f}",
                           f"{1e-9 * r['pairs_per_s']:.3f}", f"{r['recall']:.4f}",
                           f"{100 * r['share_of_matrix_product']:.0f} %",
-                          "" if r["library"] == "kith" else f"{ratio(cell, r):.2f}")
+                          exact(cell) if r["library"] == "kith" else f"{ratio(cell, r):.2f}")
 
 
 def summary(cells):
@@ -40,7 +45,30 @@ def summary(cells):
             rival = best(cell, mode)
             columns += [f"{1e3 * kith(cell, mode)['median_s']:.1f}", f"{ratio(cell, rival):.2f}" if rival else "-",
                         f"{rival['name']} {1e3 * rival['median_s']:.1f} ms" if rival else "no rival ran"]
-        checked = cell["verified"]
-        exact = "yes" if checked["wrong"] == 0 and checked["index_equal"] else f"NO: {checked}"
         share = max(kith(cell, mode)["share_of_matrix_product"] for mode in ("one-shot", "prepared"))
-        yield SUMMARY.format(cell["case"], cell["metric"], cell["k"], *columns, f"{100 * share:.0f} %", exact)
+        yield SUMMARY.format(cell["case"], cell["metric"], cell["k"], *columns, f"{100 * share:.0f} %", exact(cell))
+
+
+def figure(x):
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def rate(result):
+    """10^9 pairs a second, and milliseconds."""
+    return f"{figure(1e-9 * result['pairs_per_s'])} G/s ({figure(1e3 * result['median_s'])} ms)"
+
+
+def readme(cells):
+    """The README's table, in Markdown: kith both ways, each beside the fastest rival of its kind, with recall."""
+    yield "| search | k | kith | fastest rival | ratio | kith, prepared | fastest rival, prepared | ratio |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for cell in cells:
+        metric = "" if cell["metric"] == "sqeuclidean" else f", {cell['metric']}"
+        queries = "one query" if cell["q"] == 1 else f"{cell['q']:,} queries"
+        columns = [f"{cell['n']:,} x {cell['d']}, {queries}{metric}", str(cell["k"])]
+        for mode in ("one-shot", "prepared"):
+            own, rival = kith(cell, mode), best(cell, mode)
+            columns.append(f"{rate(own)}, recall {own['recall']:.3f}, {exact(cell)}")
+            columns += [f"{rival['name']}: {rate(rival)}, recall {rival['recall']:.4f}",
+                        f"{ratio(cell, rival):.1f}"] if rival else ["none ran", "-"]
+        yield f"| {' | '.join(columns)} |"

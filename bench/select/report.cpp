@@ -1,14 +1,11 @@
 // Printing measured tables: a block per panel, up to three rows per series: ours, the ratio, the paper's.
 #include "select/report.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
 #include "kith/error.h"
 #include "kith/kith.h"
@@ -121,22 +118,6 @@ Json to_json(const Line& line) {
 
 }  // namespace
 
-std::string figure(double x) {
-    if (!std::isfinite(x)) return "-";
-    const double size = std::abs(x);
-    return size >= 1e6    ? fmt::format("{:.2e}", x)
-           : size >= 100  ? fmt::format("{:.0f}", x)
-           : size >= 10   ? fmt::format("{:.1f}", x)
-           : size >= 1    ? fmt::format("{:.2f}", x)
-           : size >= 1e-3 ? fmt::format("{:.4f}", x)
-           : size > 0     ? fmt::format("{:.2e}", x)
-                          : "0";
-}
-
-Json number(double x) {
-    return std::isfinite(x) ? Json(x) : Json(nullptr);
-}
-
 void print_head(const Table& table, Runner& runner, bool quick) {
     fmt::print("{}: {}\n  {}; {}{}\n", table.name, table.title, table.paper, runner.device(),
                quick ? ", a smaller grid" : "");
@@ -175,9 +156,9 @@ void print_foot(const MeasuredTable& result, const Runner& runner) {
 }
 
 Json head(const std::string& name, const Runner& runner, bool quick) {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    return {{"table", name},  {"device", runner.device()}, {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(now))},
-            {"quick", quick}, {"version", KITH_VERSION},   {"build", kith::build_info()}};
+    Json json{{"table", name}};
+    json.update(head(runner.device(), quick));
+    return json;
 }
 
 Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
@@ -210,22 +191,6 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
                         {"paper_intercept", number(t.intercept)}};
     json["notes"] = runner.notes();
     return json;
-}
-
-Json read(const std::string& name) {
-    std::ifstream file(name);
-    if (!file) throw Error(ErrorCode::bad_file, name + ": cannot be read");
-    try {
-        return Json::parse(file);
-    } catch (const Json::exception& error) {
-        throw Error(ErrorCode::bad_file, name + ": " + error.what());
-    }
-}
-
-void write(const Json& document, const std::string& name) {
-    std::ofstream file(name);
-    file << document.dump(1) << '\n';
-    if (!file.flush()) throw Error(ErrorCode::bad_file, name + ": cannot be written");
 }
 
 }  // namespace kith::bench

@@ -4,11 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#ifdef __CUDACC__
-#define KITH_BENCH_BOTH __host__ __device__
-#else
-#define KITH_BENCH_BOTH
-#endif
+#include "counter.h"
 
 namespace kith::bench {
 
@@ -17,14 +13,6 @@ enum class Order : std::uint8_t { uniform, ascending, descending, constant, narr
 inline constexpr int orders = 6;
 inline constexpr const char* order_names[orders] = {"uniform",  "ascending", "descending",
                                                     "constant", "narrow",    "infinite"};
-
-// 64 well-mixed bits of a counter (Steele, Lea, Flood 2014: SplitMix64).
-KITH_BENCH_BOTH inline std::uint64_t mixed(std::uint64_t counter) {
-    std::uint64_t z = (counter + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 // uniform: in [0, 1); narrow: 16 distinct values; infinite: nine of ten are +infinity, the others uniform.
 KITH_BENCH_BOTH inline float value_at(Order order, std::int64_t row, std::int64_t column, std::int64_t n) {

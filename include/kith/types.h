@@ -152,8 +152,9 @@ struct Options {
     std::string selector;     // select(): force a selector by name (kith info lists them); "": the planner's choice
     std::string order;        // select(): what is known of the order within rows: "" (nothing), "ascending",
                               // "descending"
-    std::string isa;          // force a CPU instruction set: "avx512", "avx2", "baseline"; "": the best there is
-    void* stream = nullptr;   // cudaStream_t of the caller; the work is ordered on it and has finished on return
+    std::string isa;  // force an instruction set: "avx512", "avx2", "baseline" on a CPU, "sm_90a", "sm_80" on a GPU;
+                      // "": the best there is
+    void* stream = nullptr;  // cudaStream_t of the caller; the work is ordered on it and has finished on return
     // Called from the calling thread about ten times a second in searches of over a second; false cancels: the call
     // throws Error{cancelled} and leaves a caller's result arrays unspecified.
     std::function<bool(const Progress&)> progress;

@@ -160,7 +160,8 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     r.memory = o.memory;
     r.threads = o.threads;
     r.path = o.path;
-    if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));
+    if (o.isa == "sm_80" || o.isa == "sm_90a") r.isa = o.isa;
+    else if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));
     r.selector = o.selector;
     if (!o.order.empty() && o.order != "ascending" && o.order != "descending")
         refuse("order: '{}'; expected ascending, descending or nothing", o.order);

@@ -2,6 +2,7 @@
 // function enqueues on the stream and checks the launch.
 #pragma once
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -19,18 +20,27 @@ struct PreparedRows {
     const std::uint8_t* nan = nullptr;
 };
 
-// How coordinates become the vectors of a matrix-product filter (docs/exactness.md): v = (map(x) - centre) * scale, or
-// v = map(x) / |map(x)| where `unit`; rounded to f32 or TF32 and extended by three coordinates that carry h.
+// How coordinates become the vectors of the filter (docs/exactness.md): v = (map(x) - centre) * scale, or
+// v = scale * map(x) / |map(x)| where `unit`; rounded to fp16, once or in two terms.
 struct FilterForm {
     metric::Gemm gemm = metric::Gemm::none;
     const float* centre = nullptr;  // d, or null
     double scale = 1;
+    double query_scale = 1;  // the norm of a query where the form makes queries unit
     bool unit = false;
-    bool tf32 = false;
-    std::int64_t width = 0;  // d + 3 rounded up to a multiple of 8
-    double kappa = 0;        // typical relative rounding error of a vector
-    double gamma = 0;        // relative error of an accumulated product
+    int terms = 1;
+    std::int64_t width = 0;    // halves per row: d rounded up to a multiple of 16, three times that for two terms
+    double kappa = 0;          // typical relative rounding error of a vector
+    double gamma = 0;          // relative error of an accumulated product
+    std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
+                               // are far apart here, so that every run of positions is a sample
 };
+
+// A position's row.
+KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::int64_t n) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(position) * form.stride %
+                                     static_cast<std::uint64_t>(n));
+}
 
 // A tile of canonical ranks to compute: queries x points, as ordered keys (exact/order.h) in row-major order.
 struct ScanTile {
@@ -66,14 +76,15 @@ struct MetricKernels {
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
-    // Null where traits.gemm is none. Points: vectors and the bound's term F. Queries: vectors, E, and a flag where the
-    // query cannot be filtered.
-    void (*filter_points)(const PreparedRows& rows, const FilterForm& form, float* vectors, float* f,
+    // Null where traits.gemm is none. Points, by position: vectors, h and the bound's term F, h and f with room for a
+    // multiple of 256. Queries: vectors, E, and a flag where the query cannot be filtered.
+    void (*filter_points)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* h, float* f,
                           const metric::Params& params, cudaStream_t stream);
-    void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, float* vectors, float* e,
-                           std::uint8_t* failed, const metric::Params& params, cudaStream_t stream);
-    // Over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) - centre|^2.
-    void (*sample)(const PreparedRows& rows, std::int64_t samples, const float* centre, double* sums,
+    void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* e,
+                           std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
+    // Over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) - centre|^2, then that of the
+    // squared residuals of rounding (map(x) - centre) * scale, over scale^2.
+    void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
                    const metric::Params& params, cudaStream_t stream);
     // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.
     void (*report_f32)(const std::uint64_t* keys, float* out, std::int64_t count, const metric::Params& params,

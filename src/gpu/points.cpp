@@ -2,10 +2,13 @@
 #include "gpu/points.h"
 
 #include "gpu/distance/user.h"
+#include "gpu/filter/pass.h"
+#include "gpu/tuning.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace kith::gpu {
 
@@ -38,64 +41,98 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
     else user_measure(rows.rows, rows.nan.get(), metric.params.d, stream);
 }
 
-void prepare_filter(Chunk& chunk, const DeviceMetric& metric, const std::string& path, cudaStream_t stream) {
-    const std::int64_t n = chunk.points.rows.count, d = metric.params.d;
+namespace {
+
+// A stride that is prime to n, near its golden section: any run of multiples is spread evenly.
+std::uint32_t spread(std::int64_t n) {
+    auto stride = static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(n));
+    while (stride > 1 && std::gcd(stride, n) != 1) --stride;
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
+}
+
+// Centre, scale and kappa from a sample of the points.
+class SampledForm {
+public:
+    SampledForm(Chunk& chunk, const DeviceMetric& metric, FilterForm& form, cudaStream_t stream)
+        : chunk_(chunk), metric_(metric), form_(form), stream_(stream), sums_(metric.params.d + 2, stream) {
+        host_.resize(static_cast<std::size_t>(metric.params.d) + 2);
+        take();
+        if (form.gemm == metric::Gemm::l2) centre();
+        // A power of two brings the typical norm near 32: an exact scaling that leaves fp16 room above for points of a
+        // thousand times that norm, and below for small coordinates. The limits are those beyond which binary64
+        // squares, and with them canonical ranks, would lose bits.
+        const double typical = std::sqrt(squares() / static_cast<double>(samples_));
+        if (std::isfinite(typical) && typical > 0)
+            form.scale = std::ldexp(1.0, std::clamp(5 - std::ilogb(typical), -400, 400));
+        take();
+        const double kappa = std::sqrt(residuals() / squares());
+        if (std::isfinite(kappa)) form.kappa = std::max(kappa, form.kappa);
+    }
+
+private:
+    double squares() const { return host_[host_.size() - 2]; }
+    double residuals() const { return host_.back(); }
+    void take() {
+        metric_.kernels->sample(chunk_.points.prepared(), samples_, form_, sums_.get(), metric_.params, stream_);
+        check(cudaMemcpyAsync(host_.data(), sums_.get(), host_.size() * sizeof(double), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        check(cudaStreamSynchronize(stream_), "sample");
+    }
+    void centre() {
+        const std::size_t d = host_.size() - 2;
+        std::vector<float> centre(d);
+        for (std::size_t i = 0; i < d; ++i) {
+            centre[i] = static_cast<float>(host_[i] / static_cast<double>(samples_));
+            if (!std::isfinite(centre[i])) centre[i] = 0;
+        }
+        chunk_.centre = Buffer<float>(static_cast<std::int64_t>(d), stream_);
+        form_.centre = chunk_.centre.get();
+        const auto use = [&] {
+            check(cudaMemcpyAsync(chunk_.centre.get(), centre.data(), d * sizeof(float), cudaMemcpyDefault, stream_),
+                  "cudaMemcpy");
+            take();
+        };
+        use();
+        // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
+        // exact.
+        const double spread = std::sqrt(squares() / static_cast<double>(samples_) / static_cast<double>(d));
+        if (!std::isfinite(spread) || spread <= 0) return;
+        const double grid = std::ldexp(1.0, std::ilogb(spread) - 2);
+        for (float& c : centre) c = static_cast<float>(std::nearbyint(c / grid) * grid);
+        use();
+    }
+
+    Chunk& chunk_;
+    const DeviceMetric& metric_;
+    FilterForm& form_;
+    cudaStream_t stream_;
+    Buffer<double> sums_;
+    std::vector<double> host_;
+    std::int64_t samples_ = std::min<std::int64_t>(chunk_.points.rows.count, 256);
+};
+
+}  // namespace
+
+void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream) {
+    const std::int64_t n = chunk.points.rows.count;
     FilterForm form;
     form.gemm = metric.kernels->traits.gemm;
-    form.tf32 = path == "gemm-tf32";
-    form.width = (d + 3 + 7) / 8 * 8;
-    form.kappa = form.tf32 ? 0x1.ap-13 : 0x1.ap-26;  // near the mean of rounding to 11 or 24 bits; any value is correct
-    // Tensor cores cut each step of K products and the accumulator at 2^-23 of the largest: (K + 2) / K 2^-23 per term,
-    // 1.5 for K = 4. Plain f32 rounds: 2^-24. Then the second-order terms.
-    form.gamma = 3.0 * static_cast<double>(form.width + 8) * 0x1p-24;
-    form.gamma *= 1 + 4 * form.gamma;
+    form.width = filter_width(metric.params.d, form.terms);
+    form.gamma = filter_gamma(form.width);
     form.unit = form.gemm == metric::Gemm::cosine;
-    if (!form.unit) {
-        const std::int64_t samples = std::min<std::int64_t>(n, 256);
-        Buffer<double> sums(d + 1, stream);
-        std::vector<double> host(static_cast<std::size_t>(d) + 1);
-        const auto sample = [&](const float* centre) {
-            metric.kernels->sample(chunk.points.prepared(), samples, centre, sums.get(), metric.params, stream);
-            check(cudaMemcpyAsync(host.data(), sums.get(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
-                  "cudaMemcpy");
-            check(cudaStreamSynchronize(stream), "sample");
-        };
-        sample(nullptr);
-        if (form.gemm == metric::Gemm::l2) {
-            std::vector<float> centre(static_cast<std::size_t>(d));
-            for (std::size_t i = 0; i < centre.size(); ++i) {
-                centre[i] = static_cast<float>(host[i] / static_cast<double>(samples));
-                if (!std::isfinite(centre[i])) centre[i] = 0;
-            }
-            chunk.centre = Buffer<float>(d, stream);
-            form.centre = chunk.centre.get();
-            const auto use = [&] {
-                check(cudaMemcpyAsync(chunk.centre.get(), centre.data(), centre.size() * sizeof(float),
-                                      cudaMemcpyDefault, stream),
-                      "cudaMemcpy");
-                sample(form.centre);
-            };
-            use();
-            // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
-            // exact.
-            const double spread = std::sqrt(host[static_cast<std::size_t>(d)] / static_cast<double>(samples * d));
-            if (std::isfinite(spread) && spread > 0) {
-                const double grid = std::ldexp(1.0, std::ilogb(spread) - 2);
-                for (float& c : centre) c = static_cast<float>(std::nearbyint(c / grid) * grid);
-                use();
-            }
-        }
-        // A power of two brings the typical norm near 1: an exact scaling that keeps f32 from overflow and underflow,
-        // within limits beyond which binary64 squares, and with them canonical ranks, would lose bits.
-        const double typical = std::sqrt(host[static_cast<std::size_t>(d)] / static_cast<double>(samples));
-        if (std::isfinite(typical) && typical > 0)
-            form.scale = std::ldexp(1.0, std::clamp(-std::ilogb(typical), -400, 400));
-    }
+    form.stride = spread(n);
+    // Rounding that costs less than accumulation is not worth telling apart.
+    form.kappa = form.gamma / 2;
+    if (form.unit) form.scale = 32;
+    else SampledForm(chunk, metric, form, stream);
+    if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
     chunk.form = form;
-    chunk.vectors = Buffer<float>(n * form.width, stream);
-    chunk.f = Buffer<float>(n, stream);
-    metric.kernels->filter_points(chunk.points.prepared(), form, chunk.vectors.get(), chunk.f.get(), metric.params,
-                                  stream);
+    chunk.vectors = Buffer<__half>(n * form.width, stream);
+    const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
+    chunk.h = Buffer<float>(padded, stream);
+    chunk.f = Buffer<float>(padded, stream);
+    metric.kernels->filter_points(chunk.points.prepared(), form, chunk.vectors.get(), chunk.h.get(), chunk.f.get(),
+                                  metric.params, stream);
 }
 
 namespace {
@@ -162,7 +199,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     Chunk& chunk = points->resident;
     chunk.points = upload(view, 0, view.rows, own, stream);
     measure(chunk.points, points->metric, stream);
-    if (plan.path != "exact") prepare_filter(chunk, points->metric, plan.path, stream);
+    if (plan.path != "exact") prepare_filter(chunk, points->metric, stream);
     check(cudaStreamSynchronize(stream), "preparing the points");
     return points;
 }

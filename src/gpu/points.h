@@ -25,8 +25,9 @@ struct Chunk {
     DeviceRows points;
     FilterForm form;  // gemm none: no filter
     Buffer<float> centre;
-    Buffer<float> vectors;  // rows x form.width
-    Buffer<float> f;        // the bound's term per point
+    // By position (see FilterForm::stride):
+    Buffer<__half> vectors;  // rows x form.width
+    Buffer<float> h, f;      // what a starts from, and the bound's term per point
 };
 
 // The metric with its matrix on the device.
@@ -52,7 +53,7 @@ public:
 DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream);
 // Their auxiliary values and NaN flags.
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
-// Filter vectors for the plan's path. Synchronises once, for centre and scale.
-void prepare_filter(Chunk& chunk, const DeviceMetric& metric, const std::string& path, cudaStream_t stream);
+// Vectors of the filter. Synchronises for centre and scale.
+void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -2,10 +2,12 @@
 #include "gpu/search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gpu/distance/user.h"
 #include "gpu/results.h"
 #include "gpu/stream.h"
+#include "gpu/tuning.h"
 
 namespace kith::gpu {
 
@@ -32,55 +34,104 @@ DeviceRows load_queries(const Run& run, std::int64_t first, std::int64_t count) 
     return rows;
 }
 
+// Some of a tile's queries again: their rows, gathered.
+struct Again {
+    DeviceRows rows;
+    Buffer<std::int64_t> index, self;
+
+    Again(const Run& run, const DeviceRows& queries, const std::int64_t* all_self,
+          const std::vector<std::int64_t>& which)
+        : index(static_cast<std::int64_t>(which.size()), run.stream), self(all_self ? index.size() : 0, run.stream) {
+        const std::int64_t count = index.size(), d = run.points.d;
+        check(cudaMemcpyAsync(index.get(), which.data(), which.size() * sizeof(std::int64_t), cudaMemcpyDefault,
+                              run.stream),
+              "cudaMemcpy");
+        if (all_self) gather_ids(all_self, index.get(), count, self.get(), run.stream);
+        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(queries.rows.type)), run.stream);
+        gather_rows(queries.rows, index.get(), count, d, rows.elements.get(), run.stream);
+        rows.rows = {rows.elements.get(), count, d, 1, queries.rows.type};
+        measure(rows, run.points.metric, run.stream);
+    }
+    // Queries [first, first + count) of these.
+    QueryTile tile(std::int64_t first, std::int64_t count) const {
+        return {{slice(rows.rows, first, count), rows.aux.get() + first * metric::max_aux, rows.nan.get() + first},
+                self.get() ? self.get() + first : nullptr};
+    }
+};
+
+// Rows of `from` to the rows of the result that they stand for.
+void put_rows(const Run& run, const TileResult& from, const Again& again, std::int64_t first, std::int64_t count,
+              TileResult& result) {
+    scatter_rows(result.keys.get(), result.ids.get(), from.keys.get(), from.ids.get(), again.index.get() + first, count,
+                 run.k, run.stream);
+}
+
+// Queries whose limits have become certain go through the filter once more, with larger lists. Returns those that are
+// left, in place of `failed`.
+std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
+                                const FilterOutcome& first_try, TileResult& result) {
+    std::vector<std::int64_t> which, left;
+    std::vector<float> limits;
+    for (std::size_t i = 0; i < first_try.failed.size(); ++i) {
+        const bool certain = std::isfinite(first_try.limits[i]);
+        (certain ? which : left).push_back(first_try.failed[i]);
+        if (certain) limits.push_back(first_try.limits[i]);
+    }
+    if (which.empty()) return left;
+    const Again again(run, queries, self, which);
+    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tuning::retry_queries);
+    for (std::int64_t first = 0; first < count; first += step) {
+        const std::int64_t some = std::min(step, count - first);
+        const FilterOutcome found = filter_tile(chunk, run.points.metric, again.tile(first, some), run.k, run.plan,
+                                                limits.data() + first, run.stream);
+        put_rows(run, found.result, again, first, some, result);
+        for (const std::int64_t i : found.failed) left.push_back(which[static_cast<std::size_t>(first + i)]);
+        run.report.candidates += found.candidates;
+        run.report.retried += some - static_cast<std::int64_t>(found.failed.size());
+    }
+    std::sort(left.begin(), left.end());
+    return left;
+}
+
+// The plain scan for queries without a certificate.
+void scan(const Run& run, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
+          const std::vector<std::int64_t>& which, TileResult& result) {
+    const Again again(run, queries, self, which);
+    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tuning::rescan_queries);
+    for (std::int64_t first = 0; first < count; first += step) {
+        const std::int64_t some = std::min(step, count - first);
+        const TileResult found = scan_tile(chunk, run.points.metric, again.tile(first, some), run.k,
+                                           tuning::rescan_points(run.points.d), run.stream);
+        put_rows(run, found, again, first, some, result);
+    }
+    check(cudaStreamSynchronize(run.stream), "scan of queries without a certificate");
+    run.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
+    run.report.scanned += count;
+}
+
 // Neighbours of a run of queries in one chunk, into or merged with `lists`.
 void search_chunk(const Run& run, const Chunk& chunk, const DeviceRows& queries, std::int64_t first_query, bool merge,
                   Lists lists, Lists scratch) {
     const std::int64_t q = queries.rows.count, k = run.k;
-    const DeviceMetric& metric = run.points.metric;
     Buffer<std::int64_t> self(run.graph ? q : 0, run.stream);
     // Relative to the chunk; an id outside of it leaves nothing out.
     if (run.graph) count_up(self.get(), q, first_query - chunk.first, run.stream);
     const QueryTile tile{queries.prepared(), run.graph ? self.get() : nullptr};
-    std::vector<std::int64_t> failed;
-    const bool filter = run.plan.path != "exact";
-    TileResult result = filter
-                            ? filter_tile(chunk, metric, tile, k, run.plan, failed, run.report.candidates, run.stream)
-                            : scan_tile(chunk, metric, tile, k, run.plan, run.stream);
-    if (!filter) run.report.candidates += static_cast<double>(q) * static_cast<double>(chunk.points.rows.count);
-    if (!failed.empty()) {
-        // The plain scan for queries without a certificate, then into their rows of the result.
-        const auto count = static_cast<std::int64_t>(failed.size());
-        Buffer<std::int64_t> index(count, run.stream), again_self(run.graph ? count : 0, run.stream);
-        check(cudaMemcpyAsync(index.get(), failed.data(), failed.size() * sizeof(std::int64_t), cudaMemcpyDefault,
-                              run.stream),
-              "cudaMemcpy");
-        if (run.graph) gather_ids(self.get(), index.get(), count, again_self.get(), run.stream);
-        DeviceRows again;
-        const std::int64_t d = metric.params.d;
-        const Rows& rows = queries.rows;
-        again.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(rows.type)), run.stream);
-        gather_rows(rows, index.get(), count, d, again.elements.get(), run.stream);
-        again.rows = {again.elements.get(), count, d, 1, rows.type};
-        measure(again, metric, run.stream);
-        Plan scan = run.plan;
-        scan.point_tile =
-            std::max<std::int64_t>(1, std::min(run.plan.point_tile, run.plan.point_tile * q / (count * 8) + 1024));
-        const std::int64_t step = std::max<std::int64_t>(1, std::min<std::int64_t>(count, 1024));
-        for (std::int64_t first = 0; first < count; first += step) {
-            const std::int64_t some = std::min(step, count - first);
-            const QueryTile piece{
-                {slice(again.rows, first, some), again.aux.get() + first * metric::max_aux, again.nan.get() + first},
-                run.graph ? again_self.get() + first : nullptr};
-            TileResult found = scan_tile(chunk, metric, piece, k, scan, run.stream);
-            // Overwrite rows of the filter's result.
-            scatter_rows(result.keys.get(), result.ids.get(), found.keys.get(), found.ids.get(), index.get() + first,
-                         some, k, run.stream);
+    TileResult result;
+    if (run.plan.path == "exact") {
+        result = scan_tile(chunk, run.points.metric, tile, k, run.plan.point_tile, run.stream);
+        run.report.candidates += static_cast<double>(q) * static_cast<double>(chunk.points.rows.count);
+        run.report.scanned += q;
+    } else {
+        FilterOutcome found = filter_tile(chunk, run.points.metric, tile, k, run.plan, nullptr, run.stream);
+        result = std::move(found.result);
+        run.report.candidates += found.candidates;
+        run.report.certified += q - static_cast<std::int64_t>(found.failed.size());
+        if (!found.failed.empty()) {
+            const std::vector<std::int64_t> left = retry(run, chunk, queries, self.get(), found, result);
+            if (!left.empty()) scan(run, chunk, queries, self.get(), left, result);
         }
-        check(cudaStreamSynchronize(run.stream), "scan of queries without a certificate");
-        run.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
     }
-    run.report.scanned += filter ? static_cast<std::int64_t>(failed.size()) : q;
-    run.report.certified += filter ? q - static_cast<std::int64_t>(failed.size()) : 0;
     if (merge) merge_rows(lists, result.keys.get(), result.ids.get(), chunk.first, q, k, scratch, run.stream);
     else place_rows(lists, result.keys.get(), result.ids.get(), chunk.first, q, k, run.stream);
     run.progress.add(static_cast<double>(q) * static_cast<double>(chunk.points.rows.count));

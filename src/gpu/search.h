@@ -20,11 +20,17 @@ struct TileResult {
 };
 
 TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                     const Plan& plan, cudaStream_t stream);
+                     std::int64_t point_tile, cudaStream_t stream);
 
-// `failed` receives the rows that could not be certified (their result is void); `candidates` grows by the refined
-// pairs.
-TileResult filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                       const Plan& plan, std::vector<std::int64_t>& failed, double& candidates, cudaStream_t stream);
+struct FilterOutcome {
+    TileResult result;                 // void in the rows of `failed`
+    std::vector<std::int64_t> failed;  // rows without a certificate
+    std::vector<float> limits;         // for each of them, a limit that is certain, or +inf
+    double candidates = 0;             // refined pairs
+};
+
+// `limits`: a certain limit for each query (host or device memory); null: they come from samples.
+FilterOutcome filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+                          const Plan& plan, const float* limits, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gpu/filter/levels.h"
+
 namespace kith::gpu::tuning {
 
-// Queries per tile of the filter: enough columns to fill the matrix units. H200, 2026-11-21, n 2^20, q 8,192, k 100:
-// 8,192 x 65,536 gives 387, 329, 156 G/s at d 16, 128, 768; 2,048 x 8,192 gives 252, 233, 128.
-inline constexpr std::int64_t filter_query_tile = 8192;
-// Points per tile at 8,192 queries; fewer queries take more, so that a tile of products stays this large (2 GiB of
-// f32).
-inline constexpr std::int64_t filter_point_tile = 1 << 16;
-inline std::int64_t filter_points(std::int64_t queries) {
-    return filter_point_tile * std::clamp<std::int64_t>(filter_query_tile / std::max<std::int64_t>(queries, 1), 1, 256);
+// Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples
+// cheap; more only makes lists larger.
+inline constexpr std::int64_t filter_query_tile = 16384;
+// Queries without a certificate that go through the filter once more, and through the canonical scan, at a time.
+inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256;
+inline std::int64_t rescan_points(std::int64_t d) {
+    return std::clamp<std::int64_t>((std::int64_t{1} << 24) / d, 64, 1 << 14);
 }
 // Queries and points per tile of the canonical scan, in binary64; as above.
 inline constexpr std::int64_t exact_query_tile = 2048;
@@ -31,7 +32,8 @@ inline std::int64_t select_slices(std::int64_t rows, std::int64_t k, std::int64_
     const std::int64_t worth = cols / std::max<std::int64_t>(8192, 16 * k);
     return std::clamp<std::int64_t>(std::min(fill, worth), 1, 256);
 }
-// Above this share of the points the row-wise scan is cheaper than filtering.
+// Above this share of the points the row-wise scan is cheaper than filtering; with more neighbours the lists of
+// survivors are more than a block holds.
 inline constexpr double filter_max_share = 0.05;
 inline constexpr std::int64_t filter_max_k = 8192;
 // Beyond, the filter's bound on accumulated roundings says nothing.
@@ -45,7 +47,8 @@ inline constexpr std::int64_t sort_in_shared = 8192;
 // Prepared points: the elements (unless they are the caller's) and, for the filter, rounded vectors.
 inline double point_bytes(std::int64_t d, std::int64_t element, bool filter, bool copied) {
     const double dims = static_cast<double>(d);
-    return (copied ? dims * static_cast<double>(element) : 0) + (filter ? 4 * (dims + 11) + 4 : 0) + 17;
+    return (copied ? dims * static_cast<double>(element) : 0) +
+           (filter ? 2 * static_cast<double>(filter_width(d, 1)) + 8 : 0) + 17;
 }
 
 // Buffers of a selection and of sorting what it kept.
@@ -61,15 +64,23 @@ inline double query_bytes(std::int64_t q, std::int64_t d, std::int64_t element, 
     return static_cast<double>(q) * (static_cast<double>(d * element) + 32 + static_cast<double>(k) * (12 + 32 + 8));
 }
 
-inline double filter_bytes(std::int64_t q, std::int64_t points, std::int64_t d, std::int64_t k) {
-    // Per candidate: key, value, id, refined key.
-    return static_cast<double>(q) * (4.0 * static_cast<double>(points + 4) + 4.0 * static_cast<double>(d + 11) + 8) +
-           selection_bytes(q, k, points, 20);
-}
-
 inline double scan_bytes(std::int64_t q, std::int64_t points, std::int64_t d, std::int64_t k, bool user) {
     return static_cast<double>(q) * static_cast<double>(points) * (user ? 16 : 8) +
            8.0 * static_cast<double>(d * (q + points)) + selection_bytes(q, k, points, 12);
+}
+
+inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
+    const auto tile = [&](std::int64_t queries, std::int64_t capacity, std::int64_t dense) {
+        // Per survivor 12 bytes, and 24 more where CUB sorts; vectors, terms and flags of a query.
+        const double entry = capacity > sort_in_shared ? 12 + 30 : 12;
+        return static_cast<double>(queries) *
+               (entry * static_cast<double>(capacity) + 4.0 * static_cast<double>(dense) +
+                2.0 * static_cast<double>(filter_width(d, 1)) + 24);
+    };
+    const FilterLevels levels = filter_levels(n, q, k + 1);
+    const double again = std::max(tile(std::min(q, retry_queries), most_survivors, 0),
+                                  scan_bytes(std::min(q, rescan_queries), rescan_points(d), d, k, false));
+    return std::max(tile(q, levels.capacity, levels.sample[0] + filter_tile_points), again) + (1 << 20);
 }
 
 }  // namespace kith::gpu::tuning

@@ -84,7 +84,18 @@ std::string choose_path(const Request& r, bool gpu, const Machine& m, std::strin
     refuse("path: none serves this metric");
 }
 
+// The matrix instructions of a GPU: those that were forced, else the best of its kind.
+std::string gpu_isa(const std::string& forced, const Machine::Device& device) {
+    if (forced.rfind("sm_", 0) != 0) return device.capability == 90 ? "sm_90a" : "sm_80";
+    if (forced == "sm_90a" && device.capability != 90)
+        refuse(fmt::format("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}",
+                           device.capability / 10, device.capability % 10));
+    return forced;
+}
+
 void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
+    if (r.isa.rfind("sm_", 0) == 0)
+        refuse(fmt::format("isa: '{}' is a GPU's; a CPU has avx512, avx2, baseline", r.isa));
     p.threads = r.threads > 0 ? r.threads : m.threads;
     p.isa = r.isa.empty() ? m.isa : r.isa;
     p.chunk_points = r.shape.n;
@@ -130,11 +141,11 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
         workspace = budget / 2;
     }
     p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
-    p.candidate_capacity = filter ? t::candidate_capacity(s.k) : 0;
     std::int64_t qt = std::min(s.q, filter ? t::filter_query_tile : t::exact_query_tile);
-    std::int64_t nt = std::min(p.chunk_points, filter ? t::filter_points(qt) : t::exact_point_tile);
-    while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || nt > 1)) {
-        if (qt > 1 && qt >= nt / 8) qt = (qt + 1) / 2;
+    // The filter passes over all points of a chunk at once; only the scan cuts them.
+    std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
+    while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
+        if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
     const double needed = gpu_workspace(r, filter, qt, nt);
@@ -143,9 +154,11 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
                                                           budget, budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
+    p.candidate_capacity = filter ? gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity : 0;
+    p.isa = filter ? gpu_isa(r.isa, device) : "";
     p.workspace_bytes =
         clamped(needed + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
-    p.selector = "threshold";
+    p.selector = filter ? "" : "threshold";
     p.why += p.chunk_points < s.n
                  ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
                  : "points stay on the device. ";
@@ -156,9 +169,9 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
 
 const std::vector<Path>& paths() {
     static const std::vector<Path> list = {
-        {"gemm-tf32", false, true, "a TF32 matrix product filters, binary64 refines and certifies"},
+        {"gemm-f16", false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {"gemm-bf16", true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
-        {"gemm-f32", true, true, "an f32 matrix product filters, binary64 refines and certifies"},
+        {"gemm-f32", true, false, "an f32 matrix product filters, binary64 refines and certifies"},
         {"direct-f32", true, false, "the metric in f32 filters, binary64 refines and certifies"},
         {"exact", true, true, "every pair in binary64"},
     };
@@ -241,7 +254,8 @@ std::string explain(const Plan& p) {
         text += fmt::format("{:<12} {}\n", key, value);
     };
     line("device", p.device == host_memory ? fmt::format("cpu ({}, {} threads)", p.isa, p.threads)
-                                           : fmt::format("cuda:{}", p.device));
+                   : p.isa.empty()         ? fmt::format("cuda:{}", p.device)
+                                           : fmt::format("cuda:{} ({})", p.device, p.isa));
     line("path", p.path);
     if (!p.selector.empty()) line("selector", p.selector);
     if (p.path == "select") {

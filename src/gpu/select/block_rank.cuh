@@ -90,8 +90,8 @@ __device__ __forceinline__ void sort_shared(Packed* entries, int count) {
 // have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
 // word. `in_all` receives how many entries have such a word. Each round cuts the interval of candidates to a third or a
 // quarter; the counts travel in one word. `sums`: block / 16 words of shared memory.
-template <int block, int mine, class Word>
-__device__ std::uint32_t word_threshold(const Packed (&x)[mine], int rank, int slack, std::uint32_t* sums, int& in_all,
+template <int block, int mine, class Entry, class Word>
+__device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int slack, std::uint32_t* sums, int& in_all,
                                         Word word) {
     // Three counts of ten bits, or two of sixteen where the block has too many entries.
     constexpr int pivots = block * mine < 1024 ? 3 : 2, bits = pivots == 3 ? 10 : 16;

@@ -1,0 +1,56 @@
+// Matrices and results as shared arrays.
+#include "arrays.h"
+
+#include <cstddef>
+
+#include "device_memory.h"
+#include "gpu/backend.h"
+#include "kith/io.h"
+
+namespace kith::bench {
+
+std::shared_ptr<void> array_on(int device, std::size_t bytes) {
+    if (device != host_memory) return device_array(device, bytes);
+    return std::make_shared_for_overwrite<std::byte[]>(bytes);
+}
+
+Rows::Rows(std::int64_t rows, std::int64_t cols, ElementType type, int device)
+    : memory(array_on(device, static_cast<std::size_t>(rows * cols) * size_of(type))),
+      view{memory.get(), rows, cols, cols, type, Layout::row_major, device} {}
+
+std::size_t Rows::bytes() const {
+    return static_cast<std::size_t>(view.rows * view.cols) * size_of(view.type);
+}
+
+Rows Rows::on(int device) const {
+    Rows copy(view.rows, view.cols, view.type, device);
+    gpu::copy(copy.memory.get(), view.data, bytes());
+    return copy;
+}
+
+Rows rows_of(const Recipe& recipe, std::int64_t rows, std::int64_t cols, ElementType type, int device) {
+    Rows made(rows, cols, type, device);
+    fill(device, made.memory.get(), type, rows, cols, recipe);
+    return made;
+}
+
+Rows rows_of(const std::string& file, int device) {
+    const Matrix matrix = read_matrix(file);
+    const FileInfo& info = matrix.info;
+    if (info.type != ElementType::u8 && info.type != ElementType::f32)
+        throw Error(ErrorCode::bad_file, file + ": " + name(info.type) + "; expected u8 or f32");
+    const Rows made(info.rows, info.cols, ElementType::f32, host_memory);
+    auto* const to = static_cast<float*>(made.memory.get());
+    const auto count = static_cast<std::size_t>(info.rows * info.cols);
+    if (info.type == ElementType::u8)
+        for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(std::to_integer<int>(matrix.bytes[i]));
+    else gpu::copy(to, matrix.bytes.data(), made.bytes());
+    return device == host_memory ? made : made.on(device);
+}
+
+Output::Output(std::int64_t rows, std::int64_t k, int device, bool f64)
+    : ids(array_on(device, static_cast<std::size_t>(rows * k) * sizeof(std::int64_t))),
+      distances(array_on(device, static_cast<std::size_t>(rows * k) * (f64 ? sizeof(double) : sizeof(float)))),
+      view{static_cast<std::int64_t*>(ids.get()), distances.get(), device} {}
+
+}  // namespace kith::bench

@@ -1,0 +1,47 @@
+// The goals of certified search on an H100 with 80 GB: Gaussian data by size, then data that a filter finds harder.
+#include "search/goals.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr std::int64_t graph_points = std::int64_t{1} << 17;
+// At least half of the Gaussian rate.
+const std::vector<Goal> half = {{10, 0.5}, {100, 0.5}};
+
+GoalSet special(const std::string& name, Data data, ElementType type, MetricId metric, std::int64_t d = 128) {
+    return {.name = name, .data = data, .type = type, .metric = metric, .d = d, .bar = Bar::of_gaussian, .goals = half};
+}
+
+GoalSet images(const std::string& name, bool graph) {
+    return {.name = name, .graph = graph, .of_file = true, .bar = Bar::of_gaussian, .goals = half};
+}
+
+}  // namespace
+
+const std::vector<GoalSet>& search_goals() {
+    using enum MetricId;
+    static const std::vector<GoalSet> all = {
+        {.name = "gaussian-16", .d = 16, .goals = {{10, 2000}, {100, 1500}, {1000, 500}}},
+        {.name = "gaussian-64", .d = 64, .goals = {{10, 1500}, {100, 1200}, {1000, 450}}},
+        {.name = "gaussian-128", .d = 128, .goals = {{10, 1200}, {100, 1000}, {1000, 400}}},
+        {.name = "gaussian-256", .d = 256, .goals = {{10, 800}, {100, 700}, {1000, 350}}},
+        {.name = "gaussian-768", .d = 768, .goals = {{10, 350}, {100, 320}, {1000, 200}}},
+        {.name = "few-queries", .q = 128, .goals = {{10, 600}, {100, 500}}},
+        {.name = "one-query", .q = 1, .bar = Bar::milliseconds, .goals = {{10, 0.12}, {100, 0.15}}},
+        {.name = "graph", .n = graph_points, .graph = true, .goals = {{10, 1500}, {100, 1000}}},
+        images("images-graph", true),
+        images("images", false),
+        special("clusters", Data::clusters, ElementType::f32, sqeuclidean),
+        special("unit-sqeuclidean", Data::unit, ElementType::f32, sqeuclidean),
+        special("unit-cosine", Data::unit, ElementType::f32, cosine),
+        special("unit-inner-product", Data::unit, ElementType::f32, inner_product),
+        special("bytes-u8", Data::uniform, ElementType::u8, sqeuclidean),
+        special("bytes-i8", Data::uniform, ElementType::i8, sqeuclidean),
+        special("uniform-16", Data::uniform, ElementType::f32, sqeuclidean, 16),
+        {.name = "one-shot", .bar = Bar::of_parts, .goals = {{10, 1.3}}},
+    };
+    return all;
+}
+
+}  // namespace kith::bench

@@ -1,0 +1,337 @@
+// The fused filter on Hopper: bulk tensor copies feed wgmma, and what the accumulators hold is compared where it lies.
+//
+// grid      as many blocks as multiprocessors, in clusters of one or two; persistent
+// cluster   two blocks take the same points for different queries: each copies half of a tile of points to both
+// block     128 queries x tiles of 256 points: one warp copies, two groups of four warps multiply and compare
+// warpgroup 64 queries x 256 points, 128 accumulators a thread, that start from h and from which products are taken
+// away unit      a block's queries x a segment of tiles; all blocks walk the segments together, so that points are in
+// L2
+//
+// Vectors go through shared memory in chunks of 64 coordinates. Where all chunks of the queries fit they stay there for
+// a unit, otherwise they come again with every tile.
+#include <algorithm>
+#include <array>
+
+#include "gpu/check.h"
+#include "gpu/filter/hopper.cuh"
+#include "gpu/filter/survivors.cuh"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int tile_queries = static_cast<int>(filter_tile_queries), tile_points = static_cast<int>(filter_tile_points);
+constexpr int chunk = 64, chunk_bytes = chunk * 2;  // a row of a chunk: what one swizzle spans
+constexpr int query_chunk_bytes = tile_queries * chunk_bytes, point_chunk_bytes = tile_points * chunk_bytes;
+constexpr int h_bytes = tile_points * 4;
+constexpr int consumers = 2, warps = consumers * 4, threads = 128 * (1 + consumers);
+constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Survivor)) + 4);
+constexpr int max_stages = 8, max_resident = 4;
+constexpr int shared_limit = 227 * 1024;
+
+// How a pass is cut and what lies where in shared memory.
+struct Cut {
+    int cluster = 1;   // blocks per cluster
+    int steps = 0;     // of 16 coordinates
+    int chunks = 0;    // of 64 coordinates
+    int stages = 0;    // of the ring of chunks
+    int resident = 0;  // chunks of queries that stay; 0: they come with every tile
+    std::int64_t tiles = 0, segment = 0, segments = 0, groups = 0, units = 0;
+    int ring = 0, h = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
+    int stage_bytes = 0;
+};
+
+#if defined(KITH_SM_90A)
+
+// A position in the ring of stages.
+struct Place {
+    int stage = 0, parity = 0;
+    __device__ void next(int stages) {
+        if (++stage == stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+struct Shared {
+    std::uint32_t base;
+    const Cut& cut;
+    __device__ std::uint32_t query_chunk(int stage_or_chunk) const {
+        return cut.resident ? base + static_cast<std::uint32_t>(stage_or_chunk * query_chunk_bytes)
+                            : point_chunk(stage_or_chunk) + point_chunk_bytes;
+    }
+    __device__ std::uint32_t point_chunk(int stage) const {
+        return base + static_cast<std::uint32_t>(cut.ring + stage * cut.stage_bytes);
+    }
+    __device__ std::uint32_t h(int stage) const { return base + static_cast<std::uint32_t>(cut.h + stage * h_bytes); }
+    __device__ std::uint32_t full(int stage) const {
+        return base + static_cast<std::uint32_t>(cut.barriers + stage * 8);
+    }
+    __device__ std::uint32_t empty(int stage) const { return full(max_stages + stage); }
+    __device__ std::uint32_t queries_full() const { return full(2 * max_stages); }
+    __device__ std::uint32_t queries_empty() const { return full(2 * max_stages + 1); }
+};
+
+// One thread of the copying warp.
+__device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, const FilterPass& pass, const Cut& cut,
+                     const Shared& s, int rank, int cluster) {
+    using namespace hopper;
+    Place at;
+    std::int64_t loaded = -1;
+    int reload = 0;
+    const int halves = 2 / cut.cluster;
+    for (std::int64_t unit = cluster; unit < cut.units; unit += gridDim.x / cut.cluster) {
+        const std::int64_t segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
+        if (cut.resident && block != loaded) {
+            barrier_wait(s.queries_empty(), (reload & 1) ^ 1);
+            barrier_expect(s.queries_full(), cut.chunks * query_chunk_bytes);
+            for (int c = 0; c < cut.chunks; ++c)
+                copy_box(s.query_chunk(c), queries, s.queries_full(), c * chunk,
+                         static_cast<int>(block * tile_queries));
+            loaded = block;
+            ++reload;
+        }
+        const std::int64_t end = min((segment + 1) * cut.segment, cut.tiles);
+        for (std::int64_t tile = segment * cut.segment; tile < end; ++tile) {
+            const std::int64_t row = pass.first + tile * tile_points;
+            for (int c = 0; c < cut.chunks; ++c) {
+                barrier_wait(s.empty(at.stage), at.parity ^ 1);
+                const std::uint32_t full = s.full(at.stage);
+                barrier_expect(full,
+                               point_chunk_bytes + (cut.resident ? 0 : query_chunk_bytes) + (c == 0 ? h_bytes : 0));
+                for (int i = 0; i < halves; ++i) {
+                    const int half = rank * halves + i;
+                    const std::uint32_t to =
+                        s.point_chunk(at.stage) + static_cast<std::uint32_t>(half) * point_chunk_bytes / 2;
+                    const int from = static_cast<int>(row) + half * tile_points / 2;
+                    if (cut.cluster == 1) copy_box(to, points, full, c * chunk, from);
+                    else copy_box_multicast(to, points, full, c * chunk, from, 3);
+                }
+                if (!cut.resident)
+                    copy_box(s.query_chunk(at.stage), queries, full, c * chunk, static_cast<int>(block * tile_queries));
+                if (c == 0) copy_bytes(s.h(at.stage), pass.h + row, h_bytes, full);
+                at.next(cut.stages);
+            }
+        }
+    }
+}
+
+// A warpgroup: `group` 0 or 1 of the block.
+template <bool All, int Tail>
+__device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, const Shared& s, char* shared, int rank,
+                                     int cluster, int group) {
+    using namespace hopper;
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = group * 4 + static_cast<int>(threadIdx.x % 128 / 32);
+    // The first lane of warp r arrives at the barriers of block r.
+    const int elected = lane == 0 && warp % 4 < cut.cluster ? warp % 4 : -1;
+    WarpList list{reinterpret_cast<Survivor*>(shared + cut.lists + warp * list_bytes),
+                  reinterpret_cast<std::uint32_t*>(shared + cut.lists + warp * list_bytes +
+                                                   WarpList::room * static_cast<int>(sizeof(Survivor)))};
+    const auto release = [&](std::uint32_t barrier) {
+        if (elected >= 0) barrier_arrive(barrier, elected);
+    };
+    const auto queries_at = [&](int c, int stage) {
+        return descriptor(s.query_chunk(cut.resident ? c : stage) +
+                          static_cast<std::uint32_t>(group) * query_chunk_bytes / 2);
+    };
+    Place at;
+    std::int64_t loaded = -1;
+    int reload = 0;
+    for (std::int64_t unit = cluster; unit < cut.units; unit += gridDim.x / cut.cluster) {
+        const std::int64_t segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
+        const std::int64_t upper = block * tile_queries + warp * 16 + lane / 4;
+        const float nothing = __int_as_float(0x7fffffff);
+        float upper_limit = nothing, lower_limit = nothing;
+        if (!All) {
+            if (upper < pass.q) upper_limit = pass.limit[upper];
+            if (upper + 8 < pass.q) lower_limit = pass.limit[upper + 8];
+        }
+        if (cut.resident && block != loaded) {
+            barrier_wait(s.queries_full(), reload & 1);
+            loaded = block;
+            ++reload;
+        }
+        const std::int64_t next = unit + gridDim.x / cut.cluster;
+        const bool keep_queries = next < cut.units && next % cut.groups * cut.cluster + rank == block;
+        const std::int64_t end = min((segment + 1) * cut.segment, cut.tiles);
+        for (std::int64_t tile = segment * cut.segment; tile < end; ++tile) {
+            float d[128];
+            barrier_wait(s.full(at.stage), at.parity);
+            const auto* const h = reinterpret_cast<const float2*>(shared + cut.h + at.stage * h_bytes) + lane % 4;
+#pragma unroll
+            for (int j = 0; j < 32; ++j) {
+                const float2 two = h[j * 4];
+                d[j * 4] = d[j * 4 + 2] = two.x;
+                d[j * 4 + 1] = d[j * 4 + 3] = two.y;
+            }
+            int last = at.stage;
+            const auto multiply = [&]<int Steps>(int c) {
+                if (c > 0) barrier_wait(s.full(at.stage), at.parity);
+                const std::uint64_t a = queries_at(c, at.stage), b = descriptor(s.point_chunk(at.stage));
+                wgmma_fence();
+#pragma unroll
+                for (int i = 0; i < Steps; ++i) wgmma_subtract(d, a + 2 * i, b + 2 * i);
+                wgmma_commit();
+                if (c > 0) {
+                    wgmma_wait<1>();
+                    release(s.empty(last));
+                }
+                last = at.stage;
+                at.next(cut.stages);
+            };
+            for (int c = 0; c < cut.steps / 4; ++c) multiply.template operator()<4>(c);
+            if constexpr (Tail > 0) multiply.template operator()<Tail>(cut.steps / 4);
+            wgmma_wait<0>();
+            release(s.empty(last));
+            if (cut.resident && tile + 1 == end && !keep_queries && threadIdx.x % 128 == 0)
+                barrier_arrive(s.queries_empty(), rank);
+            const std::int64_t column = tile * tile_points + lane % 4 * 2;
+#pragma unroll
+            for (int g = 0; g < 4; ++g) {
+                if constexpr (All) {
+                    keep_all(d + g * 32, pass.all + upper * pass.ld + column + g * 64, pass.ld, upper < pass.q,
+                             upper + 8 < pass.q);
+                } else {
+                    keep_survivors(d + g * 32, upper_limit, lower_limit, static_cast<std::uint32_t>(upper),
+                                   static_cast<std::uint32_t>(pass.first + column) + g * 64, list, pass);
+                }
+            }
+        }
+    }
+    if (!All) list.flush(pass.survivors, pass.counts, pass.capacity);
+}
+
+#endif
+
+template <bool All, int Tail>
+__global__ void __launch_bounds__(threads, 1)
+    fused_sm_90a(const __grid_constant__ CUtensorMap queries, const __grid_constant__ CUtensorMap points,
+                 const FilterPass pass, const Cut cut) {
+#if defined(KITH_SM_90A)
+    using namespace hopper;
+    extern __shared__ char raw[];
+    char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
+    const Shared s{shared_address(shared), cut};
+    const int rank = cut.cluster == 1 ? 0 : cluster_rank();
+    const int cluster = static_cast<int>(blockIdx.x) / cut.cluster;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < cut.stages; ++i) {
+            barrier_init(s.full(i), 1);
+            barrier_init(s.empty(i), consumers * cut.cluster);
+        }
+        barrier_init(s.queries_full(), 1);
+        barrier_init(s.queries_empty(), consumers);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    cluster_sync();
+    if (threadIdx.x < 128) {
+        lower_registers<40>();
+        if (threadIdx.x == 0) copy(&queries, &points, pass, cut, s, rank, cluster);
+    } else {
+        raise_registers<232>();
+        multiply_and_compare<All, Tail>(pass, cut, s, shared, rank, cluster, static_cast<int>(threadIdx.x) / 128 - 1);
+    }
+    __syncwarp();
+    cluster_sync();  // the other block may still copy to this one, or arrive at its barriers
+#endif
+}
+
+int multiprocessors() {
+    int device = 0, count = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+    return count;
+}
+
+Cut cut_of(const FilterPass& p, std::int64_t blocks_there) {
+    Cut c;
+    c.steps = static_cast<int>(p.width / 16);
+    c.chunks = (c.steps + 3) / 4;
+    const std::int64_t blocks = (p.q + tile_queries - 1) / tile_queries;
+    c.cluster = blocks > 1 ? 2 : 1;
+    c.groups = (blocks + c.cluster - 1) / c.cluster;
+    c.tiles = (p.count + tile_points - 1) / tile_points;
+    // Segments: short against the whole, so that the last round wastes little, but long against what a unit costs
+    // beside its tiles, and short enough for L2.
+    const std::int64_t clusters = blocks_there / c.cluster;
+    double best = 1e30;
+    for (std::int64_t length = 1; length <= 64; length *= 2) {
+        const std::int64_t units = (c.tiles + length - 1) / length * c.groups;
+        const double cost = static_cast<double>((units + clusters - 1) / clusters) *
+                            (static_cast<double>(length) + (c.groups > 1 ? 0.7 : 0.05));
+        if (cost >= best) continue;
+        best = cost;
+        c.segment = length;
+    }
+    c.segments = (c.tiles + c.segment - 1) / c.segment;
+    c.units = c.segments * c.groups;
+    c.resident = c.chunks <= max_resident ? c.chunks : 0;
+    c.stage_bytes = point_chunk_bytes + (c.resident ? 0 : query_chunk_bytes);
+    const int fixed = c.resident * query_chunk_bytes + warps * list_bytes + 1024 + 256;
+    c.stages = std::min(max_stages, (shared_limit - fixed) / (c.stage_bytes + h_bytes));
+    c.ring = c.resident * query_chunk_bytes;
+    c.h = c.ring + c.stages * c.stage_bytes;
+    c.lists = c.h + c.stages * h_bytes;
+    c.barriers = c.lists + warps * list_bytes;
+    c.bytes = c.barriers + 256 + 1024;
+    return c;
+}
+
+// The driver's function that describes a matrix to the copy engine; the library does not link the driver.
+using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
+                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+Encode encoder() {
+    static const Encode found = [] {
+        void* function = nullptr;
+        cudaDriverEntryPointQueryResult result{};
+        check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result),
+              "cuTensorMapEncodeTiled");
+        if (result != cudaDriverEntryPointSuccess)
+            throw Error(ErrorCode::device, "device: the driver has no tensor maps");
+        return reinterpret_cast<Encode>(function);
+    }();
+    return found;
+}
+
+CUtensorMap map_of(const __half* vectors, std::int64_t rows, std::int64_t width) {
+    CUtensorMap map{};
+    const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(width), static_cast<cuuint64_t>(rows)};
+    const cuuint64_t strides[1] = {static_cast<cuuint64_t>(width) * 2};
+    const cuuint32_t box[2] = {chunk, tile_queries}, steps[2] = {1, 1};
+    const CUresult status = encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<__half*>(vectors), sizes,
+                                      strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (status != CUDA_SUCCESS)
+        throw Error(ErrorCode::device, "device: cuTensorMapEncodeTiled: " + std::to_string(static_cast<int>(status)));
+    return map;
+}
+
+}  // namespace
+
+void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
+    const int there = multiprocessors();
+    const Cut cut = cut_of(pass, there);
+    static constexpr std::array kernels = {fused_sm_90a<false, 0>, fused_sm_90a<false, 1>, fused_sm_90a<false, 2>,
+                                           fused_sm_90a<false, 3>, fused_sm_90a<true, 0>,  fused_sm_90a<true, 1>,
+                                           fused_sm_90a<true, 2>,  fused_sm_90a<true, 3>};
+    auto* const kernel = kernels.at(static_cast<std::size_t>((pass.all ? 4 : 0) + cut.steps % 4));
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
+          "shared memory of the fused filter");
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(there / cut.cluster, cut.units) * cut.cluster));
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = static_cast<std::size_t>(cut.bytes);
+    config.stream = stream;
+    cudaLaunchAttribute cluster{};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(cut.cluster), 1, 1};
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    check(cudaLaunchKernelEx(&config, kernel, map_of(pass.queries, pass.q, pass.width),
+                             map_of(pass.points, pass.first + pass.count, pass.width), pass, cut),
+          "fused filter");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,83 @@
+// How survivors leave a fused filter: a warp finds them in its registers by ballot, keeps them in a short list of its
+// own in shared memory, and empties the list into the queries' rows in global memory when it is nearly full.
+#pragma once
+
+#include "gpu/filter/pass.h"
+
+namespace kith::gpu {
+
+// One warp's list. Only this warp touches it; `count` is the same in all lanes.
+struct WarpList {
+    static constexpr int room = 128;
+    Survivor* entries;
+    std::uint32_t* queries;
+    int count = 0;
+
+    // Every lane must call.
+    __device__ void flush(Survivor* survivors, std::int32_t* counts, std::int64_t capacity) {
+        __syncwarp();
+        for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
+            const std::int64_t query = queries[i];
+            const std::int64_t at = atomicAdd(&counts[query], 1);
+            if (at < capacity) survivors[query * capacity + at] = entries[i];
+        }
+        __syncwarp();
+        count = 0;
+    }
+};
+
+// Element i of v[0 .. 32), by selections: an array in registers has no run-time index.
+__device__ __forceinline__ float pick32(const float* v, int i) {
+    float a[16];
+#pragma unroll
+    for (int n = 0; n < 16; ++n) a[n] = i & 1 ? v[2 * n + 1] : v[2 * n];
+#pragma unroll
+    for (int n = 0; n < 8; ++n) a[n] = i & 2 ? a[2 * n + 1] : a[2 * n];
+#pragma unroll
+    for (int n = 0; n < 4; ++n) a[n] = i & 4 ? a[2 * n + 1] : a[2 * n];
+#pragma unroll
+    for (int n = 0; n < 2; ++n) a[n] = i & 8 ? a[2 * n + 1] : a[2 * n];
+    return i & 16 ? a[1] : a[0];
+}
+
+// A thread's 32 accumulators of a 16 x 64 piece in the layout that wgmma and mma.sync share: value i belongs to the
+// thread's upper row, or with i & 2 to its lower (8 below), and to column (i / 4) * 8 + (lane % 4) * 2 + i % 2. Appends
+// what is within the rows' limits. NaN as a limit keeps nothing.
+__device__ __forceinline__ void keep_survivors(const float* v, float upper_limit, float lower_limit,
+                                               std::uint32_t upper_query, std::uint32_t first_point, WarpList& list,
+                                               const FilterPass& pass) {
+    float upper = v[0], lower = v[2];
+#pragma unroll
+    for (int i = 1; i < 32; ++i) {
+        if (i & 2) lower = fminf(lower, v[i]);
+        else upper = fminf(upper, v[i]);
+    }
+    if (!__any_sync(0xffffffffu, upper <= upper_limit || lower <= lower_limit)) return;
+    std::uint32_t mask = 0;
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+        if (v[i] <= (i & 2 ? lower_limit : upper_limit)) mask |= 1u << i;
+    const unsigned lane = threadIdx.x % 32;
+    while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
+        if (list.count + __popc(lanes) > WarpList::room) list.flush(pass.survivors, pass.counts, pass.capacity);
+        if (mask != 0) {
+            const int i = __ffs(static_cast<int>(mask)) - 1;
+            mask &= mask - 1;
+            const int at = list.count + __popc(lanes & ((1u << lane) - 1u));
+            list.entries[at] = {pick32(v, i), first_point + static_cast<std::uint32_t>(i / 4) * 8 + i % 2};
+            list.queries[at] = upper_query + (i & 2 ? 8u : 0u);
+        }
+        list.count += __popc(lanes);
+    }
+}
+
+// The other way out: every value to its place. `out` is the upper row at the thread's first column.
+__device__ __forceinline__ void keep_all(const float* v, float* out, std::int64_t ld, bool upper, bool lower) {
+#pragma unroll
+    for (int i = 0; i < 32; i += 4) {
+        if (upper) *reinterpret_cast<float2*>(out + i / 4 * 8) = make_float2(v[i], v[i + 1]);
+        if (lower) *reinterpret_cast<float2*>(out + 8 * ld + i / 4 * 8) = make_float2(v[i + 2], v[i + 3]);
+    }
+}
+
+}  // namespace kith::gpu
