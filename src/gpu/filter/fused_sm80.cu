@@ -233,10 +233,10 @@ __global__ void __launch_bounds__(threads, 1)
                 const int upper = i * 16 + lane / 4;
                 const std::int64_t query = first_query + upper;
                 if constexpr (All)
-                    keep_all(d[i], pass.all + query * pass.ld + first, pass.ld, query < pass.q, query + 8 < pass.q);
+                    keep_all<32>(d[i], pass.all + query * pass.ld + first, pass.ld, query < pass.q, query + 8 < pass.q);
                 else
-                    keep_survivors(d[i], limits[upper], limits[upper + 8], static_cast<std::uint32_t>(query),
-                                   static_cast<std::uint32_t>(pass.first + first), list, pass);
+                    keep_survivors<32>(d[i], limits[upper], limits[upper + 8], static_cast<std::uint32_t>(query),
+                                       static_cast<std::uint32_t>(pass.first + first), list, pass);
             }
         }
     }

@@ -2,7 +2,8 @@
 //
 // grid      as many blocks as multiprocessors, in clusters of one or two; persistent
 // cluster   two blocks take the same points for different queries: each copies half of a tile of points to both
-// block     128 queries x tiles of 256 points: one warp copies, two groups of four warps multiply and compare
+// block     128 queries x tiles of 256 points: one warp copies, four groups of four warps multiply and
+//           compare
 // warpgroup 64 queries x 256 points, 128 accumulators a thread, that start from h and from which products are taken
 // away unit      a block's queries x a segment of tiles; all blocks walk the segments together, so that points are in
 // L2
@@ -24,7 +25,7 @@ constexpr int tile_queries = static_cast<int>(filter_tile_queries), tile_points 
 constexpr int chunk = 64, chunk_bytes = chunk * 2;  // a row of a chunk: what one swizzle spans
 constexpr int query_chunk_bytes = tile_queries * chunk_bytes, point_chunk_bytes = tile_points * chunk_bytes;
 constexpr int h_bytes = tile_points * 4;
-constexpr int consumers = 2, warps = consumers * 4, threads = 128 * (1 + consumers);
+constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
 constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Survivor)) + 4);
 constexpr int max_stages = 8, max_resident = 4;
 constexpr int shared_limit = 227 * 1024;
@@ -36,7 +37,7 @@ struct Cut {
     int chunks = 0;    // of 64 coordinates
     int stages = 0;    // of the ring of chunks
     int resident = 0;  // chunks of queries that stay; 0: they come with every tile
-    std::int64_t tiles = 0, segment = 0, segments = 0, groups = 0, units = 0;
+    int tiles = 0, segment = 0, groups = 0, units = 0;
     int ring = 0, h = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
     int stage_bytes = 0;
 };
@@ -78,23 +79,22 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
                      const Shared& s, int rank, int cluster) {
     using namespace hopper;
     Place at;
-    std::int64_t loaded = -1;
+    int loaded = -1;
     int reload = 0;
     const int halves = 2 / cut.cluster;
-    for (std::int64_t unit = cluster; unit < cut.units; unit += gridDim.x / cut.cluster) {
-        const std::int64_t segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
+    for (int unit = cluster; unit < cut.units; unit += static_cast<int>(gridDim.x) / cut.cluster) {
+        const int segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
         if (cut.resident && block != loaded) {
             barrier_wait(s.queries_empty(), (reload & 1) ^ 1);
             barrier_expect(s.queries_full(), cut.chunks * query_chunk_bytes);
             for (int c = 0; c < cut.chunks; ++c)
-                copy_box(s.query_chunk(c), queries, s.queries_full(), c * chunk,
-                         static_cast<int>(block * tile_queries));
+                copy_box(s.query_chunk(c), queries, s.queries_full(), c * chunk, block * tile_queries);
             loaded = block;
             ++reload;
         }
-        const std::int64_t end = min((segment + 1) * cut.segment, cut.tiles);
-        for (std::int64_t tile = segment * cut.segment; tile < end; ++tile) {
-            const std::int64_t row = pass.first + tile * tile_points;
+        const int end = min((segment + 1) * cut.segment, cut.tiles);
+        for (int tile = segment * cut.segment; tile < end; ++tile) {
+            const auto row = static_cast<int>(pass.first) + tile * tile_points;
             for (int c = 0; c < cut.chunks; ++c) {
                 barrier_wait(s.empty(at.stage), at.parity ^ 1);
                 const std::uint32_t full = s.full(at.stage);
@@ -104,12 +104,11 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
                     const int half = rank * halves + i;
                     const std::uint32_t to =
                         s.point_chunk(at.stage) + static_cast<std::uint32_t>(half) * point_chunk_bytes / 2;
-                    const int from = static_cast<int>(row) + half * tile_points / 2;
+                    const int from = row + half * tile_points / 2;
                     if (cut.cluster == 1) copy_box(to, points, full, c * chunk, from);
                     else copy_box_multicast(to, points, full, c * chunk, from, 3);
                 }
-                if (!cut.resident)
-                    copy_box(s.query_chunk(at.stage), queries, full, c * chunk, static_cast<int>(block * tile_queries));
+                if (!cut.resident) copy_box(s.query_chunk(at.stage), queries, full, c * chunk, block * tile_queries);
                 if (c == 0) copy_bytes(s.h(at.stage), pass.h + row, h_bytes, full);
                 at.next(cut.stages);
             }
@@ -117,12 +116,12 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
     }
 }
 
-// A warpgroup: `group` 0 or 1 of the block.
+// A warpgroup: upper or lower half of the queries (`rows`), left or right half of the points (`half`).
 template <bool All, int Tail>
 __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, const Shared& s, char* shared, int rank,
-                                     int cluster, int group) {
+                                     int cluster, int rows, int half) {
     using namespace hopper;
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = group * 4 + static_cast<int>(threadIdx.x % 128 / 32);
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32) - 4;
     // The first lane of warp r arrives at the barriers of block r.
     const int elected = lane == 0 && warp % 4 < cut.cluster ? warp % 4 : -1;
     WarpList list{reinterpret_cast<Survivor*>(shared + cut.lists + warp * list_bytes),
@@ -133,14 +132,14 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
     };
     const auto queries_at = [&](int c, int stage) {
         return descriptor(s.query_chunk(cut.resident ? c : stage) +
-                          static_cast<std::uint32_t>(group) * query_chunk_bytes / 2);
+                          static_cast<std::uint32_t>(rows) * query_chunk_bytes / 2);
     };
     Place at;
-    std::int64_t loaded = -1;
+    int loaded = -1;
     int reload = 0;
-    for (std::int64_t unit = cluster; unit < cut.units; unit += gridDim.x / cut.cluster) {
-        const std::int64_t segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
-        const std::int64_t upper = block * tile_queries + warp * 16 + lane / 4;
+    for (int unit = cluster; unit < cut.units; unit += static_cast<int>(gridDim.x) / cut.cluster) {
+        const int segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
+        const int upper = block * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
         const float nothing = __int_as_float(0x7fffffff);
         float upper_limit = nothing, lower_limit = nothing;
         if (!All) {
@@ -152,15 +151,16 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             loaded = block;
             ++reload;
         }
-        const std::int64_t next = unit + gridDim.x / cut.cluster;
+        const int next = unit + static_cast<int>(gridDim.x) / cut.cluster;
         const bool keep_queries = next < cut.units && next % cut.groups * cut.cluster + rank == block;
-        const std::int64_t end = min((segment + 1) * cut.segment, cut.tiles);
-        for (std::int64_t tile = segment * cut.segment; tile < end; ++tile) {
-            float d[128];
+        const int end = min((segment + 1) * cut.segment, cut.tiles);
+        for (int tile = segment * cut.segment; tile < end; ++tile) {
+            float d[64];
             barrier_wait(s.full(at.stage), at.parity);
-            const auto* const h = reinterpret_cast<const float2*>(shared + cut.h + at.stage * h_bytes) + lane % 4;
+            const auto* const h =
+                reinterpret_cast<const float2*>(shared + cut.h + at.stage * h_bytes) + half * 64 + lane % 4;
 #pragma unroll
-            for (int j = 0; j < 32; ++j) {
+            for (int j = 0; j < 16; ++j) {
                 const float2 two = h[j * 4];
                 d[j * 4] = d[j * 4 + 2] = two.x;
                 d[j * 4 + 1] = d[j * 4 + 3] = two.y;
@@ -168,7 +168,9 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             int last = at.stage;
             const auto multiply = [&]<int Steps>(int c) {
                 if (c > 0) barrier_wait(s.full(at.stage), at.parity);
-                const std::uint64_t a = queries_at(c, at.stage), b = descriptor(s.point_chunk(at.stage));
+                const std::uint64_t a = queries_at(c, at.stage),
+                                    b = descriptor(s.point_chunk(at.stage) +
+                                                   static_cast<std::uint32_t>(half) * point_chunk_bytes / 2);
                 wgmma_fence();
 #pragma unroll
                 for (int i = 0; i < Steps; ++i) wgmma_subtract(d, a + 2 * i, b + 2 * i);
@@ -186,16 +188,14 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             release(s.empty(last));
             if (cut.resident && tile + 1 == end && !keep_queries && threadIdx.x % 128 == 0)
                 barrier_arrive(s.queries_empty(), rank);
-            const std::int64_t column = tile * tile_points + lane % 4 * 2;
-#pragma unroll
-            for (int g = 0; g < 4; ++g) {
-                if constexpr (All) {
-                    keep_all(d + g * 32, pass.all + upper * pass.ld + column + g * 64, pass.ld, upper < pass.q,
+            const int column = tile * tile_points + half * 128 + lane % 4 * 2;
+            if constexpr (All) {
+                keep_all<64>(d, pass.all + static_cast<std::int64_t>(upper) * pass.ld + column, pass.ld, upper < pass.q,
                              upper + 8 < pass.q);
-                } else {
-                    keep_survivors(d + g * 32, upper_limit, lower_limit, static_cast<std::uint32_t>(upper),
-                                   static_cast<std::uint32_t>(pass.first + column) + g * 64, list, pass);
-                }
+            } else {
+                keep_survivors<64>(d, upper_limit, lower_limit, static_cast<std::uint32_t>(upper),
+                                   static_cast<std::uint32_t>(pass.first) + static_cast<std::uint32_t>(column), list,
+                                   pass);
             }
         }
     }
@@ -226,11 +226,12 @@ __global__ void __launch_bounds__(threads, 1)
     }
     cluster_sync();
     if (threadIdx.x < 128) {
-        lower_registers<40>();
+        lower_registers<24>();
         if (threadIdx.x == 0) copy(&queries, &points, pass, cut, s, rank, cluster);
     } else {
-        raise_registers<232>();
-        multiply_and_compare<All, Tail>(pass, cut, s, shared, rank, cluster, static_cast<int>(threadIdx.x) / 128 - 1);
+        raise_registers<112>();
+        const int group = static_cast<int>(threadIdx.x) / 128 - 1;
+        multiply_and_compare<All, Tail>(pass, cut, s, shared, rank, cluster, group / 2, group % 2);
     }
     __syncwarp();
     cluster_sync();  // the other block may still copy to this one, or arrive at its barriers
@@ -244,28 +245,27 @@ int multiprocessors() {
     return count;
 }
 
-Cut cut_of(const FilterPass& p, std::int64_t blocks_there) {
+Cut cut_of(const FilterPass& p, int blocks_there) {
     Cut c;
     c.steps = static_cast<int>(p.width / 16);
     c.chunks = (c.steps + 3) / 4;
     const std::int64_t blocks = (p.q + tile_queries - 1) / tile_queries;
     c.cluster = blocks > 1 ? 2 : 1;
-    c.groups = (blocks + c.cluster - 1) / c.cluster;
-    c.tiles = (p.count + tile_points - 1) / tile_points;
+    c.groups = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
+    c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
     // Segments: short against the whole, so that the last round wastes little, but long against what a unit costs
     // beside its tiles, and short enough for L2.
-    const std::int64_t clusters = blocks_there / c.cluster;
+    const int clusters = blocks_there / c.cluster;
     double best = 1e30;
-    for (std::int64_t length = 1; length <= 64; length *= 2) {
-        const std::int64_t units = (c.tiles + length - 1) / length * c.groups;
+    for (int length = 1; length <= 64; length *= 2) {
+        const int units = (c.tiles + length - 1) / length * c.groups;
         const double cost = static_cast<double>((units + clusters - 1) / clusters) *
                             (static_cast<double>(length) + (c.groups > 1 ? 0.7 : 0.05));
         if (cost >= best) continue;
         best = cost;
         c.segment = length;
     }
-    c.segments = (c.tiles + c.segment - 1) / c.segment;
-    c.units = c.segments * c.groups;
+    c.units = (c.tiles + c.segment - 1) / c.segment * c.groups;
     c.resident = c.chunks <= max_resident ? c.chunks : 0;
     c.stage_bytes = point_chunk_bytes + (c.resident ? 0 : query_chunk_bytes);
     const int fixed = c.resident * query_chunk_bytes + warps * list_bytes + 1024 + 256;
@@ -320,7 +320,7 @@ void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
           "shared memory of the fused filter");
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(there / cut.cluster, cut.units) * cut.cluster));
+    config.gridDim = dim3(static_cast<unsigned>(std::min(there / cut.cluster, cut.units) * cut.cluster));
     config.blockDim = dim3(threads);
     config.dynamicSmemBytes = static_cast<std::size_t>(cut.bytes);
     config.stream = stream;
