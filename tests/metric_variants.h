@@ -1,6 +1,7 @@
 // Every metric of include/kith/metrics.def with the parameters that tests run it with.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -41,6 +42,40 @@ inline std::vector<double> positive_definite(std::int64_t d, std::uint64_t seed)
     return out;
 }
 
+// H diag(10^-5 ... 10^5) H with a reflection H: symmetric, positive definite, as ill-conditioned as that.
+inline std::vector<double> ill_conditioned(std::int64_t d, std::uint64_t seed) {
+    adversarial::Random random(seed);
+    std::vector<double> axis(d), h(d * d), out(d * d);
+    double square = 0;
+    for (double& v : axis) {
+        v = random.gaussian() + 3;
+        square += v * v;
+    }
+    for (std::int64_t i = 0; i < d; ++i)
+        for (std::int64_t j = 0; j < d; ++j) h[i * d + j] = (i == j) - 2 * axis[i] * axis[j] / square;
+    for (std::int64_t i = 0; i < d; ++i) {
+        for (std::int64_t j = 0; j <= i; ++j) {
+            double sum = 0;
+            for (std::int64_t l = 0; l < d; ++l)
+                sum += h[i * d + l] * std::pow(10.0, 10.0 * double(l) / double(d) - 5) * h[j * d + l];
+            out[i * d + j] = out[j * d + i] = sum;
+        }
+    }
+    return out;
+}
+
+// Positive definite of coordinates in units from 2^-40 to 2^40, symmetric to nine digits only.
+inline std::vector<double> of_many_scales(std::int64_t d, std::uint64_t seed) {
+    adversarial::Random random(seed);
+    std::vector<double> out = positive_definite(d, seed);
+    std::vector<int> exponent(d);
+    for (int& e : exponent) e = int(random.below(81)) - 40;
+    for (std::int64_t i = 0; i < d; ++i)
+        for (std::int64_t j = 0; j < d; ++j)
+            out[i * d + j] = std::ldexp(out[i * d + j] * (i < j ? 1 + 1e-10 : 1), exponent[i] + exponent[j]);
+    return out;
+}
+
 inline std::vector<Variant> variants(const std::string& name, std::int64_t d, kith::ElementType type) {
     Variant plain{name, name, kith::metric_named(name), {}, nullptr};
     std::vector<Variant> out;
@@ -51,10 +86,22 @@ inline std::vector<Variant> variants(const std::string& name, std::int64_t d, ki
             out.back().metric.p = out.back().params.p = p;
         }
     } else if (name == "mahalanobis") {
-        plain.params.inverse_covariance = positive_definite(d, 7);
-        plain.matrix = std::make_shared<std::vector<double>>(plain.params.inverse_covariance);
-        plain.metric.inverse_covariance = kith::view(plain.matrix->data(), d, d);
-        out.push_back(plain);
+        const auto add = [&](const char* label, std::vector<double> matrix) {
+            out.push_back(plain);
+            Variant& v = out.back();
+            v.label += label;
+            v.params.inverse_covariance = std::move(matrix);
+            v.matrix = std::make_shared<std::vector<double>>(v.params.inverse_covariance);
+            v.metric.inverse_covariance = kith::view(v.matrix->data(), d, d);
+        };
+        std::vector<double> tiny = positive_definite(d, 7), huge = tiny;
+        for (double& v : tiny) v *= 0x1p-500;
+        for (double& v : huge) v *= 0x1p500;
+        add("", positive_definite(d, 7));
+        add(" ill-conditioned", ill_conditioned(d, 7));
+        add(" of many scales", of_many_scales(d, 7));
+        add(" tiny", std::move(tiny));
+        add(" huge", std::move(huge));
     } else {
         out.push_back(plain);
         if (name == "hamming" && type == kith::ElementType::u8) {

@@ -1,6 +1,9 @@
 // Where the data lie must not matter: device memory in and out, the caller's stream, points that stream from the host.
 #include <cuda_runtime.h>
 
+#include <random>
+#include <thread>
+
 #include "gpu_arrays.h"
 #include "search_cases.h"
 
@@ -126,6 +129,42 @@ TEST(GpuMemory, SmallBudgetsGiveTheSameBits) {
                 EXPECT_TRUE(streamed) << "no budget made the points stream: " << c.label << ", path " << path;
             }
         }
+    }
+}
+
+// Uploads in many pieces, by several threads, from every layout and from pinned memory; whole and in chunks.
+TEST(GpuMemory, LargeUploadsGiveTheSameBits) {
+    constexpr std::int64_t n = 160000, d = 64, gap = 3, k = 5;
+    std::vector<float> values(n * (d + gap));
+    std::mt19937 random(5);
+    for (float& v : values) v = static_cast<float>(random() >> 8) * 0x1p-24f;
+    const kith::MatrixView all[] = {kith::view(values.data(), n, d), kith::view(values.data(), n, d, d + gap),
+                                    kith::view_column_major(values.data(), n, d, n + gap)};
+    const kith::MatrixView queries = kith::view(values.data(), 7, d, 1001);
+    kith::Options cpu, cuda;
+    cpu.device = "cpu";
+    cuda.device = "cuda";
+    const auto hold = [&](const kith::MatrixView& points, const kith::Neighbors& want, std::int64_t memory) {
+        kith::Options options = cuda;
+        options.memory = memory;
+        const auto got = kith::search(points, queries, k, options);
+        EXPECT_EQ(want.ids, got.ids);
+        EXPECT_EQ(want.distances, got.distances);
+    };
+    constexpr std::int64_t small = 32 << 20;
+    cuda.memory = small;
+    EXPECT_GT(n, kith::plan({n, 7, d, k, kith::ElementType::f32, false}, cuda).chunk_points);
+    for (const kith::MatrixView& points : all) {
+        SCOPED_TRACE("layout " + std::to_string(&points - all));
+        const auto want = kith::search(points, queries, k, cpu);
+        {
+            const std::jthread other([&] { hold(points, want, small); });
+            hold(points, want, 0);
+        }
+        gpu_arrays::check(cudaHostRegister(values.data(), values.size() * sizeof(float), cudaHostRegisterDefault));
+        hold(points, want, 0);
+        hold(points, want, small);
+        gpu_arrays::check(cudaHostUnregister(values.data()));
     }
 }
 

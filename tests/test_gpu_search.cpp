@@ -69,6 +69,31 @@ TEST_P(GpuSearch, GraphAndIndex) {
 INSTANTIATE_TEST_SUITE_P(Metric, GpuSearch, testing::ValuesIn(metric_names()),
                          [](const auto& info) { return info.param; });
 
+// The bound of a metric with a factor is tight enough to be of use, whatever the matrix.
+TEST(GpuFilter, CertifiesAfterAFactor) {
+    constexpr std::int64_t n = 20000, q = 60, d = 48, k = 10;
+    for (const Variant& variant : variants("mahalanobis", d, kith::ElementType::f64)) {
+        // In the units of the matrix, far from the origin where f32 can hold a centre.
+        const auto set = adversarial::make("gaussian", n, q, d, 21);
+        const auto in_units = [&](std::vector<double> values) {
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                const std::size_t j = i % d;
+                const int exponent = -std::ilogb((*variant.matrix)[j * d + j]) / 2;
+                values[i] = std::ldexp(values[i] + (std::abs(exponent) < 100 ? 1000 : 0), exponent);
+            }
+            return values;
+        };
+        search_cases::Case c{variant.label, variant, arrays::make(in_units(set.points), n, d, kith::ElementType::f64),
+                             arrays::make(in_units(set.queries), q, d, kith::ElementType::f64), k};
+        const auto got = search_cases::answer("cuda", c, {}, true);
+        ASSERT_TRUE(got) << c.label;
+        ASSERT_EQ("", c.truth().difference(*got)) << c.label;
+        EXPECT_EQ("gemm-f16", got->report.path) << c.label;
+        EXPECT_EQ(0, got->report.scanned) << c.label;
+        EXPECT_LT(got->report.candidates, 0.05 * n * q) << c.label;
+    }
+}
+
 TEST(GpuIndex, SearchesFromSeveralThreads) {
     const Variant variant = variants("cosine", 24, kith::ElementType::f16).front();
     const auto make = [&](std::int64_t k) {

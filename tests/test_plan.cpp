@@ -94,6 +94,23 @@ TEST(Plan, ScansWhereNothingIsFiltered) {
     EXPECT_EQ("exact", kith::planner::make(of(large, kith::metric::Gemm::none), with_gpu(std::int64_t{70} << 30)).path);
 }
 
+// A form after a factor serves a GPU only, and not too many dimensions.
+TEST(Plan, FiltersAfterAFactorOnAGpu) {
+    Request r = of(large, kith::metric::Gemm::none);
+    r.metric.traits.factored = r.metric.traits.whole_vector = true;
+    Machine m = with_gpu(std::int64_t{70} << 30);
+    EXPECT_EQ("gemm-f16", kith::planner::make(r, m).path);
+    r.device = "cpu";
+    EXPECT_EQ("exact", kith::planner::make(r, m).path);
+    r.device = "";
+    r.shape.d = 4097;
+    EXPECT_EQ("exact", kith::planner::make(r, m).path);
+    r.path = "gemm-f16";
+    EXPECT_THROW(kith::planner::make(r, m), kith::Error);
+    r.shape.d = 4096;
+    EXPECT_EQ("gemm-f16", kith::planner::make(r, m).path);
+}
+
 TEST(Plan, KeepsEveryBudget) {
     for (const auto gemm : {kith::metric::Gemm::l2, kith::metric::Gemm::none}) {
         for (const std::int64_t k : {1, 100, 3000}) {

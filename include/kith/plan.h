@@ -16,6 +16,8 @@ struct Shape {
     std::int64_t k = 0;  // neighbours
     ElementType type = ElementType::f32;
     bool graph = false;  // queries are the points, self excluded
+
+    bool operator==(const Shape&) const = default;
 };
 
 // A decision, obeyed as it stands by the backend. Comparable and printable.
@@ -23,13 +25,14 @@ struct Plan {
     int device = host_memory;             // or a CUDA ordinal
     std::string path;                     // name in the list of paths, e.g. "gemm-f32", "exact"; or "select"
     std::string selector;                 // name in the list of selectors
-    std::string isa;                      // CPU instruction set
+    std::string isa;                      // instruction set: of the CPU, or the GPU's matrix instructions (filters)
     int threads = 1;                      // CPU threads
     std::int64_t query_tile = 0;          // queries (select: rows) handled together
     std::int64_t point_tile = 0;          // points (select: values of a row) handled together
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
     std::int64_t workspace_bytes = 0;     // what the run will allocate beyond inputs, outputs and the prepared points
+    bool symmetric = false;               // graph on a GPU: each tile of pairs serves its rows and its columns
     std::string why;                      // one sentence per decision
 
     bool operator==(const Plan&) const = default;

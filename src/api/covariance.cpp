@@ -1,4 +1,4 @@
-// Covariance, Cholesky factorisation and inversion in binary64; see covariance.h.
+// Covariance and its inversion in binary64; see covariance.h.
 #include "api/covariance.h"
 
 #include <fmt/format.h>
@@ -7,32 +7,13 @@
 #include <cmath>
 
 #include "api/validate.h"
+#include "exact/cholesky.h"
 #include "exact/element.h"
 #include "kith/error.h"
 
 namespace kith::api {
 
 namespace {
-
-// The lower Cholesky factor of a, in place of its lower triangle; false when a is not positive definite.
-bool cholesky(std::vector<double>& a, std::int64_t d) {
-    for (std::int64_t j = 0; j < d; ++j) {
-        double* const row_j = &a[static_cast<std::size_t>(j * d)];
-        double diagonal = row_j[j];
-        const double scale = std::abs(diagonal);
-        for (std::int64_t k = 0; k < j; ++k) diagonal -= row_j[k] * row_j[k];
-        if (!(diagonal > scale * static_cast<double>(d) * 0x1p-52)) return false;
-        row_j[j] = std::sqrt(diagonal);
-#pragma omp parallel for schedule(static) if (d - j > 64)
-        for (std::int64_t i = j + 1; i < d; ++i) {
-            double* const row_i = &a[static_cast<std::size_t>(i * d)];
-            double sum = row_i[j];
-            for (std::int64_t k = 0; k < j; ++k) sum -= row_i[k] * row_j[k];
-            row_i[j] = sum / row_j[j];
-        }
-    }
-    return true;
-}
 
 // The inverse of L L' from its factor: column c solves L L' y = e_c. Exactly symmetric, as the upper half mirrors the
 // lower.
@@ -93,7 +74,7 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
         }
     }
     std::vector<double> factor = matrix;
-    if (!cholesky(factor, d)) refuse("expected a positive definite matrix");
+    if (!exact::cholesky(factor, d)) refuse("expected a positive definite matrix");
     return matrix;
 }
 
@@ -144,7 +125,7 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points) {
         }
     }
     for (double& c : covariance) c /= static_cast<double>(count - 1);
-    if (!cholesky(covariance, d))
+    if (!exact::cholesky(covariance, d))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("points: their covariance is singular ({} rows, {} columns); give inverse_covariance",
                                 count, d));

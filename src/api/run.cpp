@@ -78,7 +78,7 @@ Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bo
         report.device = fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
         run_on_cpu(points, queries, k, graph, plan, options, progress, out, report);
     } else {
-        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_info(plan.device).name);
+        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_name(plan.device));
         gpu::search(*points.gpu, queries, k, graph, plan, options.f64, options.stream, progress, out, report);
     }
     progress.throw_if_cancelled();

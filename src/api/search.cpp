@@ -1,6 +1,9 @@
 // search, graph and Index: judge, plan, prepare, run.
 #include <fmt/format.h>
 
+#include <mutex>
+#include <optional>
+
 #include "api/run.h"
 #include "api/validate.h"
 #include "kith/kith.h"
@@ -81,7 +84,40 @@ struct Index::State {
     // The points as the backend keeps them: the queries of graph().
     MatrixView points() const { return prepared.cpu ? cpu::elements(*prepared.cpu) : gpu::elements(*prepared.gpu); }
 
+    // The plan of the last call, for calls of the same shape: asking a device for its free memory takes as long as a
+    // small search does.
+    struct Remembered {
+        Shape shape;
+        std::string path, isa, selector;
+        std::int64_t memory = 0;
+        int threads = 0;
+        bool operator==(const Remembered&) const = default;
+    };
+    mutable std::mutex mutex;
+    mutable std::optional<std::pair<Remembered, Plan>> last;
+
     Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
+        const Remembered key{{prepared.n, q, prepared.d, k, query_type, graph},
+                             call.path,
+                             call.isa,
+                             call.selector,
+                             call.memory,
+                             call.threads};
+        {
+            const std::lock_guard lock(mutex);
+            if (last && last->first == key) return last->second;
+        }
+        Plan made = make_plan(q, k, graph, query_type, call);
+        const std::lock_guard lock(mutex);
+        last.emplace(key, made);
+        return made;
+    }
+    void forget_plan() const {
+        const std::lock_guard lock(mutex);
+        last.reset();
+    }
+
+    Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
         Options merged = call;
         merged.metric = options.metric;
         merged.device = prepared.plan.device == host_memory ? "cpu" : fmt::format("cuda:{}", prepared.plan.device);
@@ -108,7 +144,13 @@ struct Index::State {
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                const NeighborsView& out) const {
         check_out(out);
-        return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call), call, out);
+        try {
+            return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call), call, out);
+        } catch (const Error& error) {
+            // Memory may have become scarce since the plan was made: the next call asks again.
+            if (error.code() == ErrorCode::out_of_memory) forget_plan();
+            throw;
+        }
     }
 
     void check_queries(const MatrixView& queries, std::int64_t k) const {

@@ -25,6 +25,8 @@ struct DeviceInfo {
 int device_count();
 // Throws device.
 DeviceInfo device_info(int device);
+// Its name alone, without asking for free memory, which takes as long as a small search.
+std::string device_name(int device);
 // "" or the reason why device_count() is 0.
 std::string absence();
 // The ordinal on which `data` lies, or host_memory.

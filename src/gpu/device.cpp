@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <mutex>
+#include <vector>
 
 #include "gpu/backend.h"
 #include "gpu/check.h"
@@ -66,23 +67,32 @@ std::string absence() {
     return presence().reason;
 }
 
-DeviceInfo device_info(int device) {
-    // Properties never change and take milliseconds to ask for; free memory is asked for every time.
+namespace {
+
+// Properties never change and take milliseconds to ask for.
+const DeviceInfo& known_info(int device) {
     static std::array<DeviceInfo, max_devices> known;
     static std::mutex mutex;
-    DeviceInfo info;
-    {
-        const std::lock_guard lock(mutex);
-        DeviceInfo& entry = known.at(static_cast<std::size_t>(device));
-        if (entry.capability == 0) {
-            cudaDeviceProp p{};
-            check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
-            entry.name = p.name;
-            entry.multiprocessors = p.multiProcessorCount;
-            entry.capability = p.major * 10 + p.minor;
-        }
-        info = entry;
+    const std::lock_guard lock(mutex);
+    DeviceInfo& entry = known.at(static_cast<std::size_t>(device));
+    if (entry.capability == 0) {
+        cudaDeviceProp p{};
+        check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
+        entry.name = p.name;
+        entry.multiprocessors = p.multiProcessorCount;
+        entry.capability = p.major * 10 + p.minor;
     }
+    return entry;
+}
+
+}  // namespace
+
+std::string device_name(int device) {
+    return known_info(device).name;
+}
+
+DeviceInfo device_info(int device) {
+    DeviceInfo info = known_info(device);
     const DeviceScope scope(device);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
@@ -122,6 +132,41 @@ void* allocate(std::size_t bytes, cudaStream_t stream) {
 
 void release(void* data, cudaStream_t stream) noexcept {
     if (data && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
+}
+
+namespace {
+
+struct PinnedPool {
+    std::mutex mutex;
+    std::vector<unsigned long long*> idle;
+};
+// Never destroyed: the driver may be gone before it would be.
+PinnedPool& pinned_pool() {
+    static auto* const pool = new PinnedPool;
+    return *pool;
+}
+
+}  // namespace
+
+PinnedWords::PinnedWords() : data_(nullptr) {
+    PinnedPool& pool = pinned_pool();
+    const std::lock_guard lock(pool.mutex);
+    if (pool.idle.empty()) {
+        constexpr int blocks = 32;
+        unsigned long long* fresh = nullptr;
+        check(cudaHostAlloc(reinterpret_cast<void**>(&fresh), blocks * words * sizeof *fresh, cudaHostAllocPortable),
+              "pinned memory");
+        for (int i = 0; i < blocks; ++i) pool.idle.push_back(fresh + i * words);
+    }
+    data_ = pool.idle.back();
+    pool.idle.pop_back();
+}
+
+PinnedWords::~PinnedWords() {
+    if (!data_) return;
+    PinnedPool& pool = pinned_pool();
+    const std::lock_guard lock(pool.mutex);
+    pool.idle.push_back(data_);
 }
 
 std::int64_t idle_bytes(int device) {

@@ -1,5 +1,5 @@
-// One metric's kernels: measuring rows, the tiled canonical scan, refinement of candidates. Included by the generated
-// instances only; the filter's preparation is in filter/vectors.cuh.
+// One metric's kernels: measuring rows, the tiled canonical scan, their launches. Included by the generated instances
+// only; the filter's preparation is in filter/vectors.cuh, the refinement of candidates in refine/refine.cuh.
 #pragma once
 
 #include "exact/canonical.h"
@@ -7,6 +7,7 @@
 #include "gpu/check.h"
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric_kernels.h"
+#include "gpu/refine/refine.cuh"
 #include "gpu/warp.cuh"
 
 namespace kith::gpu {
@@ -69,10 +70,6 @@ __global__ void convert_rows(PreparedRows in, double* out, LeafOrder order, metr
     std::int64_t to = col;
     if constexpr (!M::traits.whole_vector) to = order.start[leaf_partial(static_cast<int>(col % 32))] + col / 32;
     out[row * params.d + to] = x;
-}
-
-KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
-    return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
 }
 
 // A block of 16 x 16 threads owns 32 queries x 16 P points; a thread 2 x P pairs, P = 4 with one accumulator, 2 with
@@ -153,17 +150,6 @@ __global__ void __launch_bounds__(256) scan_pairs(ScanTile tile, LeafOrder order
     }
 }
 
-// A warp owns one pair at a time: `t` is d doubles of shared memory, params.matrix the transpose of VI.
-template <class M>
-__device__ double whole_rank(double* t, const metric::Params& params) {
-    const int lane = threadIdx.x % 32;
-    double a[1] = {0.0};
-    for (std::int64_t i = lane; i < params.d; i += 32)
-        a[0] = a[0] + M::whole_term(t, params.matrix + i, i, params, params.d);
-    warp_combine<exact::detail::Sum, 1>(a);
-    return exact::ordered_rank(a[0]);
-}
-
 template <class M>
 __global__ void scan_whole(ScanTile tile, metric::Params params) {
     extern __shared__ double differences[];
@@ -181,42 +167,6 @@ __global__ void scan_whole(ScanTile tile, metric::Params params) {
             !tile.query_nan[q] && !tile.point_nan[x] && !(tile.self && tile.self[q] == tile.first_point + x);
         if (lane == 0) tile.keys[q * tile.ld + x] = rank_key(r, eligible);
         __syncwarp();
-    }
-}
-
-// A block owns a query, a warp one candidate at a time, a lane one partial sum.
-template <class M>
-__global__ void refine_candidates(RefineTask task, metric::Params params) {
-    using O = ScalarOps<double>;
-    constexpr int A = M::accumulators;
-    extern __shared__ double differences[];
-    const std::int64_t q = blockIdx.x;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const double* const aux_q = task.queries.aux + q * metric::max_aux;
-    const std::int32_t count = task.counts[q * task.count_step];
-    for (std::int64_t c = blockIdx.y * static_cast<std::int64_t>(warps) + warp; c < count;
-         c += static_cast<std::int64_t>(gridDim.y) * warps) {
-        const std::int64_t x = task.ids[q * task.capacity + c];
-        const double* const aux_x = task.points.aux + x * metric::max_aux;
-        double rank = 0;
-        if constexpr (M::traits.whole_vector) {
-            double* const t = differences + warp * params.d;
-            for (std::int64_t i = lane; i < params.d; i += 32)
-                t[i] = task.queries.rows.at(q, i) - task.points.rows.at(x, i);
-            __syncwarp();
-            rank = whole_rank<M>(t, params);
-            __syncwarp();
-        } else {
-            double a[A] = {};
-            for (std::int64_t i = lane; i < params.d; i += 32) {
-                const double qi = M::template map<O>(task.queries.rows.at(q, i), aux_q);
-                const double xi = M::template map<O>(task.points.rows.at(x, i), aux_x);
-                M::template step<O>(a, qi, xi, params);
-            }
-            warp_combine<M, A>(a);
-            rank = exact::ordered_rank(M::finish(a, aux_q, aux_x, params));
-        }
-        if (lane == 0) task.keys[q * task.capacity + c] = rank_key(rank, !task.queries.nan[q] && !task.points.nan[x]);
     }
 }
 
@@ -275,12 +225,19 @@ struct Launch {
     }
     static void refine(const RefineTask& task, const metric::Params& params, cudaStream_t stream) {
         const std::int64_t q = task.queries.rows.count;
-        const auto splits = static_cast<unsigned>(q >= 512 ? 1 : (q >= 64 ? 8 : 64));
-        std::size_t bytes = 0;
-        int warps = 8;
-        if constexpr (M::traits.whole_vector) warps = whole_warps(refine_candidates<M>, params.d, bytes);
-        refine_candidates<M><<<dim3(static_cast<unsigned>(q), splits), warps * 32, bytes, stream>>>(task, params);
-        check_launch("refine_candidates");
+        const auto splits = static_cast<unsigned>(q >= 512 ? 1 : (q >= 64 ? 4 : 32));
+        const dim3 grid(static_cast<unsigned>(q), splits);
+        if constexpr (M::traits.whole_vector) {
+            std::size_t bytes = 0;
+            const int warps = whole_warps(refine_whole<M>, params.d, bytes);
+            refine_whole<M><<<grid, warps * 32, bytes, stream>>>(task, params);
+        } else {
+            const unsigned threads = task.expected <= 16 ? 128 : 256;
+            const bool plain = task.points.rows.type == ElementType::f32 && task.points.rows.col_stride == 1;
+            if (plain) refine_batches<M, true><<<grid, threads, 0, stream>>>(task, params);
+            else refine_batches<M, false><<<grid, threads, 0, stream>>>(task, params);
+        }
+        check_launch("refine");
     }
     template <class T>
     static void report(const std::uint64_t* keys, T* out, std::int64_t count, const metric::Params& params,
@@ -299,7 +256,7 @@ struct Launch {
         t.refine = refine;
         t.report_f32 = report<float>;
         t.report_f64 = report<double>;
-        if constexpr (M::traits.gemm != metric::Gemm::none) {
+        if constexpr (metric::gpu_gemm(M::traits) != metric::Gemm::none) {
             t.filter_points = filter_points<M>;
             t.filter_queries = filter_queries<M>;
             t.sample = sample_rows<M>;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "gpu/factor.h"
 #include "gpu/rows.h"
 #include "kith/types.h"
 #include "metric/metric.h"
@@ -21,7 +22,8 @@ struct PreparedRows {
 };
 
 // How coordinates become the vectors of the filter (docs/exactness.md): v = (map(x) - centre) * scale, or
-// v = scale * map(x) / |map(x)| where `unit`; rounded to fp16, once or in two terms.
+// v = scale * map(x) / |map(x)| where `unit`, v = (L' W (map(x) - centre)) * scale where the metric has a factor;
+// rounded to fp16, once or in two terms.
 struct FilterForm {
     metric::Gemm gemm = metric::Gemm::none;
     const float* centre = nullptr;  // d, or null
@@ -34,6 +36,7 @@ struct FilterForm {
     double gamma = 0;          // relative error of an accumulated product
     std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
                                // are far apart here, so that every run of positions is a sample
+    FactorForm factor;         // Traits::factored
 };
 
 // A position's row.
@@ -64,6 +67,7 @@ struct RefineTask {
     const std::int32_t* counts = nullptr;  // `count_step` apart
     std::int64_t count_step = 1;
     std::int64_t capacity = 0;
+    std::int64_t expected = 0;  // candidates of a typical query
     std::uint64_t* keys = nullptr;
 };
 
@@ -76,14 +80,14 @@ struct MetricKernels {
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
-    // Null where traits.gemm is none. Points, by position: vectors, h and the bound's term F, h and f with room for a
-    // multiple of 256. Queries: vectors, E, and a flag where the query cannot be filtered.
+    // Null where no form serves (metric::gpu_gemm). Points, by position: vectors, h and the bound's term F, h and f
+    // with room for a multiple of 256. Queries: vectors, E, and a flag where the query cannot be filtered.
     void (*filter_points)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* h, float* f,
                           const metric::Params& params, cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* e,
                            std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
     // Over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) - centre|^2, then that of the
-    // squared residuals of rounding (map(x) - centre) * scale, over scale^2.
+    // squared residuals of rounding (map(x) - centre) * scale, over scale^2; both after the factor where there is one.
     void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
                    const metric::Params& params, cudaStream_t stream);
     // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.

@@ -4,6 +4,7 @@
 #include "gpu/distance/user.h"
 #include "gpu/filter/pass.h"
 #include "gpu/tuning.h"
+#include "gpu/upload.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,10 +27,7 @@ DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, b
     // Dense in the same layout: `lines` runs of `length` elements.
     const std::int64_t lines = row_major ? count : v.cols, length = row_major ? v.cols : count;
     const char* const from = static_cast<const char*>(v.data) + (row_major ? first * v.stride : first) * element;
-    check(cudaMemcpy2DAsync(out.elements.get(), static_cast<std::size_t>(length * element), from,
-                            static_cast<std::size_t>(v.stride * element), static_cast<std::size_t>(length * element),
-                            static_cast<std::size_t>(lines), cudaMemcpyDefault, stream),
-          "copy to the device");
+    copy_to_device(out.elements.get(), {from, lines, length * element, v.stride * element}, stream);
     out.rows = {out.elements.get(), count, row_major ? v.cols : 1, row_major ? 1 : count, v.type};
     return out;
 }
@@ -93,6 +91,7 @@ private:
             take();
         };
         use();
+        if (metric_.kernels->traits.factored) return;  // the squares are those of other coordinates
         // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
         // exact.
         const double spread = std::sqrt(squares() / static_cast<double>(samples_) / static_cast<double>(d));
@@ -116,7 +115,8 @@ private:
 void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream) {
     const std::int64_t n = chunk.points.rows.count;
     FilterForm form;
-    form.gemm = metric.kernels->traits.gemm;
+    form.gemm = metric::gpu_gemm(metric.kernels->traits);
+    form.factor = metric.factor;
     form.width = filter_width(metric.params.d, form.terms);
     form.gamma = filter_gamma(form.width);
     form.unit = form.gemm == metric::Gemm::cosine;
@@ -124,7 +124,7 @@ void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t strea
     // Rounding that costs less than accumulation is not worth telling apart.
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
-    else SampledForm(chunk, metric, form, stream);
+    else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(chunk, metric, form, stream);
     if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
     chunk.form = form;
     chunk.vectors = Buffer<__half>(n * form.width, stream);
@@ -137,7 +137,24 @@ void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t strea
 
 namespace {
 
-DeviceMetric device_metric(const MetricSpec& spec, cudaStream_t stream) {
+// The factor of the metric's matrix, for the filter.
+void add_factor(DeviceMetric& m, cudaStream_t stream) {
+    const std::int64_t d = m.params.d;
+    const Factor factor = factorise(*m.spec.matrix, d);
+    if (factor.values.empty()) return;
+    const auto size = static_cast<std::int64_t>(factor.values.size());
+    m.factors = Buffer<double>(size, stream);
+    check(cudaMemcpyAsync(m.factors.get(), factor.values.data(), factor.values.size() * sizeof(double),
+                          cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    m.factor.matrix = m.factors.get();
+    m.factor.weights = m.factors.get() + d * d;
+    m.factor.coordinate_error = factor.coordinate_error;
+    m.factor.rank_error = factor.rank_error;
+}
+
+DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t stream) {
     DeviceMetric m;
     m.spec = spec;
     m.params = spec.params;
@@ -156,6 +173,7 @@ DeviceMetric device_metric(const MetricSpec& spec, cudaStream_t stream) {
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
         m.params.matrix = m.matrix.get();
     }
+    if (filter && m.kernels->traits.factored) add_factor(m, stream);
     return m;
 }
 
@@ -189,7 +207,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->device = plan.device;
     points->n = view.rows;
     points->d = view.cols;
-    points->metric = device_metric(spec, stream);
+    points->metric = device_metric(spec, plan.path != "exact", stream);
     points->streams = plan.chunk_points < view.rows;
     points->source = view;
     if (points->streams) {

@@ -35,6 +35,8 @@ struct DeviceMetric {
     MetricSpec spec;
     metric::Params params;  // .matrix on the device, transposed
     Buffer<double> matrix;
+    Buffer<double> factors;  // what `factor` points into, where the metric has one and is filtered
+    FactorForm factor;
     const MetricKernels* kernels = nullptr;  // null: a user's metric
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gpu/distance/user.h"
+#include "gpu/filter/lists.h"
 #include "gpu/results.h"
 #include "gpu/stream.h"
 #include "gpu/tuning.h"
@@ -25,6 +26,15 @@ struct Run {
     ProgressMeter& progress;
     const NeighborsView& out;
     Report& report;
+    bool direct;  // results are made in the caller's memory, which is on this device
+    // The dearest way that any chunk took for each query.
+    enum Way : std::uint8_t { certified_at_once, certified_again, scanned };
+    std::vector<std::uint8_t>& ways;
+
+    void mark(std::int64_t query, Way way) const {
+        std::uint8_t& own = ways[static_cast<std::size_t>(query)];
+        own = std::max<std::uint8_t>(own, way);
+    }
 };
 
 // Rows [first, first + count) of the queries, measured.
@@ -34,22 +44,18 @@ DeviceRows load_queries(const Run& run, std::int64_t first, std::int64_t count) 
     return rows;
 }
 
-// Some of a tile's queries again: their rows, gathered.
-struct Again {
+// Rows gathered from others, with what is measured of them and the ids that they leave out.
+struct Gathered {
     DeviceRows rows;
     Buffer<std::int64_t> index, self;
 
-    Again(const Run& run, const DeviceRows& queries, const std::int64_t* all_self,
-          const std::vector<std::int64_t>& which)
-        : index(static_cast<std::int64_t>(which.size()), run.stream), self(all_self ? index.size() : 0, run.stream) {
+    Gathered(const Run& run, const Rows& from, Buffer<std::int64_t> which, const std::int64_t* all_self)
+        : index(std::move(which)), self(all_self ? index.size() : 0, run.stream) {
         const std::int64_t count = index.size(), d = run.points.d;
-        check(cudaMemcpyAsync(index.get(), which.data(), which.size() * sizeof(std::int64_t), cudaMemcpyDefault,
-                              run.stream),
-              "cudaMemcpy");
         if (all_self) gather_ids(all_self, index.get(), count, self.get(), run.stream);
-        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(queries.rows.type)), run.stream);
-        gather_rows(queries.rows, index.get(), count, d, rows.elements.get(), run.stream);
-        rows.rows = {rows.elements.get(), count, d, 1, queries.rows.type};
+        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(from.type)), run.stream);
+        gather_rows(from, index.get(), count, d, rows.elements.get(), run.stream);
+        rows.rows = {rows.elements.get(), count, d, 1, from.type};
         measure(rows, run.points.metric, run.stream);
     }
     // Queries [first, first + count) of these.
@@ -60,34 +66,41 @@ struct Again {
 };
 
 // Rows of `from` to the rows of the result that they stand for.
-void put_rows(const Run& run, const TileResult& from, const Again& again, std::int64_t first, std::int64_t count,
+void put_rows(const Run& run, const TileResult& from, const Gathered& again, std::int64_t first, std::int64_t count,
               TileResult& result) {
     scatter_rows(result.keys.get(), result.ids.get(), from.keys.get(), from.ids.get(), again.index.get() + first, count,
                  run.k, run.stream);
 }
 
+Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
+    Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
+    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    return out;
+}
+
 // Queries whose limits have become certain go through the filter once more, with larger lists. Returns those that are
-// left, in place of `failed`.
+// left.
 std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
-                                const FilterOutcome& first_try, TileResult& result) {
+                                const Uncertain& uncertain, TileResult& result) {
     std::vector<std::int64_t> which, left;
     std::vector<float> limits;
-    for (std::size_t i = 0; i < first_try.failed.size(); ++i) {
-        const bool certain = std::isfinite(first_try.limits[i]);
-        (certain ? which : left).push_back(first_try.failed[i]);
-        if (certain) limits.push_back(first_try.limits[i]);
+    for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
+        const bool certain = std::isfinite(uncertain.limits[i]);
+        (certain ? which : left).push_back(uncertain.rows[i]);
+        if (certain) limits.push_back(uncertain.limits[i]);
     }
     if (which.empty()) return left;
-    const Again again(run, queries, self, which);
+    const Gathered again(run, queries.rows, on_device(which, run.stream), self);
     const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tuning::retry_queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
         const FilterOutcome found = filter_tile(chunk, run.points.metric, again.tile(first, some), run.k, run.plan,
                                                 limits.data() + first, run.stream);
         put_rows(run, found.result, again, first, some, result);
-        for (const std::int64_t i : found.failed) left.push_back(which[static_cast<std::size_t>(first + i)]);
-        run.report.candidates += found.candidates;
-        run.report.retried += some - static_cast<std::int64_t>(found.failed.size());
+        const Uncertain still = uncertain_rows(found, run.stream);
+        for (const std::int64_t i : still.rows) left.push_back(which[static_cast<std::size_t>(first + i)]);
+        run.report.candidates += static_cast<double>(found.totals.get()[0]);
     }
     std::sort(left.begin(), left.end());
     return left;
@@ -96,7 +109,7 @@ std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const Device
 // The plain scan for queries without a certificate.
 void scan(const Run& run, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
           const std::vector<std::int64_t>& which, TileResult& result) {
-    const Again again(run, queries, self, which);
+    const Gathered again(run, queries.rows, on_device(which, run.stream), self);
     const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tuning::rescan_queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
@@ -106,63 +119,122 @@ void scan(const Run& run, const Chunk& chunk, const DeviceRows& queries, const s
     }
     check(cudaStreamSynchronize(run.stream), "scan of queries without a certificate");
     run.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
-    run.report.scanned += count;
 }
 
-// Neighbours of a run of queries in one chunk, into or merged with `lists`.
-void search_chunk(const Run& run, const Chunk& chunk, const DeviceRows& queries, std::int64_t first_query, bool merge,
-                  Lists lists, Lists scratch) {
-    const std::int64_t q = queries.rows.count, k = run.k;
-    Buffer<std::int64_t> self(run.graph ? q : 0, run.stream);
-    // Relative to the chunk; an id outside of it leaves nothing out.
-    if (run.graph) count_up(self.get(), q, first_query - chunk.first, run.stream);
-    const QueryTile tile{queries.prepared(), run.graph ? self.get() : nullptr};
-    TileResult result;
-    if (run.plan.path == "exact") {
-        result = scan_tile(chunk, run.points.metric, tile, k, run.plan.point_tile, run.stream);
-        run.report.candidates += static_cast<double>(q) * static_cast<double>(chunk.points.rows.count);
-        run.report.scanned += q;
-    } else {
-        FilterOutcome found = filter_tile(chunk, run.points.metric, tile, k, run.plan, nullptr, run.stream);
-        result = std::move(found.result);
-        run.report.candidates += found.candidates;
-        run.report.certified += q - static_cast<std::int64_t>(found.failed.size());
-        if (!found.failed.empty()) {
-            const std::vector<std::int64_t> left = retry(run, chunk, queries, self.get(), found, result);
-            if (!left.empty()) scan(run, chunk, queries, self.get(), left, result);
+// Neighbours of a run of queries in one chunk: enqueued by the constructor, certain after settle().
+class ChunkSearch {
+public:
+    ChunkSearch(const Run& run, const Chunk& chunk, std::int64_t first, std::int64_t count)
+        : run_(run), chunk_(chunk), first_(first), self_(run.graph ? count : 0, run.stream) {
+        if (run.plan.symmetric) {
+            // The points by position, for whom the filter's tiles serve rows and columns.
+            Buffer<std::int64_t> rows(count, run.stream);
+            position_rows(chunk.form, count, rows.get(), run.stream);
+            check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
+                                  cudaMemcpyDefault, run.stream),
+                  "cudaMemcpy");
+            Gathered gathered(run, chunk.points.rows, std::move(rows), nullptr);
+            queries_ = std::move(gathered.rows);
+        } else {
+            queries_ = load_queries(run, first, count);
+            // Relative to the chunk; an id outside of it leaves nothing out.
+            if (run.graph) count_up(self_.get(), count, first - chunk.first, run.stream);
         }
+        const QueryTile tile{queries_.prepared(), run.graph ? self_.get() : nullptr, run.plan.symmetric};
+        if (run.plan.path == "exact")
+            found_.result = scan_tile(chunk, run.points.metric, tile, run.k, run.plan.point_tile, run.stream);
+        else found_ = filter_tile(chunk, run.points.metric, tile, run.k, run.plan, nullptr, run.stream);
+        arrange();
     }
-    if (merge) merge_rows(lists, result.keys.get(), result.ids.get(), chunk.first, q, k, scratch, run.stream);
-    else place_rows(lists, result.keys.get(), result.ids.get(), chunk.first, q, k, run.stream);
-    run.progress.add(static_cast<double>(q) * static_cast<double>(chunk.points.rows.count));
-}
 
-// Final lists of rows [first, first + count) to the caller's memory.
+    // In the order of the caller's queries.
+    const TileResult& result() const { return run_.plan.symmetric ? arranged_ : found_.result; }
+
+    // Waits, and answers the queries that have no certificate another way. True where that changed the result.
+    bool settle() {
+        const std::int64_t q = queries_.rows.count;
+        run_.progress.add(static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count));
+        if (run_.plan.path == "exact") {
+            check(cudaStreamSynchronize(run_.stream), "search");
+            run_.report.candidates += static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
+            for (std::int64_t i = 0; i < q; ++i) run_.mark(first_ + i, Run::scanned);
+            return false;
+        }
+        const Uncertain uncertain = uncertain_rows(found_, run_.stream);
+        run_.report.candidates += static_cast<double>(found_.totals.get()[0]);
+        if (uncertain.rows.empty()) return false;
+        for (const std::int64_t i : uncertain.rows) run_.mark(first_ + i, Run::certified_again);
+        const std::vector<std::int64_t> left = retry(run_, chunk_, queries_, self_.get(), uncertain, found_.result);
+        for (const std::int64_t i : left) run_.mark(first_ + i, Run::scanned);
+        if (!left.empty()) scan(run_, chunk_, queries_, self_.get(), left, found_.result);
+        arrange();
+        return true;
+    }
+
+private:
+    void arrange() {
+        if (!run_.plan.symmetric) return;
+        const std::int64_t q = queries_.rows.count, k = run_.k;
+        arranged_ = {Buffer<std::uint64_t>(q * k, run_.stream), Buffer<std::uint32_t>(q * k, run_.stream)};
+        scatter_rows(arranged_.keys.get(), arranged_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
+                     self_.get(), q, k, run_.stream);
+    }
+
+    const Run& run_;
+    const Chunk& chunk_;
+    std::int64_t first_;
+    DeviceRows queries_;
+    Buffer<std::int64_t> self_;
+    FilterOutcome found_;
+    TileResult arranged_;
+};
+
+// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.
 void deliver(const Run& run, Lists lists, std::int64_t first, std::int64_t count) {
-    const std::int64_t cells = count * run.k;
-    check(cudaMemcpyAsync(run.out.ids + first * run.k, lists.ids,
-                          static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault, run.stream),
-          "copy of the ids");
+    const std::int64_t cells = count * run.k, element = run.f64 ? 8 : 4;
+    std::int64_t* const ids = run.out.ids + first * run.k;
+    if (lists.ids != ids)
+        check(cudaMemcpyAsync(ids, lists.ids, static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault,
+                              run.stream),
+              "copy of the ids");
     if (!run.out.distances) return;
-    const std::int64_t element = run.f64 ? 8 : 4;
-    Buffer<char> values(cells * element, run.stream);
+    char* const distances = static_cast<char*>(run.out.distances) + first * run.k * element;
+    Buffer<char> made(run.direct ? 0 : cells * element, run.stream);
+    char* const values = run.direct ? distances : made.get();
     const DeviceMetric& metric = run.points.metric;
-    if (!metric.kernels) user_report(lists.keys, values.get(), run.f64, cells, run.stream);
+    if (!metric.kernels) user_report(lists.keys, values, run.f64, cells, run.stream);
     else if (run.f64)
-        metric.kernels->report_f64(lists.keys, reinterpret_cast<double*>(values.get()), cells, metric.params,
-                                   run.stream);
-    else
-        metric.kernels->report_f32(lists.keys, reinterpret_cast<float*>(values.get()), cells, metric.params,
-                                   run.stream);
-    check(cudaMemcpyAsync(static_cast<char*>(run.out.distances) + first * run.k * element, values.get(),
-                          static_cast<std::size_t>(cells * element), cudaMemcpyDefault, run.stream),
+        metric.kernels->report_f64(lists.keys, reinterpret_cast<double*>(values), cells, metric.params, run.stream);
+    else metric.kernels->report_f32(lists.keys, reinterpret_cast<float*>(values), cells, metric.params, run.stream);
+    if (run.direct) return;
+    check(cudaMemcpyAsync(distances, values, static_cast<std::size_t>(cells * element), cudaMemcpyDefault, run.stream),
           "copy of the distances");
 }
 
 void cancel_if_asked(const Run& run) {
-    check(cudaStreamSynchronize(run.stream), "search");
     run.progress.poll("search");
     run.progress.throw_if_cancelled();
+}
+
+// A tile of queries through one chunk into its lists, merged with what they hold; the lists of the last chunk go to the
+// caller while the search still waits for its certificates.
+void search_tile(const Run& run, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge, bool last,
+                 Lists lists, Lists scratch) {
+    ChunkSearch search(run, chunk, first, count);
+    const auto place = [&] {
+        place_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, run.k, run.stream);
+        if (last) deliver(run, lists, first, count);
+    };
+    if (!merge) {
+        place();
+        if (search.settle()) place();
+    } else {
+        search.settle();
+        merge_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, run.k, scratch,
+                   run.stream);
+        if (last) deliver(run, lists, first, count);
+    }
+    cancel_if_asked(run);
 }
 
 }  // namespace
@@ -170,8 +242,19 @@ void cancel_if_asked(const Run& run) {
 void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan, bool f64,
             void* caller_stream, ProgressMeter& progress, const NeighborsView& out, Report& report) {
     const DeviceScope scope(points.device);
-    const Run run{points,   queries, k,     graph, plan, f64, static_cast<cudaStream_t>(caller_stream),
-                  progress, out,     report};
+    std::vector<std::uint8_t> ways(static_cast<std::size_t>(queries.rows), Run::certified_at_once);
+    const Run run{points,
+                  queries,
+                  k,
+                  graph,
+                  plan,
+                  f64,
+                  static_cast<cudaStream_t>(caller_stream),
+                  progress,
+                  out,
+                  report,
+                  out.device == points.device && !points.streams,
+                  ways};
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
     // Where points stream, many tiles of queries share one pass over them, as many as their lists allow.
     const std::int64_t list_bytes = k * 32;
@@ -181,36 +264,34 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
     for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {
         const std::int64_t group_count = std::min(group, queries.rows - group_first), cells = group_count * k;
         Buffer<std::uint64_t> keys(cells, run.stream), scratch_keys(points.streams ? tile * k : 0, run.stream);
-        Buffer<std::int64_t> ids(cells, run.stream), scratch_ids(points.streams ? tile * k : 0, run.stream);
+        Buffer<std::int64_t> own_ids(run.direct ? 0 : cells, run.stream),
+            scratch_ids(points.streams ? tile * k : 0, run.stream);
+        std::int64_t* const ids = run.direct ? out.ids + group_first * k : own_ids.get();
         const Lists scratch{scratch_keys.get(), scratch_ids.get()};
-        const auto pass = [&](const Chunk& chunk, bool merge) {
+        const auto pass = [&](const Chunk& chunk, bool merge, bool last) {
             for (std::int64_t first = 0; first < group_count; first += tile) {
                 const std::int64_t count = std::min(tile, group_count - first);
-                const DeviceRows loaded = load_queries(run, group_first + first, count);
-                search_chunk(run, chunk, loaded, group_first + first, merge,
-                             {keys.get() + first * k, ids.get() + first * k}, scratch);
-                cancel_if_asked(run);
+                search_tile(run, chunk, group_first + first, count, merge, last,
+                            {keys.get() + first * k, ids + first * k}, scratch);
             }
         };
         if (points.streams) {
             ChunkStream chunks(points, plan.chunk_points, plan.path, run.stream);
-            bool merge = false;
+            std::int64_t seen = 0;
             while (const Chunk* chunk = chunks.next()) {
-                pass(*chunk, merge);
-                merge = true;
+                const bool merge = seen > 0;
+                seen += chunk->points.rows.count;
+                pass(*chunk, merge, seen == points.n);
             }
         } else {
-            pass(points.resident, false);
+            pass(points.resident, false, true);
         }
-        deliver(run, {keys.get(), ids.get()}, group_first, group_count);
     }
     check(cudaStreamSynchronize(run.stream), "search");
-    if (points.streams) {
-        // Counted per chunk above; a query is certified when it was in every chunk.
-        const std::int64_t chunks = (points.n + plan.chunk_points - 1) / plan.chunk_points;
-        report.scanned = std::min(queries.rows, report.scanned);
-        report.certified = chunks > 0 ? queries.rows - report.scanned : 0;
-    }
+    for (const std::uint8_t way : ways)
+        ++(way == Run::certified_at_once ? report.certified
+           : way == Run::certified_again ? report.retried
+                                         : report.scanned);
 }
 
 }  // namespace kith::gpu

@@ -11,6 +11,7 @@ namespace kith::gpu {
 struct QueryTile {
     PreparedRows rows;
     const std::int64_t* self = nullptr;
+    bool by_position = false;  // query i is the point at position i of the chunk, for all of them
 };
 
 // The neighbours of a tile in one chunk: q x k keys and chunk-relative ids, each row sorted.
@@ -22,15 +23,25 @@ struct TileResult {
 TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
                      std::int64_t point_tile, cudaStream_t stream);
 
+// What filter_tile enqueued, and what tells whether it succeeded.
 struct FilterOutcome {
-    TileResult result;                 // void in the rows of `failed`
-    std::vector<std::int64_t> failed;  // rows without a certificate
-    std::vector<float> limits;         // for each of them, a limit that is certain, or +inf
-    double candidates = 0;             // refined pairs
+    TileResult result;  // void in the rows of queries without a certificate
+    Buffer<std::uint8_t> status;
+    Buffer<float> limit;
+    PinnedWords totals;  // [0] candidates, [1] queries without a certificate; when the stream has come so far
 };
 
-// `limits`: a certain limit for each query (host or device memory); null: they come from samples.
+// Enqueues. `limits`: a certain limit for each query (host or device memory); null: they come from samples.
 FilterOutcome filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
                           const Plan& plan, const float* limits, cudaStream_t stream);
+
+// Queries without a certificate, and for each of them a limit that is certain, or +inf.
+struct Uncertain {
+    std::vector<std::int64_t> rows;
+    std::vector<float> limits;
+};
+
+// Waits for the stream.
+Uncertain uncertain_rows(const FilterOutcome& outcome, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -3,11 +3,12 @@
 
 #include <future>
 
+#include "gpu/handles.h"
 #include "gpu/points.h"
 
 namespace kith::gpu {
 
-// Two chunks in flight. A helper thread packs rows into pinned memory and enqueues the copies on a stream of its own.
+// Two chunks in flight. A helper thread uploads on a stream of its own.
 class ChunkStream {
 public:
     ChunkStream(const Points& points, std::int64_t chunk_points, const std::string& path, cudaStream_t compute);
@@ -24,10 +25,9 @@ private:
     const Points& points_;
     std::int64_t chunk_points_, following_ = 0;
     std::string path_;
-    cudaStream_t compute_, copy_ = nullptr;
-    cudaEvent_t copied_ = nullptr;
-    void* pinned_[2] = {nullptr, nullptr};
-    cudaEvent_t drained_[2] = {nullptr, nullptr};
+    cudaStream_t compute_;
+    Stream copy_;  // outlives the chunks, whose memory goes back in its order
+    Event copied_;
     Chunk current_;
     std::future<DeviceRows> pending_;
     std::int64_t pending_first_ = 0;

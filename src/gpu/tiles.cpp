@@ -7,6 +7,7 @@
 #include "gpu/results.h"
 #include "gpu/search.h"
 #include "gpu/select/selection.h"
+#include "gpu/tuning.h"
 
 namespace kith::gpu {
 
@@ -52,83 +53,195 @@ TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const Query
     return result;
 }
 
-FilterOutcome filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                          const Plan& plan, const float* limits, cudaStream_t stream) {
-    const std::int64_t q = queries.rows.rows.count, n = chunk.points.rows.count;
-    const FilterForm& form = chunk.form;
-    // A query that is among the points is among its own survivors.
-    const std::int64_t wanted = std::min(n, k + (queries.self ? 1 : 0));
-    const FilterLevels levels = filter_levels(n, q, wanted);
-    const std::int64_t capacity = limits ? most_survivors : levels.capacity;
-    Buffer<__half> vectors(q * form.width, stream);
-    Buffer<float> e(q, stream), limit(q, stream);
-    Buffer<std::uint8_t> unfit(q, stream), lost(q, stream), status(q, stream);
-    Buffer<Survivor> survivors(q * capacity, stream);
-    Buffer<std::uint32_t> ids(q * capacity, stream);
-    Buffer<std::int32_t> counts(q, stream);
-    metric.kernels->filter_queries(queries.rows, form, vectors.get(), e.get(), unfit.get(), metric.params, stream);
-    const FilterLists lists{q,           capacity,   survivors.get(), counts.get(),
-                            limit.get(), lost.get(), e.get(),         chunk.f.get()};
-    FilterPass pass;
-    pass.queries = vectors.get();
-    pass.points = chunk.vectors.get();
-    pass.h = chunk.h.get();
-    pass.q = q;
-    pass.n = n;
-    pass.width = form.width;
-    pass.limit = limit.get();
-    pass.survivors = survivors.get();
-    pass.counts = counts.get();
-    pass.capacity = capacity;
-    const FilterIsa isa = plan.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80;
-    const auto through = [&](std::int64_t to) {
-        pass.first += pass.count;
-        pass.count = to - pass.first;
-        if (pass.count > 0) filter_pass(pass, isa, stream);
-    };
-    if (limits) {
-        check(cudaMemcpyAsync(limit.get(), limits, static_cast<std::size_t>(q) * sizeof(float), cudaMemcpyDefault,
-                              stream),
-              "cudaMemcpy");
-        counts.clear_to(0);
-        lost.clear_to(0);
-    } else {
-        pass.ld = (levels.sample[0] + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
-        Buffer<float> all(q * pass.ld, stream);
-        pass.all = all.get();
-        through(levels.sample[0]);
-        pass.all = nullptr;
-        start_lists(lists, all.get(), pass.ld, levels.sample[0], levels.rank[0], stream);
+namespace {
+
+// A tile's queries on their way through the filter.
+class Filtering {
+public:
+    Filtering(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+              const Plan& plan, cudaStream_t stream)
+        : chunk_(chunk),
+          metric_(metric),
+          queries_(queries),
+          plan_(plan),
+          stream_(stream),
+          q_(queries.rows.rows.count),
+          n_(chunk.points.rows.count),
+          // A query that is among the points is among its own survivors.
+          wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
+          vectors_(q_ * chunk.form.width, stream),
+          e_(q_, stream),
+          limit_(q_, stream),
+          flags_(3 * q_, stream),
+          counts_(q_, stream),
+          totals_(3, stream) {
+        totals_.clear_to(0);
+        metric.kernels->filter_queries(queries.rows, chunk.form, vectors_.get(), e_.get(), unfit(), metric.params,
+                                       stream);
+        pass_.queries = vectors_.get();
+        pass_.points = chunk.vectors.get();
+        pass_.h = chunk.h.get();
+        pass_.q = q_;
+        pass_.n = n_;
+        pass_.width = chunk.form.width;
+        pass_.limit = limit_.get();
+        pass_.counts = counts_.get();
+    }
+
+    // Limits from samples, then all points; lists grow where the last sample shows that they must.
+    void from_samples() {
+        const FilterLevels levels = filter_levels(n_, q_, wanted_);
+        reserve(levels.capacity);
+        start(levels);
         if (levels.count == 2) {
             through(levels.sample[1]);
-            tighten_lists(lists, levels.rank[1], stream);
+            totals_.clear_to(0);
+            tighten_lists(lists(), levels.rank[1], stream_);
         }
+        if (q_ > few_queries) {
+            const PinnedWords longest;
+            check(cudaMemcpyAsync(longest.get(), totals_.get() + 2, sizeof(unsigned long long), cudaMemcpyDefault,
+                                  stream_),
+                  "cudaMemcpy");
+            check(cudaStreamSynchronize(stream_), "filter");
+            const std::int64_t needed = needed_capacity(static_cast<std::int64_t>(*longest.get()),
+                                                        levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
+            if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
+        }
+        if (queries_.by_position) {
+            // Each tile serves its rows and its columns.
+            column_limit_ = Buffer<float>(chunk_.h.size(), stream_);
+            column_limits(limit_.get(), chunk_.h.get(), n_, column_limit_.get(), stream_);
+            pass_.column_limit = column_limit_.get();
+        }
+        through(n_);
     }
-    through(n);
-    Buffer<unsigned long long> totals(2, stream);
-    totals.clear_to(0);
-    const CloseTask close{wanted, n, queries.self, unfit.get(), ids.get(), status.get(), totals.get()};
-    close_lists(lists, form, close, stream);
-    auto* const ranks = reinterpret_cast<std::uint64_t*>(survivors.get());  // the survivors have become ids
-    metric.kernels->refine({queries.rows, chunk.points.prepared(), ids.get(), counts.get(), 1, capacity, ranks},
-                           metric.params, stream);
-    FilterOutcome out;
-    out.result = {Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)};
-    sort_rows(ranks, ids.get(), counts.get(), 1, q, capacity, capacity, k, out.result.keys.get(), out.result.ids.get(),
-              stream);
-    unsigned long long sums[2] = {};
-    check(cudaMemcpyAsync(sums, totals.get(), sizeof sums, cudaMemcpyDefault, stream), "cudaMemcpy");
+
+    // All points against limits that are given.
+    void from_limits(const float* limits) {
+        reserve(most_survivors);
+        check(cudaMemcpyAsync(limit_.get(), limits, static_cast<std::size_t>(q_) * sizeof(float), cudaMemcpyDefault,
+                              stream_),
+              "cudaMemcpy");
+        counts_.clear_to(0);
+        check(cudaMemsetAsync(lost(), 0, static_cast<std::size_t>(q_), stream_), "cudaMemset");
+        through(n_);
+    }
+
+    // Candidates, their canonical ranks, the k first.
+    FilterOutcome refine(std::int64_t k) {
+        Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
+        const CloseTask close{wanted_, n_, queries_.self, unfit(), ids.get(), status(), totals_.get()};
+        close_lists(lists(), chunk_.form, close, stream_);
+        auto* const ranks = reinterpret_cast<std::uint64_t*>(survivors_.get());  // the survivors have become ids
+        metric_.kernels->refine(
+            {queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), 1, capacity_, wanted_, ranks},
+            metric_.params, stream_);
+        FilterOutcome out;
+        out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
+        sort_rows(ranks, ids.get(), counts_.get(), 1, q_, capacity_, capacity_, k, out.result.keys.get(),
+                  out.result.ids.get(), stream_);
+        check(cudaMemcpyAsync(out.totals.get(), totals_.get(), 2 * sizeof(unsigned long long), cudaMemcpyDefault,
+                              stream_),
+              "cudaMemcpy");
+        out.status = std::move(flags_);
+        out.limit = std::move(limit_);
+        return out;
+    }
+
+private:
+    // The first sample, densely; some queries at a time, as all values of a pair lie in memory.
+    void start(const FilterLevels& levels) {
+        const std::int64_t step = std::min(q_, tuning::filter_query_tile);
+        const std::int64_t ld = (levels.sample[0] + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
+        Buffer<float> all(step * ld, stream_);
+        for (std::int64_t first = 0; first < q_; first += step) {
+            FilterPass dense = pass_;
+            dense.queries += first * pass_.width;
+            dense.q = std::min(step, q_ - first);
+            dense.count = levels.sample[0];
+            dense.all = all.get();
+            dense.ld = ld;
+            filter_pass(dense, isa(), stream_);
+            FilterLists part = lists();
+            part.q = dense.q;
+            part.survivors += first * capacity_;
+            part.counts += first;
+            part.limit += first;
+            part.lost += first;
+            part.e += first;
+            start_lists(part, all.get(), ld, levels.sample[0], levels.rank[0], stream_);
+        }
+        pass_.count = levels.sample[0];
+    }
+    FilterIsa isa() const { return plan_.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80; }
+    std::uint8_t* status() const { return flags_.get(); }
+    std::uint8_t* unfit() const { return flags_.get() + q_; }
+    std::uint8_t* lost() const { return flags_.get() + 2 * q_; }
+    FilterLists lists() const {
+        return {q_,     capacity_, survivors_.get(), counts_.get(),    limit_.get(),
+                lost(), e_.get(),  chunk_.f.get(),   totals_.get() + 2};
+    }
+    // Lists of that capacity, with what is in them now.
+    void reserve(std::int64_t capacity) {
+        Buffer<Survivor> grown(q_ * capacity, stream_);
+        const auto bytes = [](std::int64_t entries) { return static_cast<std::size_t>(entries) * sizeof(Survivor); };
+        if (survivors_.get())
+            check(cudaMemcpy2DAsync(grown.get(), bytes(capacity), survivors_.get(), bytes(capacity_), bytes(capacity_),
+                                    static_cast<std::size_t>(q_), cudaMemcpyDefault, stream_),
+                  "cudaMemcpy");
+        survivors_ = std::move(grown);
+        capacity_ = capacity;
+        pass_.survivors = survivors_.get();
+        pass_.capacity = capacity;
+    }
+    // On from where the last pass ended.
+    void through(std::int64_t to) {
+        pass_.first += pass_.count;
+        pass_.count = to - pass_.first;
+        if (pass_.count > 0) filter_pass(pass_, isa(), stream_);
+    }
+
+    const Chunk& chunk_;
+    const DeviceMetric& metric_;
+    const QueryTile& queries_;
+    const Plan& plan_;
+    cudaStream_t stream_;
+    std::int64_t q_, n_, wanted_, capacity_ = 0;
+    Buffer<__half> vectors_;
+    Buffer<float> e_, limit_, column_limit_;
+    Buffer<std::uint8_t> flags_;  // q each: status, unfit, lost
+    Buffer<std::int32_t> counts_;
+    Buffer<unsigned long long> totals_;  // candidates, queries without a certificate, the longest list
+    Buffer<Survivor> survivors_;
+    FilterPass pass_;
+};
+
+}  // namespace
+
+FilterOutcome filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+                          const Plan& plan, const float* limits, cudaStream_t stream) {
+    Filtering filtering(chunk, metric, queries, k, plan, stream);
+    if (limits) filtering.from_limits(limits);
+    else filtering.from_samples();
+    return filtering.refine(k);
+}
+
+Uncertain uncertain_rows(const FilterOutcome& outcome, cudaStream_t stream) {
     check(cudaStreamSynchronize(stream), "filter");
-    out.candidates = static_cast<double>(sums[0]);
-    if (sums[1] == 0) return out;
-    std::vector<std::uint8_t> states(static_cast<std::size_t>(q));
-    std::vector<float> found(states.size());
-    check(cudaMemcpy(states.data(), status.get(), states.size(), cudaMemcpyDefault), "cudaMemcpy");
-    check(cudaMemcpy(found.data(), limit.get(), found.size() * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
-    for (std::size_t i = 0; i < states.size(); ++i) {
-        if (states[i] == certified) continue;
-        out.failed.push_back(static_cast<std::int64_t>(i));
-        out.limits.push_back(found[i]);
+    Uncertain out;
+    if (outcome.totals.get()[1] == 0) return out;
+    const auto q = static_cast<std::size_t>(outcome.limit.size());
+    std::vector<std::uint8_t> status(q);
+    std::vector<float> limits(q);
+    check(cudaMemcpyAsync(status.data(), outcome.status.get(), q, cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(limits.data(), outcome.limit.get(), q * sizeof(float), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    check(cudaStreamSynchronize(stream), "filter");
+    for (std::size_t i = 0; i < q; ++i) {
+        if (status[i] == certified) continue;
+        out.rows.push_back(static_cast<std::int64_t>(i));
+        out.limits.push_back(limits[i]);
     }
     return out;
 }

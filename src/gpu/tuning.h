@@ -12,6 +12,8 @@ namespace kith::gpu::tuning {
 // Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples
 // cheap; more only makes lists larger.
 inline constexpr std::int64_t filter_query_tile = 16384;
+// From these sizes on a graph's tiles serve both of their sides: half of the products, but more to compare.
+inline constexpr std::int64_t symmetric_points = 16384, symmetric_dimensions = 48;
 // Queries without a certificate that go through the filter once more, and through the canonical scan, at a time.
 inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256;
 inline std::int64_t rescan_points(std::int64_t d) {
@@ -38,9 +40,22 @@ inline constexpr double filter_max_share = 0.05;
 inline constexpr std::int64_t filter_max_k = 8192;
 // Beyond, the filter's bound on accumulated roundings says nothing.
 inline constexpr std::int64_t filter_max_dimensions = 65536;
+// Beyond, multiplying by a factor (metric::Traits::factored) is no longer small beside the search.
+inline constexpr std::int64_t factored_max_dimensions = 4096;
+// Rows that are multiplied by a factor at a time: 8 MiB of coordinates, whole blocks, at least all of a sample.
+inline std::int64_t factored_rows(std::int64_t d) {
+    return std::max<std::int64_t>(256, (std::int64_t{1} << 20) / d / 256 * 256);
+}
 
 // Entries of 12 bytes that one block sorts in shared memory; longer rows are sorted by CUB, out of place, twice.
 inline constexpr std::int64_t sort_in_shared = 8192;
+
+// Pageable memory goes to the device through pinned blocks: large enough that the gap between two copies is small
+// against the copy, together small enough for the processor's cache. One thread packs about 10 GB/s, the bus takes 50.
+inline constexpr std::int64_t upload_block = std::int64_t{2} << 20;
+inline constexpr int upload_threads = 8;
+// Below, starting threads costs more than the driver's own staging.
+inline constexpr std::int64_t upload_staged = std::int64_t{1} << 20;
 
 // ---- device memory that a tile takes: the planner and the run agree through these
 
@@ -64,9 +79,30 @@ inline double query_bytes(std::int64_t q, std::int64_t d, std::int64_t element, 
     return static_cast<double>(q) * (static_cast<double>(d * element) + 32 + static_cast<double>(k) * (12 + 32 + 8));
 }
 
+// The matrix of a metric; its factor, and the coordinates that are made with it.
+inline double matrix_bytes(std::int64_t d) {
+    return 8 * static_cast<double>(d) * static_cast<double>(d);
+}
+inline double factor_bytes(std::int64_t rows, std::int64_t d) {
+    return matrix_bytes(d) +
+           8 * static_cast<double>(d) * (static_cast<double>(std::min(rows + 256, factored_rows(d))) + 1);
+}
+
 inline double scan_bytes(std::int64_t q, std::int64_t points, std::int64_t d, std::int64_t k, bool user) {
     return static_cast<double>(q) * static_cast<double>(points) * (user ? 16 : 8) +
            8.0 * static_cast<double>(d * (q + points)) + selection_bytes(q, k, points, 12);
+}
+
+// A survivor's place in its list, and beside it while a list grows, is refined and sorted.
+inline double entry_bytes(std::int64_t capacity) {
+    return capacity > sort_in_shared ? 20 + 30 : 20;
+}
+
+// The capacity to which lists of `queries` may grow within `spare` bytes.
+inline std::int64_t grown_capacity(std::int64_t capacity, std::int64_t queries, double spare) {
+    const double more = std::max(0.0, std::min(spare, 4.0 * (1 << 30))) / entry_bytes(most_survivors) /
+                        static_cast<double>(std::max<std::int64_t>(queries, 1));
+    return std::max(capacity, std::min(most_survivors, capacity + static_cast<std::int64_t>(more) / 64 * 64));
 }
 
 inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
@@ -74,7 +110,9 @@ inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::
         // Per survivor 12 bytes, and 24 more where CUB sorts; vectors, terms and flags of a query.
         const double entry = capacity > sort_in_shared ? 12 + 30 : 12;
         return static_cast<double>(queries) *
-               (entry * static_cast<double>(capacity) + 4.0 * static_cast<double>(dense) +
+               (entry * static_cast<double>(capacity) +
+                4.0 * static_cast<double>(dense) *
+                    std::min(1.0, static_cast<double>(filter_query_tile) / static_cast<double>(queries)) +
                 2.0 * static_cast<double>(filter_width(d, 1)) + 24);
     };
     const FilterLevels levels = filter_levels(n, q, k + 1);

@@ -50,4 +50,22 @@ private:
     cudaStream_t stream_ = nullptr;
 };
 
+// A few words of pinned host memory, to which a kernel's counters are copied. They come from a pool that lives as long
+// as the process: pinning takes longer than a small search.
+class PinnedWords {
+public:
+    static constexpr int words = 8;
+    PinnedWords();
+    ~PinnedWords();
+    PinnedWords(PinnedWords&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+    PinnedWords& operator=(PinnedWords&& other) noexcept {
+        std::swap(data_, other.data_);
+        return *this;
+    }
+    unsigned long long* get() const { return data_; }
+
+private:
+    unsigned long long* data_;
+};
+
 }  // namespace kith::gpu

@@ -7,7 +7,7 @@
 namespace kith::metric {
 
 struct Mahalanobis : Base {
-    static constexpr Traits traits{.whole_vector = true};
+    static constexpr Traits traits{.factored = true, .whole_vector = true};
     // The term of coordinate i; `t` holds all d differences q - x, row i of VI starts at `row`, its elements `step`
     // apart.
     KITH_HD static double whole_term(const double* t, const double* row, std::int64_t i, const Params& params,

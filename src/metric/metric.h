@@ -43,11 +43,17 @@ enum class Direct {
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
+    bool factored = false;   // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::matrix; gemm does not say so
     Direct direct = Direct::none;
     bool non_negative = false;  // coordinates below zero are an input error
     bool similarity = false;    // larger is nearer; missing neighbours are at -inf
     bool whole_vector = false;  // needs all differences at once: pair(), no step()
 };
+
+// The form that serves a GPU, which multiplies by the factor where a metric has one.
+constexpr Gemm gpu_gemm(const Traits& traits) {
+    return traits.factored ? Gemm::l2 : traits.gemm;
+}
 
 // Defaults. A metric derives from it and hides what differs.
 struct Base {

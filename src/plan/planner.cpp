@@ -53,23 +53,28 @@ std::string choices(const Request& r, bool gpu, const Machine& m) {
     return names;
 }
 
+// The most dimensions that a GPU filters.
+std::int64_t most_dimensions(const MetricFacts& metric) {
+    return metric.traits.factored ? gpu::tuning::factored_max_dimensions : gpu::tuning::filter_max_dimensions;
+}
+
 std::string choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
+    const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
     if (!r.path.empty()) {
         for (const Path& path : paths()) {
             if (r.path != path.name) continue;
             const std::string reason = obstacle(path, r, gpu, m);
             if (!reason.empty())
                 refuse(fmt::format("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu, m)));
-            if (gpu && r.path != "exact" && r.shape.d > gpu::tuning::filter_max_dimensions)
+            if (r.path != "exact" && wide)
                 refuse(fmt::format("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
-                                   gpu::tuning::filter_max_dimensions));
+                                   most_dimensions(r.metric)));
             why += fmt::format("path {}: forced. ", r.path);
             return r.path;
         }
         refuse(fmt::format("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m)));
     }
     const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
-    const bool wide = gpu && r.shape.d > gpu::tuning::filter_max_dimensions;
     const bool many = share > largest_filter_share(gpu) || (gpu && r.shape.k > gpu::tuning::filter_max_k);
     for (const Path& path : paths()) {
         if (!obstacle(path, r, gpu, m).empty()) continue;
@@ -121,7 +126,14 @@ double gpu_workspace(const Request& r, bool filter, std::int64_t q, std::int64_t
     const Shape& s = r.shape;
     const double tile =
         filter ? t::filter_bytes(q, points, s.d, s.k) : t::scan_bytes(q, points, s.d, s.k, r.metric.user);
-    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k);
+    const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
+    const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
+    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
+}
+
+// What the symmetric schedule takes beside the lists of all queries: results in both orders, limits of columns.
+double symmetric_bytes(const Shape& s) {
+    return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
 }
 
 void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
@@ -144,24 +156,37 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     std::int64_t qt = std::min(s.q, filter ? t::filter_query_tile : t::exact_query_tile);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
+    p.isa = filter ? gpu_isa(r.isa, device) : "";
+    const metric::Gemm form = metric::gpu_gemm(r.metric.traits);
+    p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
+                  s.d >= t::symmetric_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
+                  !r.metric.traits.factored && gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
+    if (p.symmetric) qt = s.n;
     while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    const double needed = gpu_workspace(r, filter, qt, nt);
+    const double needed = gpu_workspace(r, filter, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory, fmt::format("memory: {:.0f} bytes; this search needs at least {:.0f}",
                                                           budget, budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
-    p.candidate_capacity = filter ? gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity : 0;
-    p.isa = filter ? gpu_isa(r.isa, device) : "";
+    double room = 0;
+    if (filter) {
+        // Lists may grow where the data are closer together than the filter can tell apart.
+        p.candidate_capacity = gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity;
+        const std::int64_t most = t::grown_capacity(p.candidate_capacity, qt, workspace - needed);
+        room = t::entry_bytes(most) * static_cast<double>(qt) * static_cast<double>(most - p.candidate_capacity);
+        p.candidate_capacity = most;
+    }
     p.workspace_bytes =
-        clamped(needed + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
+        clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
     p.why += p.chunk_points < s.n
                  ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
                  : "points stay on the device. ";
+    if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
     p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
 }
 
@@ -188,7 +213,9 @@ std::string why_not(const Path& path, const MetricFacts& metric, ElementType typ
             return "serves cityblock and chebyshev";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
-    return metric.traits.gemm == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
+    return (gpu ? metric::gpu_gemm(metric.traits) : metric.traits.gemm) == metric::Gemm::none
+               ? "needs a metric with a matrix-product form"
+               : "";
 }
 
 int choose_device(const std::string& device, int data_device, const Machine& machine) {

@@ -42,6 +42,9 @@ struct Cut {
     int stage_bytes = 0;
 };
 
+// What becomes of the values: survivors of the rows, of rows and columns, or all of them.
+enum class Keep { rows, both, all };
+
 #if defined(KITH_SM_90A)
 
 // A position in the ring of stages.
@@ -52,6 +55,29 @@ struct Place {
             stage = 0;
             parity ^= 1;
         }
+    }
+};
+
+// A unit of work of a cluster.
+struct Unit {
+    int number, first, end;  // tiles [first, end)
+    int block;               // of queries, this block's
+
+    // The first unit from `index` on that has tiles, or one past the last.
+    __device__ static Unit from(int index, const FilterPass& pass, const Cut& cut, int rank) {
+        const int step = static_cast<int>(gridDim.x) / cut.cluster;
+        for (; index < cut.units; index += step) {
+            const int segment = index / cut.groups, group = index % cut.groups;
+            int first = segment * cut.segment;
+            const int end = min(first + cut.segment, cut.tiles);
+            // Two blocks of queries are as wide as a tile of points: group g lies on the diagonal at tile g.
+            if (pass.column_limit) first = max(first, group - static_cast<int>(pass.first / filter_tile_points));
+            if (first < end) return {index, first, end, group * cut.cluster + rank};
+        }
+        return {index, 0, 0, -1};
+    }
+    __device__ Unit next(const FilterPass& pass, const Cut& cut, int rank) const {
+        return from(number + static_cast<int>(gridDim.x) / cut.cluster, pass, cut, rank);
     }
 };
 
@@ -82,8 +108,8 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
     int loaded = -1;
     int reload = 0;
     const int halves = 2 / cut.cluster;
-    for (int unit = cluster; unit < cut.units; unit += static_cast<int>(gridDim.x) / cut.cluster) {
-        const int segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
+    for (Unit unit = Unit::from(cluster, pass, cut, rank); unit.number < cut.units; unit = unit.next(pass, cut, rank)) {
+        const int block = unit.block;
         if (cut.resident && block != loaded) {
             barrier_wait(s.queries_empty(), (reload & 1) ^ 1);
             barrier_expect(s.queries_full(), cut.chunks * query_chunk_bytes);
@@ -92,8 +118,7 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
             loaded = block;
             ++reload;
         }
-        const int end = min((segment + 1) * cut.segment, cut.tiles);
-        for (int tile = segment * cut.segment; tile < end; ++tile) {
+        for (int tile = unit.first; tile < unit.end; ++tile) {
             const auto row = static_cast<int>(pass.first) + tile * tile_points;
             for (int c = 0; c < cut.chunks; ++c) {
                 barrier_wait(s.empty(at.stage), at.parity ^ 1);
@@ -117,7 +142,7 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
 }
 
 // A warpgroup: upper or lower half of the queries (`rows`), left or right half of the points (`half`).
-template <bool All, int Tail>
+template <Keep keep, int Tail>
 __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, const Shared& s, char* shared, int rank,
                                      int cluster, int rows, int half) {
     using namespace hopper;
@@ -137,12 +162,12 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
     Place at;
     int loaded = -1;
     int reload = 0;
-    for (int unit = cluster; unit < cut.units; unit += static_cast<int>(gridDim.x) / cut.cluster) {
-        const int segment = unit / cut.groups, block = unit % cut.groups * cut.cluster + rank;
+    for (Unit unit = Unit::from(cluster, pass, cut, rank); unit.number < cut.units;) {
+        const int block = unit.block;
         const int upper = block * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
         const float nothing = __int_as_float(0x7fffffff);
         float upper_limit = nothing, lower_limit = nothing;
-        if (!All) {
+        if (keep != Keep::all) {
             if (upper < pass.q) upper_limit = pass.limit[upper];
             if (upper + 8 < pass.q) lower_limit = pass.limit[upper + 8];
         }
@@ -151,10 +176,7 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             loaded = block;
             ++reload;
         }
-        const int next = unit + static_cast<int>(gridDim.x) / cut.cluster;
-        const bool keep_queries = next < cut.units && next % cut.groups * cut.cluster + rank == block;
-        const int end = min((segment + 1) * cut.segment, cut.tiles);
-        for (int tile = segment * cut.segment; tile < end; ++tile) {
+        for (int tile = unit.first; tile < unit.end; ++tile) {
             float d[64];
             barrier_wait(s.full(at.stage), at.parity);
             const auto* const h =
@@ -186,25 +208,39 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             if constexpr (Tail > 0) multiply.template operator()<Tail>(cut.steps / 4);
             wgmma_wait<0>();
             release(s.empty(last));
-            if (cut.resident && tile + 1 == end && !keep_queries && threadIdx.x % 128 == 0)
-                barrier_arrive(s.queries_empty(), rank);
+            if (cut.resident && tile + 1 == unit.end && threadIdx.x % 128 == 0) {
+                const Unit next = unit.next(pass, cut, rank);
+                if (next.number < cut.units && next.block != block) barrier_arrive(s.queries_empty(), rank);
+            }
             const int column = tile * tile_points + half * 128 + lane % 4 * 2;
-            if constexpr (All) {
+            if constexpr (keep == Keep::all) {
                 keep_all<64>(d, pass.all + static_cast<std::int64_t>(upper) * pass.ld + column, pass.ld, upper < pass.q,
                              upper + 8 < pass.q);
             } else {
+                const auto position = static_cast<int>(pass.first) + column;
                 keep_survivors<64>(d, upper_limit, lower_limit, static_cast<std::uint32_t>(upper),
-                                   static_cast<std::uint32_t>(pass.first) + static_cast<std::uint32_t>(column), list,
-                                   pass);
+                                   static_cast<std::uint32_t>(position), list, pass);
+                // Rows of an earlier pass have been compared with these columns, those on the diagonal with each other.
+                const int rows_tile = block * tile_queries / tile_points,
+                          first_tile = static_cast<int>(pass.first) / tile_points;
+                if (keep == Keep::both && rows_tile >= first_tile && rows_tile != first_tile + tile) {
+                    // h has room for whole tiles, so the rows behind the last are there.
+                    const float upper_bar = row_bar(__ldg(pass.h + upper)),
+                                lower_bar = row_bar(__ldg(pass.h + upper + 8));
+                    keep_column_survivors<64>(d, reinterpret_cast<const float2*>(pass.column_limit + position),
+                                              upper_bar, lower_bar, static_cast<std::uint32_t>(upper),
+                                              static_cast<std::uint32_t>(position), list, pass);
+                }
             }
         }
+        unit = unit.next(pass, cut, rank);
     }
-    if (!All) list.flush(pass.survivors, pass.counts, pass.capacity);
+    if (keep != Keep::all) list.flush(pass.survivors, pass.counts, pass.capacity);
 }
 
 #endif
 
-template <bool All, int Tail>
+template <Keep keep, int Tail>
 __global__ void __launch_bounds__(threads, 1)
     fused_sm_90a(const __grid_constant__ CUtensorMap queries, const __grid_constant__ CUtensorMap points,
                  const FilterPass pass, const Cut cut) {
@@ -231,7 +267,7 @@ __global__ void __launch_bounds__(threads, 1)
     } else {
         raise_registers<112>();
         const int group = static_cast<int>(threadIdx.x) / 128 - 1;
-        multiply_and_compare<All, Tail>(pass, cut, s, shared, rank, cluster, group / 2, group % 2);
+        multiply_and_compare<keep, Tail>(pass, cut, s, shared, rank, cluster, group / 2, group % 2);
     }
     __syncwarp();
     cluster_sync();  // the other block may still copy to this one, or arrive at its barriers
@@ -256,8 +292,9 @@ Cut cut_of(const FilterPass& p, int blocks_there) {
     // Segments: short against the whole, so that the last round wastes little, but long against what a unit costs
     // beside its tiles, and short enough for L2.
     const int clusters = blocks_there / c.cluster;
+    const int longest = p.column_limit ? 16 : 64;  // the diagonal cuts units short: many of them even that out
     double best = 1e30;
-    for (int length = 1; length <= 64; length *= 2) {
+    for (int length = 1; length <= longest; length *= 2) {
         const int units = (c.tiles + length - 1) / length * c.groups;
         const double cost = static_cast<double>((units + clusters - 1) / clusters) *
                             (static_cast<double>(length) + (c.groups > 1 ? 0.7 : 0.05));
@@ -313,10 +350,13 @@ CUtensorMap map_of(const __half* vectors, std::int64_t rows, std::int64_t width)
 void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     const int there = multiprocessors();
     const Cut cut = cut_of(pass, there);
-    static constexpr std::array kernels = {fused_sm_90a<false, 0>, fused_sm_90a<false, 1>, fused_sm_90a<false, 2>,
-                                           fused_sm_90a<false, 3>, fused_sm_90a<true, 0>,  fused_sm_90a<true, 1>,
-                                           fused_sm_90a<true, 2>,  fused_sm_90a<true, 3>};
-    auto* const kernel = kernels.at(static_cast<std::size_t>((pass.all ? 4 : 0) + cut.steps % 4));
+    using enum Keep;
+    static constexpr std::array kernels = {fused_sm_90a<rows, 0>, fused_sm_90a<rows, 1>, fused_sm_90a<rows, 2>,
+                                           fused_sm_90a<rows, 3>, fused_sm_90a<both, 0>, fused_sm_90a<both, 1>,
+                                           fused_sm_90a<both, 2>, fused_sm_90a<both, 3>, fused_sm_90a<all, 0>,
+                                           fused_sm_90a<all, 1>,  fused_sm_90a<all, 2>,  fused_sm_90a<all, 3>};
+    const Keep keep = pass.all ? all : pass.column_limit ? both : rows;
+    auto* const kernel = kernels.at(static_cast<std::size_t>(static_cast<int>(keep) * 4 + cut.steps % 4));
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
           "shared memory of the fused filter");
     cudaLaunchConfig_t config{};

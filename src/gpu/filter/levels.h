@@ -27,6 +27,8 @@ struct FilterLevels {
 
 // Lists that a block can rank in its registers.
 inline constexpr std::int64_t most_survivors = 16384;
+// Up to so many queries read the points once and compute little: launches and waiting are what a level costs them.
+inline constexpr std::int64_t few_queries = 256;
 
 // The rank in a sample of `sample` that the k-th of n exceeds with odds of about one to a million.
 inline std::int64_t sample_rank(std::int64_t k, std::int64_t sample, std::int64_t n) {
@@ -41,16 +43,22 @@ inline double survivor_room(std::int64_t rank, double ratio) {
     return ratio * (r + 6 * std::sqrt(r) + 4);
 }
 
+// What a list needs for all n points when `kept` of the first `sample` are within the limit.
+inline std::int64_t needed_capacity(std::int64_t kept, std::int64_t sample, std::int64_t n) {
+    const double r = static_cast<double>(kept);
+    const double room = static_cast<double>(n) / static_cast<double>(sample) * (r + 5 * std::sqrt(r) + 3);
+    return static_cast<std::int64_t>(std::min(room + 63, 1e15)) / 64 * 64;
+}
+
 // Levels for n points (a chunk) and q queries; `k` counts the query itself where it is among the points.
 inline FilterLevels filter_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
     FilterLevels levels;
-    // A few queries read the points once, and what a level costs is its launches: one large sample.
-    const std::int64_t dense = q <= 256 ? 16384 : 4096;
+    const std::int64_t dense = q <= few_queries ? 16384 : 4096;
     levels.sample[0] = std::min(n, dense);
-    const bool two = n > 64 * dense;
-    if (two) {
+    if (n >= 16 * dense && q > few_queries) {
         levels.count = 2;
-        levels.sample[1] = (n / 16 + 255) / 256 * 256;
+        const double middle = std::sqrt(static_cast<double>(n) * static_cast<double>(dense));
+        levels.sample[1] = static_cast<std::int64_t>(middle / filter_tile_points) * filter_tile_points;
         levels.rank[1] = sample_rank(k, levels.sample[1], n);
         levels.rank[0] = sample_rank(levels.rank[1], levels.sample[0], levels.sample[1]);
     } else {
@@ -63,7 +71,7 @@ inline FilterLevels filter_levels(std::int64_t n, std::int64_t q, std::int64_t k
         room = std::max(
             room, survivor_room(levels.rank[at], static_cast<double>(next) / static_cast<double>(levels.sample[at])));
     }
-    levels.capacity = std::min<std::int64_t>(static_cast<std::int64_t>(room + 127) / 64 * 64, most_survivors);
+    levels.capacity = std::min<std::int64_t>(static_cast<std::int64_t>(room + 63) / 64 * 64, most_survivors);
     return levels;
 }
 
@@ -74,7 +82,7 @@ inline std::int64_t filter_width(std::int64_t d, int terms) {
 
 // The relative error of a product of that width in matrix units. They align a step of K products and the accumulator to
 // the largest of them, cut off what lies below, add, and cut the sum: (K + 2) / K 2^-23 per product, 1.5 for K = 4.
-// Then what is of second order.
+// The 8 are room for rounding what the accumulator starts from, another 2^-23; then what is of second order.
 inline double filter_gamma(std::int64_t width) {
     const double gamma = 3.0 * static_cast<double>(width + 8) * 0x1p-24;
     return gamma * (1 + 4 * gamma);

@@ -50,31 +50,46 @@ __device__ __forceinline__ void keep(bool mine, Shared& s, Put put) {
     if (mine) put(first + __popc(lanes & ((1u << lane) - 1)));
 }
 
-template <int block, int mine>
+// A thread's values are `mine`, adjacent threads' interleaved; it ranks the least of each of `groups` groups of them,
+// not all: where the rank is small against the number of groups, few of the smallest share one, and the limit comes out
+// only a little larger.
+template <int block, int mine, int groups>
 __global__ void __launch_bounds__(block)
     start_kernel(FilterLists lists, const float* all, std::int64_t ld, int count, int rank) {
     __shared__ Shared s;
     const std::int64_t query = blockIdx.x;
     const float* const values = all + query * ld;
-    std::uint32_t keys[mine];
     const auto at = [](int i) { return static_cast<int>(threadIdx.x) + i * block; };
+    // All loads before anything depends on one: places behind the end read the last value and drop it.
+    float own[mine], f[mine];
 #pragma unroll
-    for (int i = 0; i < mine; ++i) keys[i] = at(i) < count ? upper_key(values[at(i)], lists.f[at(i)]) : Order::nan;
+    for (int i = 0; i < mine; ++i) own[i] = values[min(at(i), count - 1)];
+#pragma unroll
+    for (int i = 0; i < mine; ++i) f[i] = lists.f[min(at(i), count - 1)];
+    std::uint32_t keys[groups];
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {
+        keys[g] = Order::nan;
+#pragma unroll
+        for (int i = g * (mine / groups); i < (g + 1) * (mine / groups); ++i)
+            if (at(i) < count) keys[g] = min(keys[g], upper_key(own[i], f[i]));
+    }
     if (threadIdx.x == 0) s.kept = 0;
     const float limit = limit_of(threshold<block>(keys, rank, s), lists.e[query]);
     Survivor* const list = lists.survivors + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < mine; ++i) {
-        const float a = at(i) < count ? values[at(i)] : 0.0f;
-        keep(at(i) < count && a <= limit, s, [&](int place) {
-            if (place < lists.capacity) list[place] = {a, static_cast<std::uint32_t>(at(i))};
+        keep(at(i) < count && own[i] <= limit, s, [&](int place) {
+            if (place < lists.capacity) list[place] = {own[i], static_cast<std::uint32_t>(at(i))};
         });
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        lists.counts[query] = s.kept;
+        // What lies beyond was not written: where the list grows, the next entry follows the last that was.
+        lists.counts[query] = min(s.kept, static_cast<int>(lists.capacity));
         lists.limit[query] = limit;
         lists.lost[query] = s.kept > lists.capacity;
+        atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
     }
 }
 
@@ -91,15 +106,20 @@ struct OwnList {
         lost = lists.lost[query] || there > lists.capacity;
         count = min(there, static_cast<int>(lists.capacity));
         const Survivor* const list = lists.survivors + query * lists.capacity;
+        // All loads before anything depends on one; places behind the end read the last entry, an empty list none.
+        float f[mine];
 #pragma unroll
-        for (int i = 0; i < mine; ++i) {
-            const int at = static_cast<int>(threadIdx.x) + i * block;
-            own[i] = at < count ? list[at] : Survivor{0, 0};
-            keys[i] = at < count ? upper_key(own[i].a, lists.f[own[i].point]) : Order::nan;
-        }
+        for (int i = 0; i < mine; ++i) own[i] = count > 0 ? list[min(place(i), count - 1)] : Survivor{0, 0};
+#pragma unroll
+        for (int i = 0; i < mine; ++i) f[i] = lists.f[own[i].point];
+#pragma unroll
+        for (int i = 0; i < mine; ++i) keys[i] = place(i) < count ? upper_key(own[i].a, f[i]) : Order::nan;
+    }
+    __device__ static int place(int i) {
+        return static_cast<int>(threadIdx.x) + i * block;
     }
     __device__ bool within(int i, float limit) const {
-        return static_cast<int>(threadIdx.x) + i * block < count && own[i].a <= limit;
+        return place(i) < count && own[i].a <= limit;
     }
 };
 
@@ -120,6 +140,7 @@ __global__ void __launch_bounds__(block) tighten_kernel(FilterLists lists, int r
         lists.counts[query] = s.kept;
         lists.limit[query] = limit;
         lists.lost[query] = list.lost;
+        atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
     }
 }
 
@@ -130,9 +151,17 @@ __global__ void __launch_bounds__(block) close_kernel(FilterLists lists, FilterF
     const OwnList<block, mine> list(lists, query);
     if (threadIdx.x == 0) s.kept = 0;
     const float infinity = __int_as_float(0x7f800000);
-    const bool enough = list.count >= task.k;
-    const float limit = enough ? limit_of(threshold<block>(list.keys, task.k, s), lists.e[query]) : infinity;
-    const bool sure = enough && !list.lost && limit <= lists.limit[query] && !task.unfit[query];
+    const bool enough = list.count >= task.k && !task.unfit[query];
+    const float e = lists.e[query], kept = lists.limit[query];
+    float limit = enough ? limit_of(threshold<block>(list.keys, task.k, s), e) : infinity;
+    if (enough && limit > kept) {
+        // A little larger than the k-th, perhaps: if that one is within what was kept, what was kept will do.
+        int within = 0;
+#pragma unroll
+        for (int i = 0; i < mine; ++i) within += __syncthreads_count(limit_of(list.keys[i], e) <= kept);
+        if (within >= task.k) limit = kept;
+    }
+    const bool sure = enough && !list.lost && limit <= kept;
     __syncthreads();
     if (sure) {
         const std::int64_t self = task.self ? task.self[query] : -1;
@@ -154,10 +183,25 @@ __global__ void __launch_bounds__(block) close_kernel(FilterLists lists, FilterF
     }
 }
 
-// Launches with the smallest block and number of entries per thread that hold `entries`.
+__global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64_t* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < n) out[i] = row_at(form, i, n);
+}
+
+__global__ void column_limits_kernel(const float* limit, const float* h, std::int64_t n, float* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points) return;
+    // Rounded upwards, and by more than what adding h of the row and subtracting that of the column round.
+    const float slack = 0x1p-21f * fmaxf(fabsf(limit[min(i, n - 1)]), fabsf(h[i]));
+    out[i] = i < n ? __fadd_ru(__fadd_ru(limit[i], h[i]), slack) : __int_as_float(0xff800000);
+}
+
+// Launches with a block and a number of entries per thread that hold `entries`: the smallest block that does, or, where
+// queries are few and blocks have the device to themselves, the largest.
 template <class Launch>
-void sized(std::int64_t entries, Launch launch) {
-    if (entries <= 512) launch.template operator()<128, 4>();
+void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
+    if (queries <= few_queries && entries <= 4096) launch.template operator()<1024, 4>();
+    else if (entries <= 512) launch.template operator()<128, 4>();
     else if (entries <= 1024) launch.template operator()<128, 8>();
     else if (entries <= 2048) launch.template operator()<256, 8>();
     else if (entries <= 4096) launch.template operator()<256, 16>();
@@ -167,17 +211,33 @@ void sized(std::int64_t entries, Launch launch) {
 
 }  // namespace
 
+void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream) {
+    position_rows_kernel<<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(form, n, out);
+    check_launch("position_rows");
+}
+
+void column_limits(const float* limit, const float* h, std::int64_t n, float* out, cudaStream_t stream) {
+    const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
+    column_limits_kernel<<<static_cast<unsigned>((padded + 255) / 256), 256, 0, stream>>>(limit, h, n, out);
+    check_launch("column_limits");
+}
+
 void start_lists(const FilterLists& lists, const float* all, std::int64_t ld, std::int64_t count, std::int64_t rank,
                  cudaStream_t stream) {
-    sized(count, [&]<int block, int mine>() {
-        start_kernel<block, mine><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(
-            lists, all, ld, static_cast<int>(count), static_cast<int>(rank));
+    sized(count, lists.q, [&]<int block, int mine>() {
+        const auto launch = [&]<int groups>() {
+            start_kernel<block, mine, groups><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(
+                lists, all, ld, static_cast<int>(count), static_cast<int>(rank));
+        };
+        if (rank * 8 <= block && rank * 8 <= count) launch.template operator()<1>();
+        else if (rank * 8 <= block * 4 && rank * 8 <= count) launch.template operator()<4>();
+        else launch.template operator()<mine>();
     });
     check_launch("start_lists");
 }
 
 void tighten_lists(const FilterLists& lists, std::int64_t rank, cudaStream_t stream) {
-    sized(lists.capacity, [&]<int block, int mine>() {
+    sized(lists.capacity, lists.q, [&]<int block, int mine>() {
         tighten_kernel<block, mine>
             <<<static_cast<unsigned>(lists.q), block, 0, stream>>>(lists, static_cast<int>(rank));
     });
@@ -185,7 +245,7 @@ void tighten_lists(const FilterLists& lists, std::int64_t rank, cudaStream_t str
 }
 
 void close_lists(const FilterLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream) {
-    sized(lists.capacity, [&]<int block, int mine>() {
+    sized(lists.capacity, lists.q, [&]<int block, int mine>() {
         close_kernel<block, mine><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(lists, form, task);
     });
     check_launch("close_lists");

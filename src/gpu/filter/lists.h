@@ -16,7 +16,12 @@ struct FilterLists {
     std::uint8_t* lost = nullptr;    // per query: not everything within the limit is in the list
     const float* e = nullptr;        // the bound's term per query
     const float* f = nullptr;        // and per position
+    // The longest list that start_lists or tighten_lists left (the largest, over calls).
+    unsigned long long* longest = nullptr;
 };
+
+// out[p] = the row at position p, of n.
+void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream);
 
 // From the values of all pairs with positions [0, count), `ld` apart: the limit of each query is the rank-th smallest
 // upper value (or one a little larger), its list what lies within.
@@ -41,7 +46,8 @@ struct CloseTask {
 
 // Ends the passes: T is the k-th smallest upper value of a list (or one a little larger). Where it is within the limit
 // and nothing was lost, every point of the answer is in the list, at most T: these become candidates. Elsewhere the
-// count becomes 0, and the limit becomes T if the list has k entries (a limit that is certain), else +inf.
+// count becomes 0, and the limit becomes T if the list has k entries (a limit that is certain), else +inf; +inf too
+// where the query cannot be filtered.
 void close_lists(const FilterLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

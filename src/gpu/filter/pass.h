@@ -31,11 +31,19 @@ struct FilterPass {
     Survivor* survivors = nullptr;
     std::int32_t* counts = nullptr;
     std::int64_t capacity = 0;
+    // Where not null, queries are the points by position, and a tile serves both sides: its columns, as queries, keep
+    // the rows within column_limit (see column_limits; padded as h). Tiles left of the diagonal are not computed,
+    // unless their rows lie before `first`, where columns had their turn in an earlier pass.
+    const float* column_limit = nullptr;
     // Or, where not null, every value: a of (query, first + i) at all[query * ld + i], ld a multiple of
     // filter_tile_points that is at least count.
     float* all = nullptr;
     std::int64_t ld = 0;
 };
+
+// What a column must not exceed for column_limit: a' = a - h[column] + h[row] <= limit[column] for every pair that
+// passes with a <= out[column] - h[row] in f32, roundings included. `out` has room for whole tiles of points.
+void column_limits(const float* limit, const float* h, std::int64_t n, float* out, cudaStream_t stream);
 
 // Which matrix instructions run it: wgmma with bulk tensor copies (compute capability 9.0), or mma.sync (8.0 and
 // later).

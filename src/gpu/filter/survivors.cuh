@@ -85,6 +85,66 @@ __device__ __forceinline__ void keep_survivors(const float* v, float upper_limit
     }
 }
 
+// The bar of a row for columns that are queries: a pair passes when a - column_limit is no larger. Widened by more than
+// what the subtraction rounds.
+__device__ __forceinline__ float row_bar(float h) {
+    return __fmaf_ru(fabsf(h), 0x1p-22f, -h);
+}
+
+// The same piece with its columns as queries and its rows as points. `column_limit` is at the thread's first column;
+// bars are those of the thread's rows.
+template <int size>
+__device__ __forceinline__ void keep_column_survivors(const float* v, const float2* column_limit, float upper_bar,
+                                                      float lower_bar, std::uint32_t upper_point,
+                                                      std::uint32_t first_query, WarpList& list,
+                                                      const FilterPass& pass) {
+    constexpr int parts = size / 16;
+    std::uint32_t parts_hit = 0;
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+        float less[16];
+#pragma unroll
+        for (int i = 0; i < 16; i += 4) {
+            const float2 limit = __ldg(column_limit + (part * 4 + i / 4) * 4);
+            less[i] = v[part * 16 + i] - limit.x;
+            less[i + 1] = v[part * 16 + i + 1] - limit.y;
+            less[i + 2] = v[part * 16 + i + 2] - limit.x;
+            less[i + 3] = v[part * 16 + i + 3] - limit.y;
+        }
+        if (least_of_row(less) <= upper_bar || least_of_row(less + 2) <= lower_bar) parts_hit |= 1u << part;
+    }
+    parts_hit = __reduce_or_sync(0xffffffffu, parts_hit);
+    if (parts_hit == 0) return;
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+        if (!(parts_hit >> part & 1u)) continue;
+        const float* const own = v + part * 16;
+        std::uint32_t mask = 0;
+#pragma unroll
+        for (int i = 0; i < 16; i += 4) {
+            const float2 limit = __ldg(column_limit + (part * 4 + i / 4) * 4);
+            if (own[i] - limit.x <= upper_bar) mask |= 1u << i;
+            if (own[i + 1] - limit.y <= upper_bar) mask |= 2u << i;
+            if (own[i + 2] - limit.x <= lower_bar) mask |= 4u << i;
+            if (own[i + 3] - limit.y <= lower_bar) mask |= 8u << i;
+        }
+        while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
+            if (list.count + __popc(lanes) > WarpList::room) list.flush(pass.survivors, pass.counts, pass.capacity);
+            if (mask != 0) {
+                const int i = __ffs(static_cast<int>(mask)) - 1;
+                mask &= mask - 1;
+                const int at = list.count + __popc(lanes & ((1u << lane) - 1u));
+                const std::uint32_t query = first_query + static_cast<std::uint32_t>(part * 4 + i / 4) * 8 + i % 2;
+                const std::uint32_t point = upper_point + (i & 2 ? 8u : 0u);
+                list.entries[at] = {pick16(own, i) - pass.h[query] + pass.h[point], point};
+                list.queries[at] = query;
+            }
+            list.count += __popc(lanes);
+        }
+    }
+}
+
 // The other way out: every value to its place. `out` is the upper row at the thread's first column.
 template <int size>
 __device__ __forceinline__ void keep_all(const float* v, float* out, std::int64_t ld, bool upper, bool lower) {

@@ -2,19 +2,28 @@
 // bound. A warp owns a row. docs/exactness.md derives the bound; in short, with v the exact vector, v^ the rounded one,
 // rho = |v - v^| measured, h = |v|^2 / 2 - F (l2) or -F, and a = h - <u^, v^> as the matrix units compute it,
 //     a - E <= w <= a + E + 2 F,   w = |v|^2 / 2 - <u, v> (l2) or -<u, v>,
-// so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F).
+// so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F). E + F is at least the sum of
+//     |u| rho_v + rho_u |v| + rho_u rho_v     rounding of the coordinates
+//     |u2| |v2|                               the product of the second terms, which is left out
+//     gamma (|h| + size_u size_v)             accumulation, and rounding h
+//     canonical_slack (|u|^2 + |v|^2)         binary64, here and in the canonical rank
+//     factor_bound of both                    the same where a factor multiplies
+// where the products of a query's and a point's part are split by kappa or into halves (l2), or |u| is known (others).
 #pragma once
 
 #include "gpu/check.h"
+#include "gpu/filter/factored.cuh"
 #include "gpu/filter/pass.h"
 #include "gpu/metric_kernels.h"
 #include "gpu/warp.cuh"
 
 namespace kith::gpu {
 
-// Slack for the roundings of the bound itself, of binary64 norms and of the canonical form (relative), and for
-// underflow.
+// Slack for the roundings of the bound itself and what rounding adds to unit queries (relative), of binary64 norms and
+// of the canonical form (relative), and for underflow.
 inline constexpr double bound_slack = 1.002, canonical_slack = 0x1p-40, underflow_slack = 1e-30;
+// fp16's smallest normal number. The matrix units align products of smaller ones as if they were of that size.
+inline constexpr double smallest_normal = 0x1p-14;
 inline constexpr double smallest_square = 1e-280, largest_square = 1e280;
 // The most that rounding to one term of fp16 takes from a vector, relatively, and to two; queries that lose more are
 // scanned.
@@ -23,10 +32,14 @@ KITH_HD double query_residual(int terms) {
     return terms == 1 ? half_residual : 0x1p-20;
 }
 
-// Norms of one row's vector: itself, what rounding left, the second term.
+// Norms of one row's vector: itself, what rounding left, the second term, what the factor multiplied.
 struct RowVector {
-    double norm2 = 0, rho2 = 0, second2 = 0;
+    double norm2 = 0, rho2 = 0, second2 = 0, before2 = 0;
     bool finite = true;  // false: the vector cannot serve, `out` holds zeros
+
+    // At least the norms of the rounded terms together. Two vectors' sizes multiplied are at least the sum of the
+    // products of their coordinates, and at least what any of these is aligned as.
+    __device__ double size() const { return sqrt(norm2) + sqrt(rho2) + 2 * sqrt(second2) + smallest_normal; }
 };
 
 // A coordinate in one or two terms of fp16; returns what is left.
@@ -39,17 +52,29 @@ __device__ __forceinline__ double round_terms(double x, int terms, __half& first
     return rest - static_cast<double>(__half2float(second));
 }
 
-// Writes the rounded vector of a row to out[0 .. width): its terms, so that the products of a query's and a point's are
-// first * first + first * second + second * first. `usable` false writes zeros.
+// What a factor adds to E or F: its own residual and the canonical form's rounding, and what the roundings of the
+// coordinates move; factor_split balances their products with the length of the vectors.
+inline constexpr double factor_split = 0x1p-20;
+KITH_HD double factor_bound(const FilterForm& form, const RowVector& v) {
+    const double error = form.factor.coordinate_error, before2 = form.scale * form.scale * v.before2;
+    return factor_split * v.norm2 + ((1 + 1 / factor_split) * error * error + form.factor.rank_error) * before2;
+}
+
+// Writes the rounded vector of a row (at a position) to out[0 .. width): its terms, so that the products of a query's
+// and a point's are first * first + first * second + second * first. `usable` false writes zeros.
 template <class M>
-__device__ RowVector round_row(const PreparedRows& in, std::int64_t row, const FilterForm& form, std::int64_t d,
-                               double scale, bool unit, bool query, __half* out, bool usable) {
+__device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::int64_t position, const FilterForm& form,
+                               std::int64_t d, double scale, bool unit, bool query, __half* out, bool usable) {
     using O = ScalarOps<double>;
     const int lane = threadIdx.x % 32;
     const double* const aux = in.aux + row * metric::max_aux;
     const auto raw = [&](std::int64_t i) {
-        const double x = M::template map<O>(in.rows.at(row, i), aux);
-        return form.centre ? x - static_cast<double>(form.centre[i]) : x;
+        if constexpr (M::traits.factored) {
+            return form.factor.rows ? form.factor.rows[(position - form.factor.first) * d + i] : 0.0;
+        } else {
+            const double x = M::template map<O>(in.rows.at(row, i), aux);
+            return form.centre ? x - static_cast<double>(form.centre[i]) : x;
+        }
     };
     double factor = scale;
     if (unit) {
@@ -65,6 +90,15 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, const F
     }
     const std::int64_t part = form.terms == 1 ? form.width : form.width / 3;
     RowVector v;
+    if constexpr (M::traits.factored) {
+        usable = usable && form.factor.rows;
+        for (std::int64_t i = lane; usable && i < d; i += 32) {
+            const double y = weighted<M>(in, row, i, form);
+            v.before2 += y * y;
+        }
+        v.before2 = warp_sum(v.before2);
+        usable = usable && v.before2 <= largest_square;
+    }
     bool finite = usable;
     for (std::int64_t i = lane; i < part; i += 32) {
         const double x = i < d ? raw(i) * factor : 0.0;
@@ -94,7 +128,7 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, const F
 template <class M>
 __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors, float* h, float* f,
                                      metric::Params params) {
-    const std::int64_t at = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    const std::int64_t at = form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     const std::int64_t n = in.rows.count;
     const float infinity = __int_as_float(0x7f800000);
     if (at >= (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points) return;
@@ -108,19 +142,21 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     const std::int64_t row = row_at(form, at, n);
     const bool nan = in.nan[row];
     const RowVector v =
-        round_row<M>(in, row, form, params.d, form.scale, form.unit, false, vectors + at * form.width, !nan);
+        round_row<M>(in, row, at, form, params.d, form.scale, form.unit, false, vectors + at * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
-    const double norm = sqrt(v.norm2), rho = sqrt(v.rho2), s = form.query_scale;
+    const double norm = sqrt(v.norm2), rho = sqrt(v.rho2), size = v.size(), s = form.query_scale;
     double half_square = 0, bound = 0;
     if (form.gemm == metric::Gemm::l2) {
         half_square = 0.5 * v.norm2;
-        bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.second2) +
-                (form.gamma + 0x1p-23 + canonical_slack) * v.norm2;
+        bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.rho2 + v.second2) +
+                0.5 * form.gamma * (size * size + v.norm2) + canonical_slack * v.norm2;
+        if constexpr (M::traits.factored) bound += factor_bound(form, v);
     } else {
-        bound = s * (rho + half_residual * sqrt(v.second2) + (form.gamma + 0x1p-23 + canonical_slack) * norm);
-        if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form.terms) * norm;
+        bound = s * (rho + half_residual * sqrt(v.second2) + form.gamma * size + canonical_slack * norm);
+        if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form.terms) * (norm + rho);
     }
-    bound = bound * bound_slack + underflow_slack;
+    // |h| is at most half the square, which has paid for it, or the bound, which pays for it here.
+    bound = (bound * bound_slack + underflow_slack) * (1 + 2 * form.gamma);
     // A NaN point is farther than everything, one that cannot be filtered nearer.
     h[at] = v.finite ? __double2float_rd(half_square - bound) : (nan ? infinity : -infinity);
     f[at] = v.finite ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
@@ -129,25 +165,30 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
 template <class M>
 __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* vectors, float* e, std::uint8_t* unfit,
                                       metric::Params params) {
-    const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    const std::int64_t row =
+        form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
     const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2;
     // A query's length does not change the order of its products: the bound is for those of one norm.
-    const RowVector v = round_row<M>(in, row, form, params.d, l2 ? form.scale : form.query_scale, !l2, true,
+    const RowVector v = round_row<M>(in, row, row, form, params.d, l2 ? form.scale : form.query_scale, !l2, true,
                                      vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
-    const double rho = sqrt(v.rho2), norm = sqrt(v.norm2);
+    const double rho = sqrt(v.rho2), norm = sqrt(v.norm2), size = v.size();
     double bound = 0;
     if (l2)
-        bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.second2) +
-                (0.5 * form.gamma + canonical_slack) * v.norm2;
+        // Where a query is a column (keep_column_survivors), the sum starts from its own h: gamma |u|^2 / 2 once more.
+        bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.rho2 + v.second2) +
+                form.gamma * size * size + canonical_slack * v.norm2 +
+                (M::traits.factored ? factor_bound(form, v) : 0);
     else if (form.gemm == metric::Gemm::cosine) bound = form.scale * rho;
     bound = bound * bound_slack + underflow_slack;
-    e[row] = __double2float_ru(bound);
     // A query with a NaN has no neighbours: the scan says so. One that cannot be rounded is scanned.
     const bool coarse =
         rho > 1.001 * query_residual(form.terms) * norm || sqrt(v.second2) > 1.001 * half_residual * norm;
-    unfit[row] = nan || !v.finite || (!l2 && coarse) || (form.gemm == metric::Gemm::dot && v.norm2 == 0.0);
+    const bool scan = nan || !v.finite || (!l2 && coarse) || (form.gemm == metric::Gemm::dot && v.norm2 == 0.0);
+    unfit[row] = scan;
+    // Nothing passes the limits of such a query but points that pass all limits.
+    e[row] = scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
 }
 
 // One block; thread t owns coordinates t, t + blockDim, ... of evenly spaced rows; see MetricKernels::sample.
@@ -165,7 +206,9 @@ __global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, Filter
             const double x = M::template map<O>(in.rows.at(row, i), in.aux + row * metric::max_aux);
             if (!isfinite(x)) continue;
             sum += x;
-            const double t = form.centre ? x - static_cast<double>(form.centre[i]) : x;
+            double t = form.centre ? x - static_cast<double>(form.centre[i]) : x;
+            if constexpr (M::traits.factored) t = form.factor.rows[s * d + i];
+            if (!isfinite(t)) continue;
             square += t * t;
             __half first, second;
             const double rest = round_terms(t * form.scale, form.terms, first, second) / form.scale;
@@ -188,25 +231,36 @@ __global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, Filter
 template <class M>
 void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* h, float* f,
                    const metric::Params& params, cudaStream_t stream) {
-    const std::int64_t padded = (rows.rows.count + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
-    filter_points_kernel<M>
-        <<<static_cast<unsigned>((padded + 7) / 8), 256, 0, stream>>>(rows, form, vectors, h, f, params);
-    check_launch("filter_points");
+    const std::int64_t n = rows.rows.count;
+    const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
+    with_coordinates<M>(rows, {n, 0}, form, padded, params, stream, [&](const FilterForm& some, std::int64_t count) {
+        filter_points_kernel<M>
+            <<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(rows, some, vectors, h, f, params);
+        check_launch("filter_points");
+    });
 }
 
 template <class M>
-void filter_queries(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* e, std::uint8_t* unfit,
-                    const metric::Params& params, cudaStream_t stream) {
-    filter_queries_kernel<M>
-        <<<static_cast<unsigned>((rows.rows.count + 7) / 8), 256, 0, stream>>>(rows, form, vectors, e, unfit, params);
-    check_launch("filter_queries");
+void filter_queries(const PreparedRows& rows, const FilterForm& points_form, __half* vectors, float* e,
+                    std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+    const std::int64_t q = rows.rows.count;
+    FilterForm form = points_form;
+    form.stride = 1;  // queries keep their order
+    with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
+        filter_queries_kernel<M>
+            <<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(rows, some, vectors, e, unfit, params);
+        check_launch("filter_queries");
+    });
 }
 
 template <class M>
 void sample_rows(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
                  const metric::Params& params, cudaStream_t stream) {
-    sample_rows_kernel<M><<<1, 256, 0, stream>>>(rows, samples, form, sums, params);
-    check_launch("sample_rows");
+    with_coordinates<M>(rows, {rows.rows.count, samples}, form, samples, params, stream,
+                        [&](const FilterForm& some, std::int64_t) {
+                            sample_rows_kernel<M><<<1, 256, 0, stream>>>(rows, samples, some, sums, params);
+                            check_launch("sample_rows");
+                        });
 }
 
 }  // namespace kith::gpu

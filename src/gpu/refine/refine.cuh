@@ -1,0 +1,112 @@
+// Canonical ranks of candidates. A block owns a query (or a part of its candidates), a warp four candidates at a time,
+// a lane one of the 32 partial sums of each: their rows are read together, and their trees joined together.
+#pragma once
+
+#include "exact/canonical.h"
+#include "exact/order.h"
+#include "gpu/metric_kernels.h"
+#include "gpu/warp.cuh"
+
+namespace kith::gpu {
+
+KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
+    return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
+}
+
+// A warp owns one pair at a time: `t` is d doubles of shared memory, params.matrix the transpose of VI.
+template <class M>
+__device__ double whole_rank(double* t, const metric::Params& params) {
+    const int lane = threadIdx.x % 32;
+    double a[1] = {0.0};
+    for (std::int64_t i = lane; i < params.d; i += 32)
+        a[0] = a[0] + M::whole_term(t, params.matrix + i, i, params, params.d);
+    warp_combine<exact::detail::Sum, 1>(a);
+    return exact::ordered_rank(a[0]);
+}
+
+// Joins the partial sums of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane gives away the half
+// that it does not go on with; adding commutes, so each pair's sum is the canonical one. Lane 8 j ends with candidate
+// j.
+template <class M>
+__device__ __forceinline__ double combine_four(const double (&a)[4]) {
+    using O = ScalarOps<double>;
+    const auto join = [](double own, double other) {
+        double x[1] = {own};
+        const double y[1] = {other};
+        M::template combine<O>(x, y);
+        return x[0];
+    };
+    const bool upper = threadIdx.x & 16, odd = threadIdx.x & 8;
+    const double first = join(upper ? a[2] : a[0], __shfl_xor_sync(0xffffffffu, upper ? a[0] : a[2], 16));
+    const double second = join(upper ? a[3] : a[1], __shfl_xor_sync(0xffffffffu, upper ? a[1] : a[3], 16));
+    double sum = join(odd ? second : first, __shfl_xor_sync(0xffffffffu, odd ? first : second, 8));
+#pragma unroll
+    for (int half = 4; half > 0; half /= 2) sum = join(sum, __shfl_xor_sync(0xffffffffu, sum, half));
+    return sum;
+}
+
+// `plain`: rows of adjacent f32.
+template <class M, bool plain>
+__global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::Params params) {
+    using O = ScalarOps<double>;
+    constexpr int batch = 4;
+    static_assert(M::accumulators == 1 || M::traits.gemm == metric::Gemm::none);
+    const std::int64_t q = blockIdx.x;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const double* const aux_q = task.queries.aux + q * metric::max_aux;
+    const std::uint32_t* const ids = task.ids + q * task.capacity;
+    const int count = task.counts[q * task.count_step], d = static_cast<int>(params.d);
+    for (int c = (static_cast<int>(blockIdx.y) * warps + warp) * batch; c < count;
+         c += static_cast<int>(gridDim.y) * warps * batch) {
+        std::int64_t x[batch];
+        const double* aux_x[batch];
+        const float* row[batch];
+#pragma unroll
+        for (int j = 0; j < batch; ++j) {
+            x[j] = ids[min(c + j, count - 1)];
+            aux_x[j] = task.points.aux + x[j] * metric::max_aux;
+            if (plain) row[j] = static_cast<const float*>(task.points.rows.data) + x[j] * task.points.rows.row_stride;
+        }
+        double a[batch] = {};
+#pragma unroll 4
+        for (int i = lane; i < d; i += 32) {
+            const double qi = M::template map<O>(task.queries.rows.at(q, i), aux_q);
+#pragma unroll
+            for (int j = 0; j < batch; ++j) {
+                const double raw = plain ? static_cast<double>(row[j][i]) : task.points.rows.at(x[j], i);
+                M::template step<O>(&a[j], qi, M::template map<O>(raw, aux_x[j]), params);
+            }
+        }
+        const double sum = combine_four<M>(a);
+        const int own = lane / 8;
+        if (lane % 8 == 0 && c + own < count) {
+            const std::int64_t point = own & 2 ? (own & 1 ? x[3] : x[2]) : (own & 1 ? x[1] : x[0]);
+            const double total[1] = {sum};
+            const double rank =
+                exact::ordered_rank(M::finish(total, aux_q, task.points.aux + point * metric::max_aux, params));
+            task.keys[q * task.capacity + c + own] = rank_key(rank, !task.queries.nan[q] && !task.points.nan[point]);
+        }
+    }
+}
+
+// Metrics that need all differences of a pair at once: a warp takes one candidate at a time.
+template <class M>
+__global__ void refine_whole(RefineTask task, metric::Params params) {
+    extern __shared__ double differences[];
+    const std::int64_t q = blockIdx.x;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const std::int32_t count = task.counts[q * task.count_step];
+    double* const t = differences + warp * params.d;
+    for (std::int64_t c = blockIdx.y * static_cast<std::int64_t>(warps) + warp; c < count;
+         c += static_cast<std::int64_t>(gridDim.y) * warps) {
+        const std::int64_t x = task.ids[q * task.capacity + c];
+        for (std::int64_t i = lane; i < params.d; i += 32)
+            t[i] = task.queries.rows.at(q, i) - task.points.rows.at(x, i);
+        __syncwarp();
+        const double rank = whole_rank<M>(t, params);
+        __syncwarp();
+        if (lane == 0) task.keys[q * task.capacity + c] = rank_key(rank, !task.queries.nan[q] && !task.points.nan[x]);
+    }
+}
+
+}  // namespace kith::gpu
