@@ -13,9 +13,7 @@
 
 namespace bound_attacks {
 
-// As adversarial::DataSet. The filter's scale and centre come from the sampled points, at most 256 of n at even
-// distances: `typical` of these are made of norm 1, and cancel in pairs, where an attack aims at a place on fp16's
-// axis.
+// As adversarial::DataSet, being made.
 struct Data {
     std::int64_t n, q, d;
     bool precise;  // f32 or f64 only: other elements would round the attack away
@@ -30,10 +28,13 @@ struct Data {
     void put_query(std::int64_t i, const std::vector<double>& v, double factor) {
         for (std::int64_t j = 0; j < d; ++j) queries[i * d + j] = v[j] * factor;
     }
+    // Whether the filter may look at it to find its centre and scale: at 128 or 256 rows, evenly spaced.
     bool sampled(std::int64_t row) const {
-        const std::int64_t samples = std::min<std::int64_t>(n, 256);
-        const std::int64_t s = (row * samples + n - 1) / n;
-        return s < samples && s * n / samples == row;
+        for (const std::int64_t most : {128, 256}) {
+            const std::int64_t samples = std::min(n, most), s = (row * samples + n - 1) / n;
+            if (s < samples && s * n / samples == row) return true;
+        }
+        return false;
     }
     std::vector<double> gaussian() {
         std::vector<double> v(d);
@@ -146,7 +147,8 @@ inline void one_huge(Data& data) {
     for (std::int64_t i = 0; i < data.q; ++i) data.put_query(i, vector(places[i / 3 % 3]), data.power(-2, 2));
 }
 
-// Sampled points of norm 1, which the filter brings near 32.
+// Makes all points that may be sampled of norm 1, which the filter brings near 32, in pairs that cancel, so that an
+// attack can aim at a place on fp16's axis. Returns the others.
 inline std::vector<std::int64_t> typical(Data& data) {
     std::vector<std::int64_t> others;
     std::vector<double> v;

@@ -1,5 +1,7 @@
 // search(), graph() and Index on CUDA against the oracle, and the bits of the CPU.
 #include <atomic>
+#include <cstring>
+#include <random>
 #include <thread>
 
 #include "search_cases.h"
@@ -91,6 +93,38 @@ TEST(GpuFilter, CertifiesAfterAFactor) {
         EXPECT_EQ("gemm-f16", got->report.path) << c.label;
         EXPECT_EQ(0, got->report.scanned) << c.label;
         EXPECT_LT(got->report.candidates, 0.05 * n * q) << c.label;
+    }
+}
+
+// From 262,144 points on a tile of pairs serves its rows and its columns, where the matrix units are those of 9.0; the
+// other instructions take every pair twice.
+TEST(GpuGraph, BothSidesOfATileGiveTheSameBits) {
+    constexpr std::int64_t n = 262144 + 77, d = 48, k = 7;
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(n * d);
+    for (const bool copies : {false, true}) {
+        for (std::int64_t i = 0; i < n * d; ++i) {
+            // Half of the points are copies of others, some of them of a few.
+            const std::int64_t row = i / d;
+            const bool copy = copies && row % 2 == 1;
+            const std::int64_t from = row % 6 == 1 ? row % 100 : row / 2;
+            values[static_cast<std::size_t>(i)] =
+                copy ? values[static_cast<std::size_t>(from * d + i % d)] : normal(random);
+        }
+        for (const char* metric : {"sqeuclidean", "cosine"}) {
+            kith::Options options;
+            options.metric = kith::metric_named(metric);
+            options.device = "cuda";
+            options.f64 = true;
+            const kith::Index index(kith::view(values.data(), n, d), options);
+            const kith::Neighbors both = index.graph(k, options);
+            options.isa = "sm_80";
+            const kith::Neighbors twice = index.graph(k, options);
+            ASSERT_EQ(twice.ids, both.ids) << metric;
+            ASSERT_EQ(0, std::memcmp(twice.distances64.data(), both.distances64.data(), 8 * both.ids.size())) << metric;
+            EXPECT_EQ(n, both.report.certified + both.report.retried + both.report.scanned);
+        }
     }
 }
 

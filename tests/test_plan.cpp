@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/select/choice.h"
+#include "gpu/tuning.h"
 #include "kith/error.h"
 #include "kith/plan.h"
 #include "plan/planner.h"
@@ -284,6 +285,78 @@ TEST(PlanSelection, KeepsTheBudget) {
     }
     r.memory = 1 << 20;
     EXPECT_THROW(kith::planner::selection(r, with_large_gpu), kith::Error);
+}
+
+// ---- the levels of samples of the GPU's filter
+
+// What every step of the filter relies on.
+void check_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
+    const kith::gpu::FilterLevels levels = kith::gpu::filter_levels(n, q, k);
+    const std::string label = "n " + std::to_string(n) + ", q " + std::to_string(q) + ", k " + std::to_string(k);
+    ASSERT_GE(levels.count, 1) << label;
+    ASSERT_LE(levels.count, 2) << label;
+    // The first sample is ranked in a block's registers, as lists are.
+    ASSERT_LE(levels.sample[0], kith::gpu::most_survivors) << label;
+    ASSERT_LE(levels.capacity, kith::gpu::most_survivors) << label;
+    ASSERT_EQ(0, levels.capacity % 64) << label;
+    ASSERT_GE(levels.capacity, std::min(k, kith::gpu::most_survivors)) << label;
+    for (int i = 0; i < levels.count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool last = i + 1 == levels.count;
+        const std::int64_t sample = levels.sample[at], rank = levels.rank[at], next = last ? n : levels.sample[at + 1];
+        ASSERT_GE(sample, 1) << label;
+        ASSERT_LE(sample, n) << label;
+        ASSERT_TRUE(last ? sample <= next : sample < next) << label;
+        // Passes end with whole tiles, or with the points.
+        ASSERT_TRUE(sample == n || sample % kith::gpu::filter_tile_points == 0) << label;
+        ASSERT_GE(rank, 1) << label;
+        ASSERT_LE(rank, std::min(sample, k)) << label;
+        // Of all k nearest, about k sample / next are in the sample.
+        const double wanted = last ? static_cast<double>(k) : static_cast<double>(levels.rank[at + 1]);
+        const double share = wanted * static_cast<double>(sample) / static_cast<double>(next);
+        ASSERT_GE(static_cast<double>(rank), share * (1 - 1e-12)) << label;
+        const double ratio = static_cast<double>(next) / static_cast<double>(sample);
+        if (levels.capacity < kith::gpu::most_survivors) {
+            ASSERT_GE(static_cast<double>(levels.capacity), static_cast<double>(rank) * ratio) << label;
+        }
+        ASSERT_GE(static_cast<double>(kith::gpu::needed_capacity(rank, sample, next)),
+                  static_cast<double>(rank) * ratio)
+            << label;
+    }
+}
+
+TEST(PlanFilter, LevelsServeEverySize) {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t n = 1; n <= std::int64_t{1} << 31; n = n * 5 / 4 + 1) sizes.push_back(n);
+    for (int power = 0; power <= 31; ++power)
+        for (const std::int64_t n : {-1, 0, 1}) sizes.push_back((std::int64_t{1} << power) + n);
+    for (const std::int64_t n : {16 * 4096, 64 * 4096, 16 * 16384, 0x7fffffff}) sizes.push_back(n);
+    for (const std::int64_t n : sizes) {
+        if (n < 1) continue;
+        for (const std::int64_t q : {1, 256, 257, 16384}) {
+            for (std::int64_t k = 1; k <= n; k = k * 3 / 2 + 1) check_levels(n, q, k);
+            check_levels(n, q, n);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(PlanFilter, TheBoundGrowsWithTheWidth) {
+    double before = 0;
+    for (std::int64_t d = 1; d <= kith::gpu::tuning::filter_max_dimensions; d = d * 3 / 2 + 1) {
+        for (const int terms : {1, 2}) {
+            const std::int64_t width = kith::gpu::filter_width(d, terms);
+            EXPECT_EQ(0, width % 16);
+            EXPECT_GE(width, terms == 1 ? d : 3 * d);
+            // The matrix units' own roundings in steps of four products, and those of what they start from.
+            EXPECT_GE(kith::gpu::filter_gamma(width), (1.5 * static_cast<double>(width) + 1) * 0x1p-23) << d;
+        }
+        const double gamma = kith::gpu::filter_gamma(kith::gpu::filter_width(d, 1));
+        EXPECT_GE(gamma, before);
+        // Small enough for what the proof leaves to the second order.
+        EXPECT_LT(gamma, 1.0 / 64);
+        before = gamma;
+    }
 }
 
 }  // namespace

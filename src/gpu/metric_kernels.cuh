@@ -233,7 +233,8 @@ struct Launch {
             refine_whole<M><<<grid, warps * 32, bytes, stream>>>(task, params);
         } else {
             const unsigned threads = task.expected <= 16 ? 128 : 256;
-            const bool plain = task.points.rows.type == ElementType::f32 && task.points.rows.col_stride == 1;
+            const auto of_f32 = [](const Rows& rows) { return rows.type == ElementType::f32 && rows.col_stride == 1; };
+            const bool plain = of_f32(task.points.rows) && of_f32(task.queries.rows);
             if (plain) refine_batches<M, true><<<grid, threads, 0, stream>>>(task, params);
             else refine_batches<M, false><<<grid, threads, 0, stream>>>(task, params);
         }

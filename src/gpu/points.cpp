@@ -51,8 +51,14 @@ std::uint32_t spread(std::int64_t n) {
 // Centre, scale and kappa from a sample of the points.
 class SampledForm {
 public:
-    SampledForm(Chunk& chunk, const DeviceMetric& metric, FilterForm& form, cudaStream_t stream)
-        : chunk_(chunk), metric_(metric), form_(form), stream_(stream), sums_(metric.params.d + 2, stream) {
+    SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream)
+        : points_(points),
+          metric_(metric),
+          out_(out),
+          form_(out.form),
+          stream_(stream),
+          sums_(metric.params.d + 2, stream) {
+        FilterForm& form = form_;
         host_.resize(static_cast<std::size_t>(metric.params.d) + 2);
         take();
         if (form.gemm == metric::Gemm::l2) centre();
@@ -71,7 +77,7 @@ private:
     double squares() const { return host_[host_.size() - 2]; }
     double residuals() const { return host_.back(); }
     void take() {
-        metric_.kernels->sample(chunk_.points.prepared(), samples_, form_, sums_.get(), metric_.params, stream_);
+        metric_.kernels->sample(points_.prepared(), samples_, form_, sums_.get(), metric_.params, stream_);
         check(cudaMemcpyAsync(host_.data(), sums_.get(), host_.size() * sizeof(double), cudaMemcpyDefault, stream_),
               "cudaMemcpy");
         check(cudaStreamSynchronize(stream_), "sample");
@@ -83,10 +89,10 @@ private:
             centre[i] = static_cast<float>(host_[i] / static_cast<double>(samples_));
             if (!std::isfinite(centre[i])) centre[i] = 0;
         }
-        chunk_.centre = Buffer<float>(static_cast<std::int64_t>(d), stream_);
-        form_.centre = chunk_.centre.get();
+        out_.centre = Buffer<float>(static_cast<std::int64_t>(d), stream_);
+        form_.centre = out_.centre.get();
         const auto use = [&] {
-            check(cudaMemcpyAsync(chunk_.centre.get(), centre.data(), d * sizeof(float), cudaMemcpyDefault, stream_),
+            check(cudaMemcpyAsync(out_.centre.get(), centre.data(), d * sizeof(float), cudaMemcpyDefault, stream_),
                   "cudaMemcpy");
             take();
         };
@@ -101,38 +107,52 @@ private:
         use();
     }
 
-    Chunk& chunk_;
+    const DeviceRows& points_;
     const DeviceMetric& metric_;
+    FilterVectors& out_;
     FilterForm& form_;
     cudaStream_t stream_;
     Buffer<double> sums_;
     std::vector<double> host_;
-    std::int64_t samples_ = std::min<std::int64_t>(chunk_.points.rows.count, 256);
+    std::int64_t samples_ = std::min<std::int64_t>(points_.rows.count, 128);
 };
 
 }  // namespace
 
-void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream) {
-    const std::int64_t n = chunk.points.rows.count;
-    FilterForm form;
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, int terms, cudaStream_t stream) {
+    const std::int64_t n = points.rows.count;
+    FilterVectors out;
+    FilterForm& form = out.form;
     form.gemm = metric::gpu_gemm(metric.kernels->traits);
     form.factor = metric.factor;
-    form.width = filter_width(metric.params.d, form.terms);
+    form.terms = terms;
+    form.width = filter_width(metric.params.d, terms);
     form.gamma = filter_gamma(form.width);
     form.unit = form.gemm == metric::Gemm::cosine;
     form.stride = spread(n);
     // Rounding that costs less than accumulation is not worth telling apart.
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
-    else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(chunk, metric, form, stream);
+    else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
     if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
-    chunk.form = form;
-    chunk.vectors = Buffer<__half>(n * form.width, stream);
+    out.vectors = Buffer<__half>(n * form.width, stream);
     const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
-    chunk.h = Buffer<float>(padded, stream);
-    chunk.f = Buffer<float>(padded, stream);
-    metric.kernels->filter_points(chunk.points.prepared(), form, chunk.vectors.get(), chunk.h.get(), chunk.f.get(),
-                                  metric.params, stream);
+    out.h = Buffer<float>(padded, stream);
+    out.f = Buffer<float>(padded, stream);
+    metric.kernels->filter_points(points.prepared(), form, out.vectors.get(), out.h.get(), out.f.get(), metric.params,
+                                  stream);
+    return out;
+}
+
+const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    if (!chunk.finer->made) {
+        // It outlives this search, so it is not tied to its stream.
+        auto made = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, 2, nullptr));
+        check(cudaStreamSynchronize(nullptr), "preparing the points in two terms");
+        chunk.finer->made = std::move(made);
+    }
+    return *chunk.finer->made;
 }
 
 namespace {
@@ -217,7 +237,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     Chunk& chunk = points->resident;
     chunk.points = upload(view, 0, view.rows, own, stream);
     measure(chunk.points, points->metric, stream);
-    if (plan.path != "exact") prepare_filter(chunk, points->metric, stream);
+    if (plan.path != "exact") chunk.filter = prepare_filter(chunk.points, points->metric, 1, stream);
     check(cudaStreamSynchronize(stream), "preparing the points");
     return points;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "gpu/backend.h"
@@ -19,15 +20,25 @@ struct DeviceRows {
     PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
 };
 
+// What the filter knows of points, by position (see FilterForm::stride).
+struct FilterVectors {
+    FilterForm form;  // gemm none: no filter
+    Buffer<float> centre;
+    Buffer<__half> vectors;  // rows x form.width
+    Buffer<float> h, f;      // what a starts from, and the bound's term per point
+};
+
 // A run of points that a search handles at once: all of them, or a chunk that streams.
 struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
-    FilterForm form;  // gemm none: no filter
-    Buffer<float> centre;
-    // By position (see FilterForm::stride):
-    Buffer<__half> vectors;  // rows x form.width
-    Buffer<float> h, f;      // what a starts from, and the bound's term per point
+    FilterVectors filter;
+    // Two terms of fp16, made when data first prove to be closer together than one term can tell apart.
+    struct Finer {
+        std::mutex mutex;
+        std::unique_ptr<FilterVectors> made;
+    };
+    std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
 
 // The metric with its matrix on the device.
@@ -55,7 +66,9 @@ public:
 DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream);
 // Their auxiliary values and NaN flags.
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
-// Vectors of the filter. Synchronises for centre and scale.
-void prepare_filter(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream);
+// Vectors of the filter, in one or two terms. Synchronises for centre and scale.
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, int terms, cudaStream_t stream);
+// Those in two terms, made at the first call; safe from several threads.
+const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric);
 
 }  // namespace kith::gpu

@@ -92,11 +92,12 @@ std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const Device
     }
     if (which.empty()) return left;
     const Gathered again(run, queries.rows, on_device(which, run.stream), self);
-    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tuning::retry_queries);
+    const auto count = static_cast<std::int64_t>(which.size()),
+               step = std::min(count, tuning::retry_step(static_cast<double>(run.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        const FilterOutcome found = filter_tile(chunk, run.points.metric, again.tile(first, some), run.k, run.plan,
-                                                limits.data() + first, run.stream);
+        const FilterOutcome found = filter_tile(chunk, chunk.filter, run.points.metric, again.tile(first, some), run.k,
+                                                run.plan, limits.data() + first, run.stream);
         put_rows(run, found.result, again, first, some, result);
         const Uncertain still = uncertain_rows(found, run.stream);
         for (const std::int64_t i : still.rows) left.push_back(which[static_cast<std::size_t>(first + i)]);
@@ -106,15 +107,45 @@ std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const Device
     return left;
 }
 
+// Whether two terms of fp16 are worth their preparation for so many queries, and have room.
+bool finer_pays(const Run& run, const Chunk& chunk, std::size_t queries) {
+    const std::int64_t n = chunk.points.rows.count;
+    const double bytes = 2.0 * static_cast<double>(filter_width(run.points.d, 2)) * static_cast<double>(n);
+    return static_cast<std::int64_t>(queries) >= tuning::finer_queries &&
+           bytes <= static_cast<double>(run.plan.workspace_bytes) / 2;
+}
+
+// Queries whose neighbours one term cannot tell apart go through the filter in two. Returns those that are left.
+std::vector<std::int64_t> refilter(const Run& run, const Chunk& chunk, const DeviceRows& queries,
+                                   const std::int64_t* self, const std::vector<std::int64_t>& which,
+                                   TileResult& result) {
+    const FilterVectors& finer = finer_filter(chunk, run.points.metric);
+    const Gathered again(run, queries.rows, on_device(which, run.stream), self);
+    std::vector<std::int64_t> left;
+    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, run.plan.query_tile);
+    for (std::int64_t first = 0; first < count; first += step) {
+        const std::int64_t some = std::min(step, count - first);
+        const FilterOutcome found =
+            filter_tile(chunk, finer, run.points.metric, again.tile(first, some), run.k, run.plan, nullptr, run.stream);
+        put_rows(run, found.result, again, first, some, result);
+        for (const std::int64_t i : uncertain_rows(found, run.stream).rows)
+            left.push_back(which[static_cast<std::size_t>(first + i)]);
+        run.report.candidates += static_cast<double>(found.totals.get()[0]);
+    }
+    return left;
+}
+
 // The plain scan for queries without a certificate.
 void scan(const Run& run, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
           const std::vector<std::int64_t>& which, TileResult& result) {
     const Gathered again(run, queries.rows, on_device(which, run.stream), self);
-    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tuning::rescan_queries);
+    const tuning::RescanTile tile =
+        tuning::rescan_tile(static_cast<double>(run.plan.workspace_bytes), run.points.d, run.k);
+    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tile.queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        const TileResult found = scan_tile(chunk, run.points.metric, again.tile(first, some), run.k,
-                                           tuning::rescan_points(run.points.d), run.stream);
+        const TileResult found =
+            scan_tile(chunk, run.points.metric, again.tile(first, some), run.k, tile.points, run.stream);
         put_rows(run, found, again, first, some, result);
     }
     check(cudaStreamSynchronize(run.stream), "scan of queries without a certificate");
@@ -129,7 +160,7 @@ public:
         if (run.plan.symmetric) {
             // The points by position, for whom the filter's tiles serve rows and columns.
             Buffer<std::int64_t> rows(count, run.stream);
-            position_rows(chunk.form, count, rows.get(), run.stream);
+            position_rows(chunk.filter.form, count, rows.get(), run.stream);
             check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, run.stream),
                   "cudaMemcpy");
@@ -143,7 +174,7 @@ public:
         const QueryTile tile{queries_.prepared(), run.graph ? self_.get() : nullptr, run.plan.symmetric};
         if (run.plan.path == "exact")
             found_.result = scan_tile(chunk, run.points.metric, tile, run.k, run.plan.point_tile, run.stream);
-        else found_ = filter_tile(chunk, run.points.metric, tile, run.k, run.plan, nullptr, run.stream);
+        else found_ = filter_tile(chunk, chunk.filter, run.points.metric, tile, run.k, run.plan, nullptr, run.stream);
         arrange();
     }
 
@@ -164,7 +195,9 @@ public:
         run_.report.candidates += static_cast<double>(found_.totals.get()[0]);
         if (uncertain.rows.empty()) return false;
         for (const std::int64_t i : uncertain.rows) run_.mark(first_ + i, Run::certified_again);
-        const std::vector<std::int64_t> left = retry(run_, chunk_, queries_, self_.get(), uncertain, found_.result);
+        std::vector<std::int64_t> left = retry(run_, chunk_, queries_, self_.get(), uncertain, found_.result);
+        if (finer_pays(run_, chunk_, left.size()))
+            left = refilter(run_, chunk_, queries_, self_.get(), left, found_.result);
         for (const std::int64_t i : left) run_.mark(first_ + i, Run::scanned);
         if (!left.empty()) scan(run_, chunk_, queries_, self_.get(), left, found_.result);
         arrange();

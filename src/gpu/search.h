@@ -32,8 +32,9 @@ struct FilterOutcome {
 };
 
 // Enqueues. `limits`: a certain limit for each query (host or device memory); null: they come from samples.
-FilterOutcome filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                          const Plan& plan, const float* limits, cudaStream_t stream);
+FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric,
+                          const QueryTile& queries, std::int64_t k, const Plan& plan, const float* limits,
+                          cudaStream_t stream);
 
 // Queries without a certificate, and for each of them a limit that is certain, or +inf.
 struct Uncertain {

@@ -44,7 +44,7 @@ const Chunk* ChunkStream::next() {
     current_.points = std::move(rows);
     if (following_ < points_.n) start_copy(following_);
     measure(current_.points, points_.metric, compute_);
-    if (path_ != "exact") prepare_filter(current_, points_.metric, compute_);
+    if (path_ != "exact") current_.filter = prepare_filter(current_.points, points_.metric, 1, compute_);
     return &current_;
 }
 

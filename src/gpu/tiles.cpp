@@ -18,7 +18,7 @@ TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const Query
     Buffer<double> query_values(q * d, stream), point_values(tile * d, stream),
         distances(metric.kernels ? 0 : q * tile, stream);
     Buffer<std::uint64_t> keys(q * tile, stream);
-    SelectState state(q, k, tile, false, 8, stream);
+    SelectState state(q, k, tile, 8, stream);
     if (metric.kernels) metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
     else user_convert(queries.rows.rows, query_values.get(), d, stream);
     for (std::int64_t first = 0; first < n; first += tile) {
@@ -58,9 +58,10 @@ namespace {
 // A tile's queries on their way through the filter.
 class Filtering {
 public:
-    Filtering(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-              const Plan& plan, cudaStream_t stream)
+    Filtering(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric, const QueryTile& queries,
+              std::int64_t k, const Plan& plan, cudaStream_t stream)
         : chunk_(chunk),
+          filter_(filter),
           metric_(metric),
           queries_(queries),
           plan_(plan),
@@ -69,21 +70,21 @@ public:
           n_(chunk.points.rows.count),
           // A query that is among the points is among its own survivors.
           wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
-          vectors_(q_ * chunk.form.width, stream),
+          vectors_(q_ * filter.form.width, stream),
           e_(q_, stream),
           limit_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
           totals_(3, stream) {
         totals_.clear_to(0);
-        metric.kernels->filter_queries(queries.rows, chunk.form, vectors_.get(), e_.get(), unfit(), metric.params,
+        metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), e_.get(), unfit(), metric.params,
                                        stream);
         pass_.queries = vectors_.get();
-        pass_.points = chunk.vectors.get();
-        pass_.h = chunk.h.get();
+        pass_.points = filter.vectors.get();
+        pass_.h = filter.h.get();
         pass_.q = q_;
         pass_.n = n_;
-        pass_.width = chunk.form.width;
+        pass_.width = filter.form.width;
         pass_.limit = limit_.get();
         pass_.counts = counts_.get();
     }
@@ -110,8 +111,8 @@ public:
         }
         if (queries_.by_position) {
             // Each tile serves its rows and its columns.
-            column_limit_ = Buffer<float>(chunk_.h.size(), stream_);
-            column_limits(limit_.get(), chunk_.h.get(), n_, column_limit_.get(), stream_);
+            column_limit_ = Buffer<float>(filter_.h.size(), stream_);
+            column_limits(limit_.get(), filter_.h.get(), n_, column_limit_.get(), stream_);
             pass_.column_limit = column_limit_.get();
         }
         through(n_);
@@ -132,7 +133,7 @@ public:
     FilterOutcome refine(std::int64_t k) {
         Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
         const CloseTask close{wanted_, n_, queries_.self, unfit(), ids.get(), status(), totals_.get()};
-        close_lists(lists(), chunk_.form, close, stream_);
+        close_lists(lists(), filter_.form, close, stream_);
         auto* const ranks = reinterpret_cast<std::uint64_t*>(survivors_.get());  // the survivors have become ids
         metric_.kernels->refine(
             {queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), 1, capacity_, wanted_, ranks},
@@ -152,7 +153,7 @@ public:
 private:
     // The first sample, densely; some queries at a time, as all values of a pair lie in memory.
     void start(const FilterLevels& levels) {
-        const std::int64_t step = std::min(q_, tuning::filter_query_tile);
+        const std::int64_t step = std::min(q_, tuning::dense_queries);
         const std::int64_t ld = (levels.sample[0] + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
         Buffer<float> all(step * ld, stream_);
         for (std::int64_t first = 0; first < q_; first += step) {
@@ -180,7 +181,7 @@ private:
     std::uint8_t* lost() const { return flags_.get() + 2 * q_; }
     FilterLists lists() const {
         return {q_,     capacity_, survivors_.get(), counts_.get(),    limit_.get(),
-                lost(), e_.get(),  chunk_.f.get(),   totals_.get() + 2};
+                lost(), e_.get(),  filter_.f.get(),  totals_.get() + 2};
     }
     // Lists of that capacity, with what is in them now.
     void reserve(std::int64_t capacity) {
@@ -203,6 +204,7 @@ private:
     }
 
     const Chunk& chunk_;
+    const FilterVectors& filter_;
     const DeviceMetric& metric_;
     const QueryTile& queries_;
     const Plan& plan_;
@@ -219,9 +221,10 @@ private:
 
 }  // namespace
 
-FilterOutcome filter_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                          const Plan& plan, const float* limits, cudaStream_t stream) {
-    Filtering filtering(chunk, metric, queries, k, plan, stream);
+FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric,
+                          const QueryTile& queries, std::int64_t k, const Plan& plan, const float* limits,
+                          cudaStream_t stream) {
+    Filtering filtering(chunk, filter, metric, queries, k, plan, stream);
     if (limits) filtering.from_limits(limits);
     else filtering.from_samples();
     return filtering.refine(k);

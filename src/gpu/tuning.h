@@ -11,14 +11,16 @@ namespace kith::gpu::tuning {
 
 // Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples
 // cheap; more only makes lists larger.
-inline constexpr std::int64_t filter_query_tile = 16384;
+inline constexpr std::int64_t filter_query_tile = 1 << 16;
+// Queries whose values of the first sample lie in memory at a time: few enough that they stay in L2.
+inline constexpr std::int64_t dense_queries = 4096;
 // From these sizes on a graph's tiles serve both of their sides: half of the products, but more to compare.
-inline constexpr std::int64_t symmetric_points = 16384, symmetric_dimensions = 48;
-// Queries without a certificate that go through the filter once more, and through the canonical scan, at a time.
-inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256;
-inline std::int64_t rescan_points(std::int64_t d) {
-    return std::clamp<std::int64_t>((std::int64_t{1} << 24) / d, 64, 1 << 14);
-}
+inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48;
+// Queries without a certificate that go through the filter once more, and tiles of the canonical scan for those that
+// are left, at most; see retry_step and rescan_tile.
+inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
+// From so many queries on, two terms of fp16 are cheaper than scanning for those that one term cannot tell apart.
+inline constexpr std::int64_t finer_queries = 32;
 // Queries and points per tile of the canonical scan, in binary64; as above.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
@@ -112,13 +114,32 @@ inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::
         return static_cast<double>(queries) *
                (entry * static_cast<double>(capacity) +
                 4.0 * static_cast<double>(dense) *
-                    std::min(1.0, static_cast<double>(filter_query_tile) / static_cast<double>(queries)) +
+                    std::min(1.0, static_cast<double>(dense_queries) / static_cast<double>(queries)) +
                 2.0 * static_cast<double>(filter_width(d, 1)) + 24);
     };
     const FilterLevels levels = filter_levels(n, q, k + 1);
-    const double again = std::max(tile(std::min(q, retry_queries), most_survivors, 0),
-                                  scan_bytes(std::min(q, rescan_queries), rescan_points(d), d, k, false));
+    const double again = std::max(tile(1, most_survivors, 0), scan_bytes(1, 64, d, k, false));
     return std::max(tile(q, levels.capacity, levels.sample[0] + filter_tile_points), again) + (1 << 20);
+}
+
+// Queries that may be tried again at a time within so many bytes.
+inline std::int64_t retry_step(double bytes) {
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(bytes / (entry_bytes(most_survivors) * static_cast<double>(most_survivors))), 1,
+        retry_queries);
+}
+
+// The canonical scan's tile within so many bytes.
+struct RescanTile {
+    std::int64_t queries = rescan_queries, points = rescan_points;
+};
+inline RescanTile rescan_tile(double bytes, std::int64_t d, std::int64_t k) {
+    RescanTile tile;
+    while (scan_bytes(tile.queries, tile.points, d, k, false) > bytes && (tile.queries > 1 || tile.points > 64)) {
+        if (tile.points > 64) tile.points /= 2;
+        else tile.queries /= 2;
+    }
+    return tile;
 }
 
 }  // namespace kith::gpu::tuning

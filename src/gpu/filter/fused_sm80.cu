@@ -235,12 +235,15 @@ __global__ void __launch_bounds__(threads, 1)
                 if constexpr (All)
                     keep_all<32>(d[i], pass.all + query * pass.ld + first, pass.ld, query < pass.q, query + 8 < pass.q);
                 else
-                    keep_survivors<32>(d[i], limits[upper], limits[upper + 8], static_cast<std::uint32_t>(query),
-                                       static_cast<std::uint32_t>(pass.first + first), list, pass);
+                    keep_survivors<32>(
+                        d[i],
+                        {static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(pass.first + first),
+                         limits[upper], limits[upper + 8]},
+                        list, pass);
             }
         }
     }
-    if (!All) list.flush(pass.survivors, pass.counts, pass.capacity);
+    if (!All) list.flush(pass);
 }
 
 int attribute(cudaDeviceAttr which) {

@@ -39,7 +39,7 @@ struct Cut {
     int resident = 0;  // chunks of queries that stay; 0: they come with every tile
     int tiles = 0, segment = 0, groups = 0, units = 0;
     int ring = 0, h = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
-    int stage_bytes = 0;
+    int stage_bytes = 0, h_stride = 0;  // of a stage's chunks; of its h and, where columns are queries, their limits
 };
 
 // What becomes of the values: survivors of the rows, of rows and columns, or all of them.
@@ -91,7 +91,9 @@ struct Shared {
     __device__ std::uint32_t point_chunk(int stage) const {
         return base + static_cast<std::uint32_t>(cut.ring + stage * cut.stage_bytes);
     }
-    __device__ std::uint32_t h(int stage) const { return base + static_cast<std::uint32_t>(cut.h + stage * h_bytes); }
+    __device__ std::uint32_t h(int stage) const {
+        return base + static_cast<std::uint32_t>(cut.h + stage * cut.h_stride);
+    }
     __device__ std::uint32_t full(int stage) const {
         return base + static_cast<std::uint32_t>(cut.barriers + stage * 8);
     }
@@ -123,8 +125,8 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
             for (int c = 0; c < cut.chunks; ++c) {
                 barrier_wait(s.empty(at.stage), at.parity ^ 1);
                 const std::uint32_t full = s.full(at.stage);
-                barrier_expect(full,
-                               point_chunk_bytes + (cut.resident ? 0 : query_chunk_bytes) + (c == 0 ? h_bytes : 0));
+                barrier_expect(
+                    full, point_chunk_bytes + (cut.resident ? 0 : query_chunk_bytes) + (c == 0 ? cut.h_stride : 0));
                 for (int i = 0; i < halves; ++i) {
                     const int half = rank * halves + i;
                     const std::uint32_t to =
@@ -134,7 +136,10 @@ __device__ void copy(const CUtensorMap* queries, const CUtensorMap* points, cons
                     else copy_box_multicast(to, points, full, c * chunk, from, 3);
                 }
                 if (!cut.resident) copy_box(s.query_chunk(at.stage), queries, full, c * chunk, block * tile_queries);
-                if (c == 0) copy_bytes(s.h(at.stage), pass.h + row, h_bytes, full);
+                if (c == 0) {
+                    copy_bytes(s.h(at.stage), pass.h + row, h_bytes, full);
+                    if (pass.column_limit) copy_bytes(s.h(at.stage) + h_bytes, pass.column_limit + row, h_bytes, full);
+                }
                 at.next(cut.stages);
             }
         }
@@ -154,6 +159,17 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
                                                    WarpList::room * static_cast<int>(sizeof(Survivor)))};
     const auto release = [&](std::uint32_t barrier) {
         if (elected >= 0) barrier_arrive(barrier, elected);
+    };
+    // A stage whose chunk `c` of a tile has been multiplied. The first also holds the limits of columns, which are read
+    // after that: it stays until the next tile's products show that every warp of the group has gone on.
+    int held = -1;
+    const auto done = [&](int c, int stage) {
+        if (keep == Keep::both && c == 0) {
+            if (held >= 0) release(s.empty(held));
+            held = stage;
+        } else {
+            release(s.empty(stage));
+        }
     };
     const auto queries_at = [&](int c, int stage) {
         return descriptor(s.query_chunk(cut.resident ? c : stage) +
@@ -180,14 +196,15 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             float d[64];
             barrier_wait(s.full(at.stage), at.parity);
             const auto* const h =
-                reinterpret_cast<const float2*>(shared + cut.h + at.stage * h_bytes) + half * 64 + lane % 4;
+                reinterpret_cast<const float2*>(shared + cut.h + at.stage * cut.h_stride) + half * 64 + lane % 4;
 #pragma unroll
             for (int j = 0; j < 16; ++j) {
                 const float2 two = h[j * 4];
                 d[j * 4] = d[j * 4 + 2] = two.x;
                 d[j * 4 + 1] = d[j * 4 + 3] = two.y;
             }
-            int last = at.stage;
+            const int first_stage = at.stage;
+            int last = first_stage;
             const auto multiply = [&]<int Steps>(int c) {
                 if (c > 0) barrier_wait(s.full(at.stage), at.parity);
                 const std::uint64_t a = queries_at(c, at.stage),
@@ -199,7 +216,7 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
                 wgmma_commit();
                 if (c > 0) {
                     wgmma_wait<1>();
-                    release(s.empty(last));
+                    done(c - 1, last);
                 }
                 last = at.stage;
                 at.next(cut.stages);
@@ -207,7 +224,7 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             for (int c = 0; c < cut.steps / 4; ++c) multiply.template operator()<4>(c);
             if constexpr (Tail > 0) multiply.template operator()<Tail>(cut.steps / 4);
             wgmma_wait<0>();
-            release(s.empty(last));
+            done(cut.chunks - 1, last);
             if (cut.resident && tile + 1 == unit.end && threadIdx.x % 128 == 0) {
                 const Unit next = unit.next(pass, cut, rank);
                 if (next.number < cut.units && next.block != block) barrier_arrive(s.queries_empty(), rank);
@@ -217,25 +234,26 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
                 keep_all<64>(d, pass.all + static_cast<std::int64_t>(upper) * pass.ld + column, pass.ld, upper < pass.q,
                              upper + 8 < pass.q);
             } else {
-                const auto position = static_cast<int>(pass.first) + column;
-                keep_survivors<64>(d, upper_limit, lower_limit, static_cast<std::uint32_t>(upper),
-                                   static_cast<std::uint32_t>(position), list, pass);
+                const auto position = static_cast<std::uint32_t>(static_cast<int>(pass.first) + column);
+                Piece piece{static_cast<std::uint32_t>(upper), position, upper_limit, lower_limit};
                 // Rows of an earlier pass have been compared with these columns, those on the diagonal with each other.
                 const int rows_tile = block * tile_queries / tile_points,
                           first_tile = static_cast<int>(pass.first) / tile_points;
-                if (keep == Keep::both && rows_tile >= first_tile && rows_tile != first_tile + tile) {
+                if (keep == Keep::both) {
                     // h has room for whole tiles, so the rows behind the last are there.
-                    const float upper_bar = row_bar(__ldg(pass.h + upper)),
-                                lower_bar = row_bar(__ldg(pass.h + upper + 8));
-                    keep_column_survivors<64>(d, reinterpret_cast<const float2*>(pass.column_limit + position),
-                                              upper_bar, lower_bar, static_cast<std::uint32_t>(upper),
-                                              static_cast<std::uint32_t>(position), list, pass);
+                    const bool columns = rows_tile >= first_tile && rows_tile != first_tile + tile;
+                    piece.upper_bar = columns ? row_bar(__ldg(pass.h + upper)) : nothing;
+                    piece.lower_bar = columns ? row_bar(__ldg(pass.h + upper + 8)) : nothing;
+                    piece.column_limit =
+                        reinterpret_cast<const float2*>(shared + cut.h + first_stage * cut.h_stride + h_bytes) +
+                        half * 64 + lane % 4;
                 }
+                keep_survivors<64, keep == Keep::both>(d, piece, list, pass);
             }
         }
         unit = unit.next(pass, cut, rank);
     }
-    if (keep != Keep::all) list.flush(pass.survivors, pass.counts, pass.capacity);
+    if (keep != Keep::all) list.flush(pass);
 }
 
 #endif
@@ -262,10 +280,10 @@ __global__ void __launch_bounds__(threads, 1)
     }
     cluster_sync();
     if (threadIdx.x < 128) {
-        lower_registers<24>();
+        lower_registers<56>();
         if (threadIdx.x == 0) copy(&queries, &points, pass, cut, s, rank, cluster);
     } else {
-        raise_registers<112>();
+        raise_registers<104>();
         const int group = static_cast<int>(threadIdx.x) / 128 - 1;
         multiply_and_compare<keep, Tail>(pass, cut, s, shared, rank, cluster, group / 2, group % 2);
     }
@@ -305,11 +323,12 @@ Cut cut_of(const FilterPass& p, int blocks_there) {
     c.units = (c.tiles + c.segment - 1) / c.segment * c.groups;
     c.resident = c.chunks <= max_resident ? c.chunks : 0;
     c.stage_bytes = point_chunk_bytes + (c.resident ? 0 : query_chunk_bytes);
+    c.h_stride = p.column_limit ? 2 * h_bytes : h_bytes;
     const int fixed = c.resident * query_chunk_bytes + warps * list_bytes + 1024 + 256;
-    c.stages = std::min(max_stages, (shared_limit - fixed) / (c.stage_bytes + h_bytes));
+    c.stages = std::min(max_stages, (shared_limit - fixed) / (c.stage_bytes + c.h_stride));
     c.ring = c.resident * query_chunk_bytes;
     c.h = c.ring + c.stages * c.stage_bytes;
-    c.lists = c.h + c.stages * h_bytes;
+    c.lists = c.h + c.stages * c.h_stride;
     c.barriers = c.lists + warps * list_bytes;
     c.bytes = c.barriers + 256 + 1024;
     return c;

@@ -53,7 +53,8 @@ inline std::int64_t needed_capacity(std::int64_t kept, std::int64_t sample, std:
 // Levels for n points (a chunk) and q queries; `k` counts the query itself where it is among the points.
 inline FilterLevels filter_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
     FilterLevels levels;
-    const std::int64_t dense = q <= few_queries ? 16384 : 4096;
+    // Few queries: one large sample in place of two; for the very fewest, survivors cost less than the sample.
+    const std::int64_t dense = q <= 16 ? 4096 : q <= few_queries ? 16384 : n <= std::int64_t{1} << 18 ? 2048 : 4096;
     levels.sample[0] = std::min(n, dense);
     if (n >= 16 * dense && q > few_queries) {
         levels.count = 2;
@@ -82,7 +83,8 @@ inline std::int64_t filter_width(std::int64_t d, int terms) {
 
 // The relative error of a product of that width in matrix units. They align a step of K products and the accumulator to
 // the largest of them, cut off what lies below, add, and cut the sum: (K + 2) / K 2^-23 per product, 1.5 for K = 4.
-// The 8 are room for rounding what the accumulator starts from, another 2^-23; then what is of second order.
+// The 8 are room for rounding what the accumulator starts from, and for exchanging it (survivors.cuh): another 5 x
+// 2^-24 at most. Then what is of second order.
 inline double filter_gamma(std::int64_t width) {
     const double gamma = 3.0 * static_cast<double>(width + 8) * 0x1p-24;
     return gamma * (1 + 4 * gamma);

@@ -125,6 +125,20 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
     return v;
 }
 
+// E and F of the l2 form: the same of a vector, as the sum of a pair may have started from either's h (column_limits).
+template <class M>
+__device__ double l2_bound(const FilterForm& form, const RowVector& v) {
+    const double size = v.size();
+    const double bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.rho2 + v.second2) +
+                         0.5 * form.gamma * (size * size + v.norm2) + canonical_slack * v.norm2;
+    return M::traits.factored ? bound + factor_bound(form, v) : bound;
+}
+
+// With all slack. |h| is at most half the square, which has paid for it, or the bound, which pays for it here.
+__device__ __forceinline__ double widened(const FilterForm& form, double bound) {
+    return (bound * bound_slack + underflow_slack) * (1 + 2 * form.gamma);
+}
+
 template <class M>
 __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors, float* h, float* f,
                                      metric::Params params) {
@@ -144,19 +158,16 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     const RowVector v =
         round_row<M>(in, row, at, form, params.d, form.scale, form.unit, false, vectors + at * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
-    const double norm = sqrt(v.norm2), rho = sqrt(v.rho2), size = v.size(), s = form.query_scale;
+    const double norm = sqrt(v.norm2), rho = sqrt(v.rho2), s = form.query_scale;
     double half_square = 0, bound = 0;
     if (form.gemm == metric::Gemm::l2) {
         half_square = 0.5 * v.norm2;
-        bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.rho2 + v.second2) +
-                0.5 * form.gamma * (size * size + v.norm2) + canonical_slack * v.norm2;
-        if constexpr (M::traits.factored) bound += factor_bound(form, v);
+        bound = l2_bound<M>(form, v);
     } else {
-        bound = s * (rho + half_residual * sqrt(v.second2) + form.gamma * size + canonical_slack * norm);
+        bound = s * (rho + half_residual * sqrt(v.second2) + form.gamma * v.size() + canonical_slack * norm);
         if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form.terms) * (norm + rho);
     }
-    // |h| is at most half the square, which has paid for it, or the bound, which pays for it here.
-    bound = (bound * bound_slack + underflow_slack) * (1 + 2 * form.gamma);
+    bound = widened(form, bound);
     // A NaN point is farther than everything, one that cannot be filtered nearer.
     h[at] = v.finite ? __double2float_rd(half_square - bound) : (nan ? infinity : -infinity);
     f[at] = v.finite ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
@@ -173,15 +184,11 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     const RowVector v = round_row<M>(in, row, row, form, params.d, l2 ? form.scale : form.query_scale, !l2, true,
                                      vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
-    const double rho = sqrt(v.rho2), norm = sqrt(v.norm2), size = v.size();
+    const double rho = sqrt(v.rho2), norm = sqrt(v.norm2);
     double bound = 0;
-    if (l2)
-        // Where a query is a column (keep_column_survivors), the sum starts from its own h: gamma |u|^2 / 2 once more.
-        bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.rho2 + v.second2) +
-                form.gamma * size * size + canonical_slack * v.norm2 +
-                (M::traits.factored ? factor_bound(form, v) : 0);
+    if (l2) bound = l2_bound<M>(form, v);
     else if (form.gemm == metric::Gemm::cosine) bound = form.scale * rho;
-    bound = bound * bound_slack + underflow_slack;
+    bound = widened(form, bound);
     // A query with a NaN has no neighbours: the scan says so. One that cannot be rounded is scanned.
     const bool coarse =
         rho > 1.001 * query_residual(form.terms) * norm || sqrt(v.second2) > 1.001 * half_residual * norm;

@@ -45,7 +45,7 @@ __device__ __forceinline__ double combine_four(const double (&a)[4]) {
     return sum;
 }
 
-// `plain`: rows of adjacent f32.
+// `plain`: rows of adjacent f32 on both sides.
 template <class M, bool plain>
 __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::Params params) {
     using O = ScalarOps<double>;
@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
     const double* const aux_q = task.queries.aux + q * metric::max_aux;
     const std::uint32_t* const ids = task.ids + q * task.capacity;
     const int count = task.counts[q * task.count_step], d = static_cast<int>(params.d);
+    const float* const query = static_cast<const float*>(task.queries.rows.data) + q * task.queries.rows.row_stride;
     for (int c = (static_cast<int>(blockIdx.y) * warps + warp) * batch; c < count;
          c += static_cast<int>(gridDim.y) * warps * batch) {
         std::int64_t x[batch];
@@ -70,7 +71,8 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
         double a[batch] = {};
 #pragma unroll 4
         for (int i = lane; i < d; i += 32) {
-            const double qi = M::template map<O>(task.queries.rows.at(q, i), aux_q);
+            const double qi =
+                M::template map<O>(plain ? static_cast<double>(query[i]) : task.queries.rows.at(q, i), aux_q);
 #pragma unroll
             for (int j = 0; j < batch; ++j) {
                 const double raw = plain ? static_cast<double>(row[j][i]) : task.points.rows.at(x[j], i);

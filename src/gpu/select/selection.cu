@@ -13,7 +13,6 @@ namespace {
 template <class Key>
 SelectBuffers<Key> buffers_of(SelectState& s) {
     return {reinterpret_cast<Key*>(s.keys.get()),
-            s.values.get(),
             s.ids.get(),
             reinterpret_cast<Key*>(s.threshold_key.get()),
             s.threshold_id.get(),
@@ -38,17 +37,14 @@ __global__ void widen_keys(const std::uint32_t* keys, std::uint64_t* out, std::i
 
 }  // namespace
 
-SelectState::SelectState(std::int64_t rows_, std::int64_t k_, std::int64_t cols, bool bounded_, int key_bytes_,
-                         cudaStream_t stream)
+SelectState::SelectState(std::int64_t rows_, std::int64_t k_, std::int64_t cols, int key_bytes_, cudaStream_t stream)
     : rows(rows_),
       k(k_),
       capacity(static_cast<std::int32_t>(tuning::candidate_capacity(k_))),
       slices(static_cast<std::int32_t>(tuning::select_slices(rows_, k_, cols))),
-      bounded(bounded_),
       key_bytes(key_bytes_) {
     const std::int64_t slots = rows * slices;
     keys = Buffer<char>(slots * capacity * key_bytes, stream);
-    if (bounded) values = Buffer<float>(slots * capacity, stream);
     ids = Buffer<std::uint32_t>(slots * capacity, stream);
     threshold_key = Buffer<char>(slots * key_bytes, stream);
     threshold_id = Buffer<std::uint32_t>(slots, stream);
@@ -73,15 +69,9 @@ void scan_f64(SelectState& s, const double* tile, std::int64_t ld, std::int64_t 
               cudaStream_t stream) {
     launch(s, tile, ld, cols, KeyPolicy<double, std::uint64_t>{largest, 0}, stream);
 }
-void scan_bounded(SelectState& s, const float* tile, std::int64_t ld, std::int64_t cols, std::int64_t first_id,
-                  const float* e, const float* f, const std::int64_t* self, cudaStream_t stream) {
-    launch(s, tile, ld, cols, BoundedPolicy{e, f, self, first_id}, stream);
-}
-
 void finish(SelectState& s, cudaStream_t stream) {
     const auto rows = static_cast<unsigned>(s.rows);
-    if (s.bounded) finish_rows<BoundedPolicy><<<rows, select_threads, 0, stream>>>(s.k, buffers_of<std::uint32_t>(s));
-    else if (s.key_bytes == 4)
+    if (s.key_bytes == 4)
         finish_rows<KeyPolicy<float, std::uint32_t>>
             <<<rows, select_threads, 0, stream>>>(s.k, buffers_of<std::uint32_t>(s));
     else

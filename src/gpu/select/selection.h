@@ -13,17 +13,15 @@ namespace kith::gpu {
 struct SelectState {
     std::int64_t rows = 0, k = 0;
     std::int32_t capacity = 0, slices = 1;
-    bool bounded = false;
     int key_bytes = 8;
     Buffer<char> keys;  // key_bytes each
-    Buffer<float> values;
     Buffer<std::uint32_t> ids, threshold_id;
     Buffer<char> threshold_key;
     Buffer<std::int32_t> counts;
     Buffer<std::uint8_t> failed;
 
     // All rows empty. cols: the row length, which bounds how many slices make sense.
-    SelectState(std::int64_t rows, std::int64_t k, std::int64_t cols, bool bounded, int key_bytes, cudaStream_t stream);
+    SelectState(std::int64_t rows, std::int64_t k, std::int64_t cols, int key_bytes, cudaStream_t stream);
     // Entries of a row after finish().
     std::int64_t stride() const { return static_cast<std::int64_t>(capacity) * slices; }
 };
@@ -35,8 +33,6 @@ void scan_f32(SelectState& state, const float* tile, std::int64_t ld, std::int64
               cudaStream_t stream);
 void scan_f64(SelectState& state, const double* tile, std::int64_t ld, std::int64_t cols, bool largest,
               cudaStream_t stream);
-void scan_bounded(SelectState& state, const float* tile, std::int64_t ld, std::int64_t cols, std::int64_t first_id,
-                  const float* e, const float* f, const std::int64_t* self, cudaStream_t stream);
 void finish(SelectState& state, cudaStream_t stream);
 
 // The k smallest entries of each row by (key, id), sorted; a row short of k ends in key ~0, id ~0. keys: rows x stride

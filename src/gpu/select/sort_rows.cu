@@ -3,6 +3,7 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "gpu/check.h"
+#include "gpu/select/block_rank.cuh"
 #include "gpu/select/selection.h"
 #include "gpu/tuning.h"
 
@@ -17,20 +18,56 @@ __device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, s
     return ka != kb ? ka < kb : ia < ib;
 }
 
-// A block owns a row; entries are padded with the largest (key, id) to a power of two.
-__global__ void bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
-                             std::int64_t count_step, std::int64_t stride, std::int64_t k, std::uint64_t* out_keys,
-                             std::uint32_t* out_ids) {
+// A block owns a row; entries are padded with the largest (key, id) to a power of two. Where a row has many more than
+// k, a threshold for the upper words of its keys leaves little more than k to sort.
+template <int mine>
+__global__ void __launch_bounds__(threads)
+    bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
+                 std::int64_t count_step, std::int64_t stride, std::int64_t k, std::uint64_t* out_keys,
+                 std::uint32_t* out_ids) {
     extern __shared__ std::uint64_t shared[];
+    __shared__ std::uint32_t sums[threads / 16];
+    __shared__ int kept;
     const std::int64_t row = blockIdx.x;
-    const int count = counts[row * count_step];
+    const int there = counts[row * count_step];
+    int count = there;
+    std::uint32_t most = ~std::uint32_t{0};
+    std::uint64_t own[mine];
+    const auto at = [](int i) { return static_cast<int>(threadIdx.x) + i * threads; };
+    if (there > 2 * k && there > 128) {
+        std::uint32_t words[mine];
+#pragma unroll
+        for (int i = 0; i < mine; ++i) own[i] = keys[row * stride + min(at(i), there - 1)];
+#pragma unroll
+        for (int i = 0; i < mine; ++i)
+            words[i] = at(i) < there ? static_cast<std::uint32_t>(own[i] >> 32) : ~std::uint32_t{0};
+        most = sampling::word_threshold<threads>(words, static_cast<int>(k), static_cast<int>(k / 4) + 8, sums, count,
+                                                 [](std::uint32_t w) { return w; });
+        count = min(count, there);
+    }
     int size = 2;
     while (size < count) size *= 2;
     std::uint64_t* const key = shared;
     auto* const id = reinterpret_cast<std::uint32_t*>(shared + size);
-    for (int i = threadIdx.x; i < size; i += threads) {
-        key[i] = i < count ? keys[row * stride + i] : ~std::uint64_t{0};
-        id[i] = i < count ? ids[row * stride + i] : ~std::uint32_t{0};
+    if (count < there) {
+        if (threadIdx.x == 0) kept = 0;
+        for (int i = threadIdx.x; i < size; i += threads) {
+            key[i] = ~std::uint64_t{0};
+            id[i] = ~std::uint32_t{0};
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < mine; ++i) {
+            if (at(i) >= there || static_cast<std::uint32_t>(own[i] >> 32) > most) continue;
+            const int place = atomicAdd(&kept, 1);
+            key[place] = own[i];
+            id[place] = ids[row * stride + at(i)];
+        }
+    } else {
+        for (int i = threadIdx.x; i < size; i += threads) {
+            key[i] = i < count ? keys[row * stride + i] : ~std::uint64_t{0};
+            id[i] = i < count ? ids[row * stride + i] : ~std::uint32_t{0};
+        }
     }
     for (int run = 2; run <= size; run *= 2) {
         for (int step = run / 2; step > 0; step /= 2) {
@@ -51,9 +88,9 @@ __global__ void bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids
     }
     __syncthreads();
     for (std::int64_t i = threadIdx.x; i < k; i += threads) {
-        const bool there = i < count;
-        out_keys[row * k + i] = there ? key[i] : ~std::uint64_t{0};
-        out_ids[row * k + i] = there ? id[i] : ~std::uint32_t{0};
+        const bool there_is = i < count;
+        out_keys[row * k + i] = there_is ? key[i] : ~std::uint64_t{0};
+        out_ids[row * k + i] = there_is ? id[i] : ~std::uint32_t{0};
     }
 }
 
@@ -85,11 +122,16 @@ void sort_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::i
     while (size < largest_count) size *= 2;
     if (size <= sort_in_shared) {
         const auto bytes = static_cast<int>(size * 12);
-        check(cudaFuncSetAttribute(bitonic_rows, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(sort_in_shared * 12)),
-              "shared memory of bitonic_rows");
-        bitonic_rows<<<static_cast<unsigned>(rows), threads, static_cast<std::size_t>(bytes), stream>>>(
-            keys, ids, counts, count_step, stride, k, out_keys, out_ids);
+        const auto launch = [&](auto* kernel) {
+            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(sort_in_shared * 12)),
+                  "shared memory of bitonic_rows");
+            kernel<<<static_cast<unsigned>(rows), threads, static_cast<std::size_t>(bytes), stream>>>(
+                keys, ids, counts, count_step, stride, k, out_keys, out_ids);
+        };
+        if (size <= 4 * threads) launch(bitonic_rows<4>);
+        else if (size <= 16 * threads) launch(bitonic_rows<16>);
+        else launch(bitonic_rows<32>);
         check_launch("bitonic_rows");
         return;
     }

@@ -8,7 +8,7 @@ namespace kith::gpu {
 void threshold(const SelectJob& job, int) {
     const bool f64 = job.type == ElementType::f64;
     const cudaStream_t stream = job.stream;
-    SelectState state(job.rows, job.k, job.n, false, f64 ? 8 : 4, stream);
+    SelectState state(job.rows, job.k, job.n, f64 ? 8 : 4, stream);
     if (f64) scan_f64(state, static_cast<const double*>(job.values), job.stride, job.n, job.largest, stream);
     else scan_f32(state, job.f32(), job.stride, job.n, job.largest, stream);
     finish(state, stream);

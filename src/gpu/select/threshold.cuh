@@ -3,9 +3,7 @@
 // compacted: a radix select finds the k-th smallest key, which becomes the threshold. Almost nothing passes after the
 // first steps, whatever the order of the row; with several slices per row (few rows) finish_rows joins their buffers.
 //
-// A Policy says what an element is and which may be dropped:
-//   KeyPolicy      exact keys; keeps exactly the k smallest by (key, index)
-//   BoundedPolicy  filter values a with bounds; keeps every element whose lower bound reaches the threshold
+// A KeyPolicy says what an element's key is; the k smallest by (key, index) are kept.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +21,6 @@ inline constexpr int select_step = select_threads * select_values;
 template <class Key>
 struct SelectBuffers {
     Key* keys = nullptr;
-    float* values = nullptr;  // BoundedPolicy only
     std::uint32_t* ids = nullptr;
     Key* threshold_key = nullptr;
     std::uint32_t* threshold_id = nullptr;
@@ -84,7 +81,6 @@ template <class Source, class KeyType>
 struct KeyPolicy {
     using Value = Source;
     using Key = KeyType;
-    static constexpr bool bounded = false;
     bool flip = false;
     std::int64_t first_id = 0;  // id of column 0
 
@@ -96,43 +92,15 @@ struct KeyPolicy {
     }
 };
 
-// Elements are filter values a = h - F - <u, v> (filter/vectors.cuh). The key is the upper bound a + 2 (E + F).
-struct BoundedPolicy {
-    using Value = float;
-    using Key = std::uint32_t;
-    static constexpr bool bounded = true;
-    const float* e = nullptr;            // per row
-    const float* f = nullptr;            // per id
-    const std::int64_t* self = nullptr;  // per row: the id to leave out; or null
-    std::int64_t first_id = 0;
-
-    __device__ Key upper(float a, float row_e, std::uint32_t id) const {
-        const float infinity = __int_as_float(0x7f800000);
-        const float bound = f[id];
-        if (!(bound < infinity)) return exact::Order<float>::key(infinity);
-        return exact::Order<float>::key(__fadd_ru(a, 2.0f * __fadd_ru(row_e, bound)));
-    }
-    __device__ static float value(Key key) { return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key); }
-};
-
 // One row slice's state during a kernel.
 template <class Policy>
 struct RowState {
     using Key = typename Policy::Key;
     Key* keys;
-    float* values;
     std::uint32_t* ids;
     std::int32_t capacity;
-    Key threshold;  // KeyPolicy: (key, id) of the k-th; BoundedPolicy: the k-th upper bound
+    Key threshold;  // (key, id) of the k-th
     std::uint32_t threshold_id;
-    float limit;  // BoundedPolicy: threshold as a value
-
-    __device__ void set_threshold(Key key, std::uint32_t id) {
-        threshold = key;
-        threshold_id = id;
-        if constexpr (Policy::bounded)
-            limit = key == exact::Order<float>::nan ? __int_as_float(0x7f800000) : BoundedPolicy::value(key);
-    }
 };
 
 // Drops what the k smallest keys among `count` entries make superfluous; s.count receives what is left. In place: each
@@ -145,34 +113,24 @@ __device__ void compact(RowState<Policy>& row, std::int64_t k, SelectShared& s, 
     int below = 0, equal = 0;
     const Key kth = block_kth<Key>([&](int i) { return row.keys[i]; }, count, static_cast<int>(k), s, below, equal);
     std::uint32_t last_id = 0xffffffffu;
-    if constexpr (Policy::bounded) {
-        if (kth < row.threshold) row.set_threshold(kth, 0);
-    } else {
-        if (below + equal > k) {
-            int id_below = 0, id_equal = 0;
-            // Among the entries that tie with the k-th key only the smallest ids stay; the others count as the largest
-            // id.
-            last_id = block_kth<std::uint32_t>([&](int i) { return row.keys[i] == kth ? row.ids[i] : 0xffffffffu; },
-                                               count, static_cast<int>(k) - below, s, id_below, id_equal);
-        }
-        row.set_threshold(kth, last_id);
+    if (below + equal > k) {
+        int id_below = 0, id_equal = 0;
+        // Among the entries that tie with the k-th key only the smallest ids stay; the others count as the largest id.
+        last_id = block_kth<std::uint32_t>([&](int i) { return row.keys[i] == kth ? row.ids[i] : 0xffffffffu; }, count,
+                                           static_cast<int>(k) - below, s, id_below, id_equal);
     }
+    row.threshold = kth;
+    row.threshold_id = last_id;
     int kept = 0;
     for (int first = 0; first < count; first += select_threads) {
         const int i = first + static_cast<int>(threadIdx.x);
         Key key = 0;
         std::uint32_t id = 0;
-        float value = 0;
         bool keep = i < count;
         if (keep) {
             key = row.keys[i];
             id = row.ids[i];
-            if constexpr (Policy::bounded) {
-                value = row.values[i];
-                keep = !(value > row.limit);
-            } else {
-                keep = key < kth || (key == kth && id <= last_id);
-            }
+            keep = key < kth || (key == kth && id <= last_id);
         }
         int total = 0;
         const int at = kept + block_prefix(keep, s, total);
@@ -180,7 +138,6 @@ __device__ void compact(RowState<Policy>& row, std::int64_t k, SelectShared& s, 
         if (keep) {
             row.keys[at] = key;
             row.ids[at] = id;
-            if constexpr (Policy::bounded) row.values[at] = value;
         }
         kept += total;
         __syncthreads();
@@ -194,9 +151,9 @@ __device__ RowState<Policy> row_state(const SelectBuffers<typename Policy::Key>&
     RowState<Policy> row;
     row.keys = b.keys + slot * b.capacity;
     row.ids = b.ids + slot * b.capacity;
-    row.values = Policy::bounded ? b.values + slot * b.capacity : nullptr;
     row.capacity = b.capacity;
-    row.set_threshold(b.threshold_key[slot], b.threshold_id[slot]);
+    row.threshold = b.threshold_key[slot];
+    row.threshold_id = b.threshold_id[slot];
     return row;
 }
 
@@ -215,36 +172,21 @@ __global__ void __launch_bounds__(select_threads)
     const std::int64_t begin = slice * per_slice, end = begin + per_slice < cols ? begin + per_slice : cols;
     const Value* const in = data + r * ld;
     RowState<Policy> row = row_state<Policy>(buffers, slot);
-    float row_e = 0;
-    std::int64_t self = -1;
-    if constexpr (Policy::bounded) {
-        row_e = policy.e[r];
-        if (policy.self) self = policy.self[r];
-    }
     if (threadIdx.x == 0) {
         s.count = buffers.counts[slot];
         s.failed = buffers.failed[slot];
     }
     __syncthreads();
     const auto passes = [&](Value v, std::int64_t column) {
-        if constexpr (Policy::bounded) {
-            return !(v > row.limit) && policy.first_id + column != self;
-        } else {
-            const Key key = policy.key(v);
-            return key < row.threshold ||
-                   (key == row.threshold && static_cast<std::uint32_t>(policy.first_id + column) < row.threshold_id);
-        }
+        const Key key = policy.key(v);
+        return key < row.threshold ||
+               (key == row.threshold && static_cast<std::uint32_t>(policy.first_id + column) < row.threshold_id);
     };
     const auto append = [&](Value v, std::int64_t column) {
         const int at = atomicAdd(&s.count, 1);
         const auto id = static_cast<std::uint32_t>(policy.first_id + column);
         row.ids[at] = id;
-        if constexpr (Policy::bounded) {
-            row.values[at] = v;
-            row.keys[at] = policy.upper(v, row_e, id);
-        } else {
-            row.keys[at] = policy.key(v);
-        }
+        row.keys[at] = policy.key(v);
     };
     const bool aligned = reinterpret_cast<std::uintptr_t>(in) % 16 == 0;
     for (std::int64_t base = begin; base < end && !s.failed; base += select_step) {
@@ -329,17 +271,14 @@ __global__ void __launch_bounds__(select_threads) finish_rows(std::int64_t k, Se
             const int i = first + static_cast<int>(threadIdx.x);
             Key key = 0;
             std::uint32_t id = 0;
-            float value = 0;
             if (i < count) {
                 key = b.keys[other * b.capacity + i];
                 id = b.ids[other * b.capacity + i];
-                if constexpr (Policy::bounded) value = b.values[other * b.capacity + i];
             }
             __syncthreads();
             if (i < count) {
                 row.keys[total + i] = key;
                 row.ids[total + i] = id;
-                if constexpr (Policy::bounded) row.values[total + i] = value;
             }
             __syncthreads();
         }
@@ -348,7 +287,6 @@ __global__ void __launch_bounds__(select_threads) finish_rows(std::int64_t k, Se
     if (threadIdx.x == 0) s.count = total;
     __syncthreads();
     if (!failed) compact(row, k, s, total);
-    failed |= s.count > b.capacity;  // thousands of candidates that the bound cannot tell apart
     if (threadIdx.x == 0) {
         b.counts[slot] = failed ? 0 : s.count;
         b.failed[slot] = failed;
