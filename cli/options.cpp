@@ -105,7 +105,9 @@ void add_speed(CLI::App& command, SpeedArgs& args) {
     command.add_option("--selector", args.selector, "Force a selector by name (kith info lists them)")
         ->type_name("NAME")
         ->group(group);
-    command.add_option("--isa", args.isa, "Force a CPU instruction set: avx512, avx2, baseline")
+    command
+        .add_option("--isa", args.isa,
+                    "Force an instruction set: avx512, avx2, baseline (CPU), sm_90a, sm_80 (GPU filters)")
         ->type_name("NAME")
         ->group(group);
 }
@@ -187,7 +189,7 @@ std::vector<std::string> metric_names() {
 std::vector<std::string> choices(std::string_view option) {
     if (option == "metric") return metric_names();
     if (option == "device") return {"auto", "cpu", "cuda"};
-    if (option == "isa") return {"avx512", "avx2", "baseline"};
+    if (option == "isa") return {"avx512", "avx2", "baseline", "sm_90a", "sm_80"};
     if (option == "order") return {"ascending", "descending"};
     if (option == "shell") return {"bash", "zsh", "fish"};
     if (option == "type") {
