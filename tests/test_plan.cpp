@@ -135,6 +135,40 @@ TEST(Plan, KeepsEveryBudget) {
     }
 }
 
+TEST(Plan, LargeGraphsUseBothSidesOfATile) {
+    const auto plan_of = [](kith::Shape shape, kith::metric::Gemm gemm, const char* isa) {
+        Request r = of(shape, gemm);
+        r.isa = isa;
+        return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    };
+    using kith::metric::Gemm;
+    const kith::Shape graph{300'000, 300'000, 64, 10, kith::ElementType::f32, true};
+    const kith::Plan p = plan_of(graph, Gemm::l2, "");
+    EXPECT_TRUE(p.symmetric);
+    EXPECT_EQ(graph.n, p.query_tile);
+    EXPECT_EQ("sm_90a", p.isa);
+    EXPECT_TRUE(plan_of(graph, Gemm::cosine, "").symmetric);
+    EXPECT_FALSE(plan_of(graph, Gemm::dot, "").symmetric) << "queries are made unit, points are not";
+    EXPECT_FALSE(plan_of(graph, Gemm::l2, "sm_80").symmetric);
+    for (const kith::Shape& shape : {kith::Shape{100'000, 100'000, 64, 10, kith::ElementType::f32, true},
+                                     kith::Shape{300'000, 300'000, 16, 10, kith::ElementType::f32, true},
+                                     kith::Shape{300'000, 300'000, 64, 10, kith::ElementType::f32, false}})
+        EXPECT_FALSE(plan_of(shape, Gemm::l2, "").symmetric);
+}
+
+TEST(Plan, InstructionSetsOfTheOtherDeviceAreRefused) {
+    Request r = of(large, kith::metric::Gemm::l2);
+    r.isa = "sm_90a";
+    kith::planner::Machine older = with_gpu(std::int64_t{70} << 30);
+    older.devices[0].capability = 86;
+    EXPECT_THROW(kith::planner::make(r, older), kith::Error);
+    r.isa = "";
+    EXPECT_EQ("sm_80", kith::planner::make(r, older).isa);
+    r.isa = "sm_80";
+    r.device = "cpu";
+    EXPECT_THROW(kith::planner::make(r, older), kith::Error);
+}
+
 TEST(Plan, PointsThatDoNotFitStream) {
     Request r = of(large, kith::metric::Gemm::l2);
     r.shape.n = 1'000'000'000;

@@ -178,6 +178,13 @@ public:
         arrange();
     }
 
+    // What was enqueued counts into pinned words that another search may be given next.
+    ~ChunkSearch() {
+        if (!settled_) cudaStreamSynchronize(run_.stream);
+    }
+    ChunkSearch(const ChunkSearch&) = delete;
+    ChunkSearch& operator=(const ChunkSearch&) = delete;
+
     // In the order of the caller's queries.
     const TileResult& result() const { return run_.plan.symmetric ? arranged_ : found_.result; }
 
@@ -187,11 +194,13 @@ public:
         run_.progress.add(static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count));
         if (run_.plan.path == "exact") {
             check(cudaStreamSynchronize(run_.stream), "search");
+            settled_ = true;
             run_.report.candidates += static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
             for (std::int64_t i = 0; i < q; ++i) run_.mark(first_ + i, Run::scanned);
             return false;
         }
         const Uncertain uncertain = uncertain_rows(found_, run_.stream);
+        settled_ = true;
         run_.report.candidates += static_cast<double>(found_.totals.get()[0]);
         if (uncertain.rows.empty()) return false;
         for (const std::int64_t i : uncertain.rows) run_.mark(first_ + i, Run::certified_again);
@@ -220,6 +229,7 @@ private:
     Buffer<std::int64_t> self_;
     FilterOutcome found_;
     TileResult arranged_;
+    bool settled_ = false;
 };
 
 // Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.

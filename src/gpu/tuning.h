@@ -15,7 +15,13 @@ inline constexpr std::int64_t filter_query_tile = 1 << 16;
 // Queries whose values of the first sample lie in memory at a time: few enough that they stay in L2.
 inline constexpr std::int64_t dense_queries = 4096;
 // From these sizes on a graph's tiles serve both of their sides: half of the products, but more to compare.
-inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48;
+// All queries go at once then: not so many that a search says nothing for seconds.
+inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48, symmetric_most = 3 << 19;
+// Queries that take about half a second at most, so that progress can be reported and a search cancelled between tiles.
+inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d) {
+    const double pairs = 0x1p40 * 128 / static_cast<double>(std::max<std::int64_t>(d, 128));
+    return std::max<std::int64_t>(1024, static_cast<std::int64_t>(pairs / static_cast<double>(n)));
+}
 // Queries without a certificate that go through the filter once more, and tiles of the canonical scan for those that
 // are left, at most; see retry_step and rescan_tile.
 inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;

@@ -153,14 +153,16 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
         workspace = budget / 2;
     }
     p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
-    std::int64_t qt = std::min(s.q, filter ? t::filter_query_tile : t::exact_query_tile);
+    std::int64_t qt = std::min(
+        s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d)) : t::exact_query_tile);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = filter ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::gpu_gemm(r.metric.traits);
     p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
-                  s.d >= t::symmetric_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored && gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
+                  s.n <= t::symmetric_most && s.d >= t::symmetric_dimensions &&
+                  (form == metric::Gemm::l2 || form == metric::Gemm::cosine) && !r.metric.traits.factored &&
+                  gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
     while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
