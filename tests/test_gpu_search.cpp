@@ -1,6 +1,7 @@
 // search(), graph() and Index on CUDA against the oracle, and the bits of the CPU.
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -112,6 +113,9 @@ TEST(GpuGraph, BothSidesOfATileGiveTheSameBits) {
             values[static_cast<std::size_t>(i)] =
                 copy ? values[static_cast<std::size_t>(from * d + i % d)] : normal(random);
         }
+        // Points that the filter cannot hold: they pass every limit, on either side.
+        for (std::int64_t i = 1000; copies && i < n; i += 50021)
+            values[static_cast<std::size_t>(i * d + 3)] = std::numeric_limits<float>::infinity();
         for (const char* metric : {"sqeuclidean", "cosine"}) {
             kith::Options options;
             options.metric = kith::metric_named(metric);

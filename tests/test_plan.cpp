@@ -152,8 +152,18 @@ TEST(Plan, LargeGraphsUseBothSidesOfATile) {
     EXPECT_FALSE(plan_of(graph, Gemm::l2, "sm_80").symmetric);
     for (const kith::Shape& shape : {kith::Shape{100'000, 100'000, 64, 10, kith::ElementType::f32, true},
                                      kith::Shape{300'000, 300'000, 16, 10, kith::ElementType::f32, true},
+                                     kith::Shape{300'000, 300'000, 192, 10, kith::ElementType::f32, true},
                                      kith::Shape{300'000, 300'000, 64, 10, kith::ElementType::f32, false}})
         EXPECT_FALSE(plan_of(shape, Gemm::l2, "").symmetric);
+}
+
+// An Index that was prepared to stream does so whatever a later call allows.
+TEST(Plan, KeepsThePreparedChunks) {
+    Request r = of({300'000, 300'000, 64, 10, kith::ElementType::f32, true}, kith::metric::Gemm::l2);
+    r.chunk_points = 50'000;
+    const kith::Plan p = kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    EXPECT_EQ(50'000, p.chunk_points);
+    EXPECT_FALSE(p.symmetric);
 }
 
 TEST(Plan, InstructionSetsOfTheOtherDeviceAreRefused) {

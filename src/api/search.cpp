@@ -95,6 +95,7 @@ struct Index::State {
     };
     mutable std::mutex mutex;
     mutable std::optional<std::pair<Remembered, Plan>> last;
+    mutable bool last_served = false;  // the last call took the plan of an earlier one
 
     Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
         const Remembered key{{prepared.n, q, prepared.d, k, query_type, graph},
@@ -105,16 +106,20 @@ struct Index::State {
                              call.threads};
         {
             const std::lock_guard lock(mutex);
-            if (last && last->first == key) return last->second;
+            last_served = last && last->first == key;
+            if (last_served) return last->second;
         }
         Plan made = make_plan(q, k, graph, query_type, call);
         const std::lock_guard lock(mutex);
         last.emplace(key, made);
         return made;
     }
-    void forget_plan() const {
+    // Whether there was one that had served before.
+    bool forget_plan() const {
         const std::lock_guard lock(mutex);
+        const bool served = last && last_served;
         last.reset();
+        return served;
     }
 
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
@@ -126,7 +131,12 @@ struct Index::State {
         if (merged.path.empty() && prepared.plan.path == "exact") merged.path = "exact";
         const ElementType type = query_type == ElementType::f64 ? ElementType::f64 : prepared.type;
         const Shape shape{prepared.n, q, prepared.d, k, type, graph};
-        Plan p = planner::make(api::request(shape, prepared.metric, merged, host_memory), api::machine());
+        const auto planned = [&] {
+            planner::Request request = api::request(shape, prepared.metric, merged, host_memory);
+            request.chunk_points = prepared.plan.chunk_points;
+            return planner::make(request, api::machine());
+        };
+        Plan p = planned();
         // Where a bf16 filter was prepared, the f32 one is made when it is first asked for.
         const bool served = p.path == "exact" || p.path == prepared.plan.path ||
                             (p.path == "gemm-f32" && prepared.plan.path == "gemm-bf16");
@@ -135,22 +145,23 @@ struct Index::State {
                 throw Error(ErrorCode::invalid_argument,
                             fmt::format("path: '{}'; this index was prepared for {}", p.path, prepared.plan.path));
             merged.path = "exact";
-            p = planner::make(api::request(shape, prepared.metric, merged, host_memory), api::machine());
+            p = planned();
         }
-        p.chunk_points = prepared.plan.chunk_points;
         return p;
     }
 
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                const NeighborsView& out) const {
         check_out(out);
-        try {
+        const auto attempt = [&] {
             return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call), call, out);
+        };
+        try {
+            return attempt();
         } catch (const Error& error) {
-            // Memory may have become scarce since the plan was made: the next call asks again.
-            if (error.code() == ErrorCode::out_of_memory) forget_plan();
-            throw;
+            if (error.code() != ErrorCode::out_of_memory || !forget_plan()) throw;
         }
+        return attempt();  // memory has become scarcer since the plan was made
     }
 
     void check_queries(const MatrixView& queries, std::int64_t k) const {

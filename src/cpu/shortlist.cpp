@@ -11,8 +11,17 @@ namespace {
 
 // Canonical ranks are evaluated for this many candidates at a time.
 constexpr std::int64_t refine_points = 32;
+// Rows of candidates lie anywhere: so many candidates ahead their rows are asked for.
+constexpr std::size_t ahead = 6;
 // Appends that a list always has room for.
 constexpr std::int64_t room = 2 * panel_points;
+
+void prefetch_row(const MatrixView& rows, std::int64_t i) {
+    if (rows.layout != Layout::row_major) return;
+    const auto element = static_cast<std::int64_t>(size_of(rows.type));
+    const char* const row = static_cast<const char*>(rows.data) + i * rows.stride * element;
+    for (std::int64_t byte = 0; byte < rows.cols * element; byte += 64) __builtin_prefetch(row + byte);
+}
 
 }  // namespace
 
@@ -70,10 +79,15 @@ void Shortlist::refine(std::int64_t i) {
     TopK& top = best(i);
     double ranks[refine_points];
     counts_.candidates += static_cast<double>(list.size());
+    for (std::size_t i = 0; i < std::min(ahead, list.size()); ++i) prefetch_row(search_.points.rows, list[i].id);
     for (std::size_t at = 0; at < list.size(); at += refine_points) {
         const Candidate* some = list.data() + at;
         const std::int64_t here = std::min<std::int64_t>(refine_points, static_cast<std::int64_t>(list.size() - at));
-        for (std::int64_t j = 0; j < here; ++j) ranker_.load(search_.points.rows, some[j].id, 1, gathered_, j);
+        for (std::int64_t j = 0; j < here; ++j) {
+            const std::size_t next = at + static_cast<std::size_t>(j) + ahead;
+            if (next < list.size()) prefetch_row(search_.points.rows, list[next].id);
+            ranker_.load(search_.points.rows, some[j].id, 1, gathered_, j);
+        }
         ranker_.ranks(rows_, i, gathered_, 0, here, ranks);
         for (std::int64_t j = 0; j < here; ++j) {
             if (!gathered_.nan()[j]) top.push(ranks[j], some[j].id);

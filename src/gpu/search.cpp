@@ -88,7 +88,8 @@ std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const Device
     for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
         const bool certain = std::isfinite(uncertain.limits[i]);
         (certain ? which : left).push_back(uncertain.rows[i]);
-        if (certain) limits.push_back(uncertain.limits[i]);
+        // A little wider: the values behind a limit may have been computed from the other side of a pair.
+        if (certain) limits.push_back(uncertain.limits[i] + std::abs(uncertain.limits[i]) * 0x1p-20f);
     }
     if (which.empty()) return left;
     const Gathered again(run, queries.rows, on_device(which, run.stream), self);
@@ -119,18 +120,23 @@ bool finer_pays(const Run& run, const Chunk& chunk, std::size_t queries) {
 std::vector<std::int64_t> refilter(const Run& run, const Chunk& chunk, const DeviceRows& queries,
                                    const std::int64_t* self, const std::vector<std::int64_t>& which,
                                    TileResult& result) {
-    const FilterVectors& finer = finer_filter(chunk, run.points.metric);
-    const Gathered again(run, queries.rows, on_device(which, run.stream), self);
     std::vector<std::int64_t> left;
-    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, run.plan.query_tile);
-    for (std::int64_t first = 0; first < count; first += step) {
-        const std::int64_t some = std::min(step, count - first);
-        const FilterOutcome found =
-            filter_tile(chunk, finer, run.points.metric, again.tile(first, some), run.k, run.plan, nullptr, run.stream);
-        put_rows(run, found.result, again, first, some, result);
-        for (const std::int64_t i : uncertain_rows(found, run.stream).rows)
-            left.push_back(which[static_cast<std::size_t>(first + i)]);
-        run.report.candidates += static_cast<double>(found.totals.get()[0]);
+    try {
+        const FilterVectors& finer = finer_filter(chunk, run.points.metric);
+        const Gathered again(run, queries.rows, on_device(which, run.stream), self);
+        const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, run.plan.query_tile / 4 + 1);
+        for (std::int64_t first = 0; first < count; first += step) {
+            const std::int64_t some = std::min(step, count - first);
+            const FilterOutcome found = filter_tile(chunk, finer, run.points.metric, again.tile(first, some), run.k,
+                                                    run.plan, nullptr, run.stream);
+            put_rows(run, found.result, again, first, some, result);
+            for (const std::int64_t i : uncertain_rows(found, run.stream).rows)
+                left.push_back(which[static_cast<std::size_t>(first + i)]);
+            run.report.candidates += static_cast<double>(found.totals.get()[0]);
+        }
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+        return which;  // the scan needs no more than the plan has
     }
     return left;
 }
@@ -158,6 +164,9 @@ public:
     ChunkSearch(const Run& run, const Chunk& chunk, std::int64_t first, std::int64_t count)
         : run_(run), chunk_(chunk), first_(first), self_(run.graph ? count : 0, run.stream) {
         if (run.plan.symmetric) {
+            // Before anything is enqueued that must be waited for.
+            arranged_ = {Buffer<std::uint64_t>(count * run.k, run.stream),
+                         Buffer<std::uint32_t>(count * run.k, run.stream)};
             // The points by position, for whom the filter's tiles serve rows and columns.
             Buffer<std::int64_t> rows(count, run.stream);
             position_rows(chunk.filter.form, count, rows.get(), run.stream);
@@ -217,7 +226,6 @@ private:
     void arrange() {
         if (!run_.plan.symmetric) return;
         const std::int64_t q = queries_.rows.count, k = run_.k;
-        arranged_ = {Buffer<std::uint64_t>(q * k, run_.stream), Buffer<std::uint32_t>(q * k, run_.stream)};
         scatter_rows(arranged_.keys.get(), arranged_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
                      self_.get(), q, k, run_.stream);
     }
@@ -285,6 +293,8 @@ void search_tile(const Run& run, const Chunk& chunk, std::int64_t first, std::in
 void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan, bool f64,
             void* caller_stream, ProgressMeter& progress, const NeighborsView& out, Report& report) {
     const DeviceScope scope(points.device);
+    if (plan.symmetric && (points.streams || plan.query_tile < queries.rows))
+        throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
     std::vector<std::uint8_t> ways(static_cast<std::size_t>(queries.rows), Run::certified_at_once);
     const Run run{points,
                   queries,

@@ -16,7 +16,9 @@ inline constexpr std::int64_t filter_query_tile = 1 << 16;
 inline constexpr std::int64_t dense_queries = 4096;
 // From these sizes on a graph's tiles serve both of their sides: half of the products, but more to compare.
 // All queries go at once then: not so many that a search says nothing for seconds.
-inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48, symmetric_most = 3 << 19;
+// A stage of the kernel's ring is held for a tile then, which leaves too few for vectors of more than two chunks of 64.
+inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_most = 3 << 19;
+inline constexpr std::int64_t symmetric_dimensions = 48, symmetric_most_dimensions = 128;
 // Queries that take about half a second at most, so that progress can be reported and a search cancelled between tiles.
 inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d) {
     const double pairs = 0x1p40 * 128 / static_cast<double>(std::max<std::int64_t>(d, 128));
@@ -101,31 +103,43 @@ inline double scan_bytes(std::int64_t q, std::int64_t points, std::int64_t d, st
            8.0 * static_cast<double>(d * (q + points)) + selection_bytes(q, k, points, 12);
 }
 
-// A survivor's place in its list, and beside it while a list grows, is refined and sorted.
+// A survivor's place in its list and its candidate's, and where CUB sorts what that takes.
 inline double entry_bytes(std::int64_t capacity) {
-    return capacity > sort_in_shared ? 20 + 30 : 20;
+    return capacity > sort_in_shared ? 12 + 30 : 12;
+}
+
+// What lists take that grow to `capacity` from `base`, beyond what they took; while they are copied both exist.
+inline double growth_bytes(std::int64_t base, std::int64_t capacity, std::int64_t queries) {
+    if (capacity <= base) return 0;
+    const double now = static_cast<double>(capacity), before = static_cast<double>(base);
+    const double largest = std::max(entry_bytes(capacity) * now, 8 * (now + before));
+    return static_cast<double>(queries) * std::max(0.0, largest - entry_bytes(base) * before);
 }
 
 // The capacity to which lists of `queries` may grow within `spare` bytes.
-inline std::int64_t grown_capacity(std::int64_t capacity, std::int64_t queries, double spare) {
-    const double more = std::max(0.0, std::min(spare, 4.0 * (1 << 30))) / entry_bytes(most_survivors) /
-                        static_cast<double>(std::max<std::int64_t>(queries, 1));
-    return std::max(capacity, std::min(most_survivors, capacity + static_cast<std::int64_t>(more) / 64 * 64));
+inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, double spare) {
+    const double most = std::min(spare, 4.0 * (1 << 30));
+    for (std::int64_t capacity = most_survivors; capacity > base; capacity -= 64)
+        if (growth_bytes(base, capacity, queries) <= most) return capacity;
+    return base;
 }
 
 inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
     const auto tile = [&](std::int64_t queries, std::int64_t capacity, std::int64_t dense) {
-        // Per survivor 12 bytes, and 24 more where CUB sorts; vectors, terms and flags of a query.
-        const double entry = capacity > sort_in_shared ? 12 + 30 : 12;
+        // Survivors; values of the first sample; vectors, terms and flags of a query.
         return static_cast<double>(queries) *
-               (entry * static_cast<double>(capacity) +
+               (entry_bytes(capacity) * static_cast<double>(capacity) +
                 4.0 * static_cast<double>(dense) *
                     std::min(1.0, static_cast<double>(dense_queries) / static_cast<double>(queries)) +
                 2.0 * static_cast<double>(filter_width(d, 1)) + 24);
     };
-    const FilterLevels levels = filter_levels(n, q, k + 1);
-    const double again = std::max(tile(1, most_survivors, 0), scan_bytes(1, 64, d, k, false));
-    return std::max(tile(q, levels.capacity, levels.sample[0] + filter_tile_points), again) + (1 << 20);
+    // The last tile of a search may be smaller, and few queries take other levels.
+    double most = std::max(tile(1, most_survivors, 0), scan_bytes(1, 64, d, k, false));
+    for (const std::int64_t queries : {q, std::min(q, few_queries), std::min<std::int64_t>(q, 16)}) {
+        const FilterLevels levels = filter_levels(n, queries, k + 1);
+        most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
+    }
+    return most + (1 << 20);
 }
 
 // Queries that may be tried again at a time within so many bytes.

@@ -88,7 +88,10 @@ public:
     }
 
     void run() {
-        const auto threads = static_cast<int>(std::min<std::int64_t>(ring_.threads(), (total_ - 1) / piece_ + 1));
+        // The stream "per thread" is another one in each thread: only the caller's is ordered with the caller's work.
+        const auto threads = stream_ == cudaStreamPerThread
+                                 ? 1
+                                 : static_cast<int>(std::min<std::int64_t>(ring_.threads(), (total_ - 1) / piece_ + 1));
         {
             std::vector<std::jthread> helpers;
             helpers.reserve(static_cast<std::size_t>(threads));

@@ -152,6 +152,7 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
         p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
         workspace = budget / 2;
     }
+    if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
     p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
     std::int64_t qt = std::min(
         s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d)) : t::exact_query_tile);
@@ -160,7 +161,7 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     p.isa = filter ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::gpu_gemm(r.metric.traits);
     p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
-                  s.n <= t::symmetric_most && s.d >= t::symmetric_dimensions &&
+                  s.n <= t::symmetric_most && s.d >= t::symmetric_dimensions && s.d <= t::symmetric_most_dimensions &&
                   (form == metric::Gemm::l2 || form == metric::Gemm::cosine) && !r.metric.traits.factored &&
                   gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
@@ -177,10 +178,9 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     double room = 0;
     if (filter) {
         // Lists may grow where the data are closer together than the filter can tell apart.
-        p.candidate_capacity = gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity;
-        const std::int64_t most = t::grown_capacity(p.candidate_capacity, qt, workspace - needed);
-        room = t::entry_bytes(most) * static_cast<double>(qt) * static_cast<double>(most - p.candidate_capacity);
-        p.candidate_capacity = most;
+        const std::int64_t base = gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity;
+        p.candidate_capacity = t::grown_capacity(base, qt, workspace - needed);
+        room = t::growth_bytes(base, p.candidate_capacity, qt);
     }
     p.workspace_bytes =
         clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));

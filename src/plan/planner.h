@@ -42,6 +42,7 @@ struct Request {
     std::int64_t memory = 0;
     int threads = 0;
     std::string path, selector, isa;
+    std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
     // Of a selection.
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;

@@ -23,6 +23,8 @@ __device__ __forceinline__ std::uint32_t upper_key(float a, float f) {
 
 // The limit that a key of an upper value stands for.
 __device__ __forceinline__ float limit_of(std::uint32_t key, float e) {
+    // A query that is not filtered has none.
+    if (e == __int_as_float(0xff800000)) return e;
     return fminf(__fadd_ru(value_of(key), 2.0f * e), 3.402823466e38f);
 }
 
@@ -193,7 +195,8 @@ __global__ void column_limits_kernel(const float* limit, const float* h, std::in
     if (i >= (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points) return;
     // Rounded upwards, and by more than what adding h of the row and subtracting that of the column round.
     const float slack = 0x1p-21f * fmaxf(fabsf(limit[min(i, n - 1)]), fabsf(h[i]));
-    out[i] = i < n ? __fadd_ru(__fadd_ru(limit[i], h[i]), slack) : __int_as_float(0xff800000);
+    // Behind the last there is nobody: NaN lets nothing pass, not even a row that passes all limits.
+    out[i] = i < n ? __fadd_ru(__fadd_ru(limit[i], h[i]), slack) : __int_as_float(0x7fffffff);
 }
 
 // Launches with a block and a number of entries per thread that hold `entries`: the smallest block that does, or, where
