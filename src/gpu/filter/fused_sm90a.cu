@@ -369,6 +369,10 @@ CUtensorMap map_of(const __half* vectors, std::int64_t rows, std::int64_t width)
 void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     const int there = multiprocessors();
     const Cut cut = cut_of(pass, there);
+    // The stage with the columns' limits is held until the next tile's first chunk is through: the ring must have one
+    // more.
+    if (pass.column_limit && cut.stages < (cut.chunks > 1 ? cut.chunks + 2 : 2))
+        throw Error(ErrorCode::invalid_argument, "plan: symmetric, with vectors too wide for it");
     using enum Keep;
     static constexpr std::array kernels = {fused_sm_90a<rows, 0>, fused_sm_90a<rows, 1>, fused_sm_90a<rows, 2>,
                                            fused_sm_90a<rows, 3>, fused_sm_90a<both, 0>, fused_sm_90a<both, 1>,
