@@ -41,6 +41,7 @@ Json to_json(const Plan& plan) {
             {"point_tile", plan.point_tile},
             {"chunk_points", plan.chunk_points},
             {"candidate_capacity", plan.candidate_capacity},
+            {"symmetric", plan.symmetric},
             {"workspace_bytes", plan.workspace_bytes},
             {"why", plan.why}};
 }

@@ -95,31 +95,25 @@ struct Index::State {
     };
     mutable std::mutex mutex;
     mutable std::optional<std::pair<Remembered, Plan>> last;
-    mutable bool last_served = false;  // the last call took the plan of an earlier one
 
-    Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
+    // `fresh`: not that of an earlier call.
+    Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
+              bool& fresh) const {
         const Remembered key{{prepared.n, q, prepared.d, k, query_type, graph},
                              call.path,
                              call.isa,
                              call.selector,
                              call.memory,
                              call.threads};
-        {
+        if (!fresh) {
             const std::lock_guard lock(mutex);
-            last_served = last && last->first == key;
-            if (last_served) return last->second;
+            if (last && last->first == key) return last->second;
         }
+        fresh = true;
         Plan made = make_plan(q, k, graph, query_type, call);
         const std::lock_guard lock(mutex);
         last.emplace(key, made);
         return made;
-    }
-    // Whether there was one that had served before.
-    bool forget_plan() const {
-        const std::lock_guard lock(mutex);
-        const bool served = last && last_served;
-        last.reset();
-        return served;
     }
 
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call) const {
@@ -153,15 +147,18 @@ struct Index::State {
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                const NeighborsView& out) const {
         check_out(out);
+        bool fresh = false;
         const auto attempt = [&] {
-            return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call), call, out);
+            return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call, fresh), call,
+                            out);
         };
         try {
             return attempt();
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory || !forget_plan()) throw;
+            if (error.code() != ErrorCode::out_of_memory || fresh) throw;
         }
-        return attempt();  // memory has become scarcer since the plan was made
+        fresh = true;  // memory has become scarcer since the plan was made
+        return attempt();
     }
 
     void check_queries(const MatrixView& queries, std::int64_t k) const {

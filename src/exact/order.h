@@ -25,6 +25,15 @@ struct Order<float> {
         const Key ascending = u & 0x80000000u ? ~u : u | 0x80000000u;
         return flip ? ~ascending : ascending;
     }
+    // The value of a key, NaN for `nan`.
+    KITH_HD static float value(Key k) {
+        const Key u = k & 0x80000000u ? k & 0x7fffffffu : ~k;
+#if defined(__CUDA_ARCH__)
+        return __uint_as_float(u);
+#else
+        return __builtin_bit_cast(float, u);
+#endif
+    }
 };
 
 template <>

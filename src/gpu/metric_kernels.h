@@ -64,8 +64,7 @@ struct ScanTile {
 struct RefineTask {
     PreparedRows queries, points;
     const std::uint32_t* ids = nullptr;
-    const std::int32_t* counts = nullptr;  // `count_step` apart
-    std::int64_t count_step = 1;
+    const std::int32_t* counts = nullptr;
     std::int64_t capacity = 0;
     std::int64_t expected = 0;  // candidates of a typical query
     std::uint64_t* keys = nullptr;

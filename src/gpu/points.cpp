@@ -136,9 +136,8 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
     else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
     if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
     out.vectors = Buffer<__half>(n * form.width, stream);
-    const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
-    out.h = Buffer<float>(padded, stream);
-    out.f = Buffer<float>(padded, stream);
+    out.h = Buffer<float>(whole_tiles(n), stream);
+    out.f = Buffer<float>(whole_tiles(n), stream);
     metric.kernels->filter_points(points.prepared(), form, out.vectors.get(), out.h.get(), out.f.get(), metric.params,
                                   stream);
     return out;

@@ -86,11 +86,6 @@ __global__ void count_kernel(std::int64_t* out, std::int64_t count, std::int64_t
     if (i < count) out[i] = first + i;
 }
 
-__global__ void add_kernel(const std::int32_t* counts, std::int64_t step, std::int64_t rows, unsigned long long* sum) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < rows) atomicAdd(sum, static_cast<unsigned long long>(counts[i * step]));
-}
-
 template <class T>
 void gather(const Rows& rows, const std::int64_t* index, std::int64_t count, std::int64_t d, void* out,
             cudaStream_t stream) {
@@ -161,12 +156,6 @@ void gather_ids(const std::int64_t* in, const std::int64_t* index, std::int64_t 
 void count_up(std::int64_t* out, std::int64_t count, std::int64_t first, cudaStream_t stream) {
     count_kernel<<<blocks(count), threads, 0, stream>>>(out, count, first);
     check_launch("count_up");
-}
-
-void add_counts(const std::int32_t* counts, std::int64_t step, std::int64_t rows, unsigned long long* sum,
-                cudaStream_t stream) {
-    add_kernel<<<blocks(rows), threads, 0, stream>>>(counts, step, rows, sum);
-    check_launch("add_counts");
 }
 
 }  // namespace kith::gpu

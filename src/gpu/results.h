@@ -35,8 +35,5 @@ void gather_ids(const std::int64_t* in, const std::int64_t* index, std::int64_t 
                 cudaStream_t stream);
 // out[i] = first + i.
 void count_up(std::int64_t* out, std::int64_t count, std::int64_t first, cudaStream_t stream);
-// counts[i] to the sum of them all.
-void add_counts(const std::int32_t* counts, std::int64_t step, std::int64_t rows, unsigned long long* sum,
-                cudaStream_t stream);
 
 }  // namespace kith::gpu

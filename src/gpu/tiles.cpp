@@ -136,7 +136,7 @@ public:
         close_lists(lists(), filter_.form, close, stream_);
         auto* const ranks = reinterpret_cast<std::uint64_t*>(survivors_.get());  // the survivors have become ids
         metric_.kernels->refine(
-            {queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), 1, capacity_, wanted_, ranks},
+            {queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), capacity_, wanted_, ranks},
             metric_.params, stream_);
         FilterOutcome out;
         out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
@@ -154,7 +154,7 @@ private:
     // The first sample, densely; some queries at a time, as all values of a pair lie in memory.
     void start(const FilterLevels& levels) {
         const std::int64_t step = std::min(q_, tuning::dense_queries);
-        const std::int64_t ld = (levels.sample[0] + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
+        const std::int64_t ld = whole_tiles(levels.sample[0]);
         Buffer<float> all(step * ld, stream_);
         for (std::int64_t first = 0; first < q_; first += step) {
             FilterPass dense = pass_;

@@ -14,11 +14,12 @@ namespace kith::gpu::tuning {
 inline constexpr std::int64_t filter_query_tile = 1 << 16;
 // Queries whose values of the first sample lie in memory at a time: few enough that they stay in L2.
 inline constexpr std::int64_t dense_queries = 4096;
-// From these sizes on a graph's tiles serve both of their sides: half of the products, but more to compare.
-// All queries go at once then: not so many that a search says nothing for seconds.
-// A stage of the kernel's ring is held for a tile then, which leaves too few for vectors of more than two chunks of 64.
-inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_most = 3 << 19;
-inline constexpr std::int64_t symmetric_dimensions = 48, symmetric_most_dimensions = 128;
+// Points and dimensions from which a graph's tiles serve both of their sides: half of the products, but more to
+// compare.
+inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48;
+// And up to which: all queries go at once, so not so many that a search says nothing for seconds; and a stage of the
+// kernel's ring is held for a tile, which leaves too few for vectors of more than two chunks of 64.
+inline constexpr std::int64_t symmetric_most_points = 3 << 19, symmetric_most_dimensions = 128;
 // Queries that take about half a second at most, so that progress can be reported and a search cancelled between tiles.
 inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d) {
     const double pairs = 0x1p40 * 128 / static_cast<double>(std::max<std::int64_t>(d, 128));
@@ -29,7 +30,7 @@ inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d) {
 inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
 // From so many queries on, two terms of fp16 are cheaper than scanning for those that one term cannot tell apart.
 inline constexpr std::int64_t finer_queries = 32;
-// Queries and points per tile of the canonical scan, in binary64; as above.
+// Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
 // Entries per row (or slice of a row) that a selection may keep between two compactions: k survivors, as many again so

@@ -161,9 +161,9 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     p.isa = filter ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::gpu_gemm(r.metric.traits);
     p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
-                  s.n <= t::symmetric_most && s.d >= t::symmetric_dimensions && s.d <= t::symmetric_most_dimensions &&
-                  (form == metric::Gemm::l2 || form == metric::Gemm::cosine) && !r.metric.traits.factored &&
-                  gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
+                  s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
+                  s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
+                  !r.metric.traits.factored && gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
     while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;

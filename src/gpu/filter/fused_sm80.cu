@@ -12,6 +12,7 @@
 #include <array>
 
 #include "gpu/check.h"
+#include "gpu/filter/segments.h"
 #include "gpu/filter/survivors.cuh"
 
 namespace kith::gpu {
@@ -268,18 +269,8 @@ Cut cut_for(const FilterPass& p, int blocks, int room) {
     c.stage_bytes = stay ? lean : full;
     c.stages = static_cast<int>(stay ? beside : with);
     c.ahead = (c.stages + 1) / 2;
-    // Segments: short against the whole, so that the last round wastes little, but long against what a unit costs
-    // beside its tiles, and short enough for L2.
-    const double beside_tiles = stay && c.groups > 1 ? 0.7 : 0.05;
-    double best = 1e30;
-    for (int length = 1; length <= 64; length *= 2) {
-        const std::int64_t units = std::int64_t{(c.tiles + length - 1) / length} * c.groups;
-        const double cost = static_cast<double>((units + blocks - 1) / blocks) * (length + beside_tiles);
-        if (cost >= best) continue;
-        best = cost;
-        c.segment = length;
-        c.units = units;
-    }
+    c.segment = segment_length(c.tiles, c.groups, blocks, stay && c.groups > 1 ? 0.7 : 0.05);
+    c.units = std::int64_t{(c.tiles + c.segment - 1) / c.segment} * c.groups;
     return c;
 }
 

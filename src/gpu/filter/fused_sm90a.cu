@@ -2,19 +2,18 @@
 //
 // grid      as many blocks as multiprocessors, in clusters of one or two; persistent
 // cluster   two blocks take the same points for different queries: each copies half of a tile of points to both
-// block     128 queries x tiles of 256 points: one warp copies, four groups of four warps multiply and
-//           compare
-// warpgroup 64 queries x 256 points, 128 accumulators a thread, that start from h and from which products are taken
-// away unit      a block's queries x a segment of tiles; all blocks walk the segments together, so that points are in
-// L2
+// block     128 queries x tiles of 256 points: a thread copies, four groups of four warps multiply and compare
+// group     64 queries x 128 points, 64 accumulators a thread, which start from h and lose products
+// unit      a block's queries x a segment of tiles; all blocks walk the segments together, so points are in L2
 //
-// Vectors go through shared memory in chunks of 64 coordinates. Where all chunks of the queries fit they stay there for
-// a unit, otherwise they come again with every tile.
+// Vectors go through shared memory in chunks of 64 coordinates, in a ring of stages. Where all chunks of the queries
+// fit they stay there for a unit, otherwise they come again with every tile.
 #include <algorithm>
 #include <array>
 
 #include "gpu/check.h"
 #include "gpu/filter/hopper.cuh"
+#include "gpu/filter/segments.h"
 #include "gpu/filter/survivors.cuh"
 
 namespace kith::gpu {
@@ -307,19 +306,9 @@ Cut cut_of(const FilterPass& p, int blocks_there) {
     c.cluster = blocks > 1 ? 2 : 1;
     c.groups = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
     c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
-    // Segments: short against the whole, so that the last round wastes little, but long against what a unit costs
-    // beside its tiles, and short enough for L2.
-    const int clusters = blocks_there / c.cluster;
-    const int longest = p.column_limit ? 16 : 64;  // the diagonal cuts units short: many of them even that out
-    double best = 1e30;
-    for (int length = 1; length <= longest; length *= 2) {
-        const int units = (c.tiles + length - 1) / length * c.groups;
-        const double cost = static_cast<double>((units + clusters - 1) / clusters) *
-                            (static_cast<double>(length) + (c.groups > 1 ? 0.7 : 0.05));
-        if (cost >= best) continue;
-        best = cost;
-        c.segment = length;
-    }
+    // The diagonal of a symmetric pass cuts units short: many of them even that out.
+    c.segment = segment_length(c.tiles, c.groups, blocks_there / c.cluster, c.groups > 1 ? 0.7 : 0.05,
+                               p.column_limit ? 16 : 64);
     c.units = (c.tiles + c.segment - 1) / c.segment * c.groups;
     c.resident = c.chunks <= max_resident ? c.chunks : 0;
     c.stage_bytes = point_chunk_bytes + (c.resident ? 0 : query_chunk_bytes);

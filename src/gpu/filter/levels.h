@@ -17,6 +17,9 @@ namespace kith::gpu {
 
 // Points come in tiles of this many, queries in blocks of that; arrays by position have room for whole tiles.
 inline constexpr std::int64_t filter_tile_points = 256, filter_tile_queries = 128;
+constexpr std::int64_t whole_tiles(std::int64_t n) {
+    return (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
+}
 
 struct FilterLevels {
     int count = 1;                         // of samples: 1 or 2

@@ -12,10 +12,6 @@ namespace {
 
 using Order = exact::Order<float>;
 
-__device__ __forceinline__ float value_of(std::uint32_t key) {
-    return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key);
-}
-
 __device__ __forceinline__ std::uint32_t upper_key(float a, float f) {
     const float infinity = __int_as_float(0x7f800000);
     return Order::key(f < infinity ? __fadd_ru(a, 2.0f * f) : infinity);
@@ -25,7 +21,7 @@ __device__ __forceinline__ std::uint32_t upper_key(float a, float f) {
 __device__ __forceinline__ float limit_of(std::uint32_t key, float e) {
     // A query that is not filtered has none.
     if (e == __int_as_float(0xff800000)) return e;
-    return fminf(__fadd_ru(value_of(key), 2.0f * e), 3.402823466e38f);
+    return fminf(__fadd_ru(Order::value(key), 2.0f * e), 3.402823466e38f);
 }
 
 struct Shared {
@@ -192,7 +188,7 @@ __global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64
 
 __global__ void column_limits_kernel(const float* limit, const float* h, std::int64_t n, float* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i >= (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points) return;
+    if (i >= whole_tiles(n)) return;
     // Rounded upwards, and by more than what adding h of the row and subtracting that of the column round.
     const float slack = 0x1p-21f * fmaxf(fabsf(limit[min(i, n - 1)]), fabsf(h[i]));
     // Behind the last there is nobody: NaN lets nothing pass, not even a row that passes all limits.
@@ -220,8 +216,7 @@ void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cu
 }
 
 void column_limits(const float* limit, const float* h, std::int64_t n, float* out, cudaStream_t stream) {
-    const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
-    column_limits_kernel<<<static_cast<unsigned>((padded + 255) / 256), 256, 0, stream>>>(limit, h, n, out);
+    column_limits_kernel<<<static_cast<unsigned>(whole_tiles(n) / 256), 256, 0, stream>>>(limit, h, n, out);
     check_launch("column_limits");
 }
 

@@ -1,9 +1,13 @@
 // The fused filter in the instructions that the plan names.
 #include "gpu/filter/pass.h"
 
+#include "kith/error.h"
+
 namespace kith::gpu {
 
 void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
+    if (pass.column_limit && isa != FilterIsa::sm_90a)
+        throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs isa sm_90a");
     if (isa == FilterIsa::sm_90a) filter_pass_sm_90a(pass, stream);
     else filter_pass_sm_80(pass, stream);
 }

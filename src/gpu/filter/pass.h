@@ -31,9 +31,9 @@ struct FilterPass {
     Survivor* survivors = nullptr;
     std::int32_t* counts = nullptr;
     std::int64_t capacity = 0;
-    // Where not null, queries are the points by position, and a tile serves both sides: its columns, as queries, keep
-    // the rows within column_limit (see column_limits; padded as h). Tiles left of the diagonal are not computed,
-    // unless their rows lie before `first`, where columns had their turn in an earlier pass.
+    // Where not null (sm_90a only), queries are the points by position, and a tile serves both sides: its columns, as
+    // queries, keep the rows within column_limit (see column_limits; padded as h). Tiles left of the diagonal are not
+    // computed, unless their rows lie before `first`, where columns had their turn in an earlier pass.
     const float* column_limit = nullptr;
     // Or, where not null, every value: a of (query, first + i) at all[query * ld + i], ld a multiple of
     // filter_tile_points that is at least count.

@@ -145,7 +145,7 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     const std::int64_t at = form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     const std::int64_t n = in.rows.count;
     const float infinity = __int_as_float(0x7f800000);
-    if (at >= (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points) return;
+    if (at >= whole_tiles(n)) return;
     if (at >= n) {
         if (threadIdx.x % 32 == 0) {
             h[at] = infinity;
@@ -239,12 +239,12 @@ template <class M>
 void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* h, float* f,
                    const metric::Params& params, cudaStream_t stream) {
     const std::int64_t n = rows.rows.count;
-    const std::int64_t padded = (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
-    with_coordinates<M>(rows, {n, 0}, form, padded, params, stream, [&](const FilterForm& some, std::int64_t count) {
-        filter_points_kernel<M>
-            <<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(rows, some, vectors, h, f, params);
-        check_launch("filter_points");
-    });
+    with_coordinates<M>(
+        rows, {n, 0}, form, whole_tiles(n), params, stream, [&](const FilterForm& some, std::int64_t count) {
+            filter_points_kernel<M>
+                <<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(rows, some, vectors, h, f, params);
+            check_launch("filter_points");
+        });
 }
 
 template <class M>

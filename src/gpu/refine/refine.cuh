@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const double* const aux_q = task.queries.aux + q * metric::max_aux;
     const std::uint32_t* const ids = task.ids + q * task.capacity;
-    const int count = task.counts[q * task.count_step], d = static_cast<int>(params.d);
+    const int count = task.counts[q], d = static_cast<int>(params.d);
     const float* const query = static_cast<const float*>(task.queries.rows.data) + q * task.queries.rows.row_stride;
     for (int c = (static_cast<int>(blockIdx.y) * warps + warp) * batch; c < count;
          c += static_cast<int>(gridDim.y) * warps * batch) {
@@ -97,7 +97,7 @@ __global__ void refine_whole(RefineTask task, metric::Params params) {
     extern __shared__ double differences[];
     const std::int64_t q = blockIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const std::int32_t count = task.counts[q * task.count_step];
+    const std::int32_t count = task.counts[q];
     double* const t = differences + warp * params.d;
     for (std::int64_t c = blockIdx.y * static_cast<std::int64_t>(warps) + warp; c < count;
          c += static_cast<std::int64_t>(gridDim.y) * warps) {
