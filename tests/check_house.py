@@ -9,7 +9,7 @@ import sys
 
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
-    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "metric"},
+    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "metric", "machine"},
     "src/plan": {"metric", "gpu/tuning.h", "gpu/select/selectors.h", "gpu/select/choice.h", "cpu/selectors.h"},
     "src/scale": {"cpu", "gpu", "exact", "metric"},
     "src/cpu": {"exact", "metric"},
@@ -17,6 +17,7 @@ BELOW = {
     "src/exact": {"metric"},
     "src/metric": set(),
     "src/io": set(),
+    "src/machine": set(),
     "cli": set(),
     "include/kith": set(),
     "examples": set(),

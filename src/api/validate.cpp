@@ -2,7 +2,6 @@
 #include "api/validate.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +18,7 @@
 #include "gpu/backend.h"
 #include "kith/error.h"
 #include "kith/functor.h"
+#include "machine/memory.h"
 
 namespace kith::api {
 
@@ -140,7 +140,7 @@ planner::Machine machine() {
     m.isa = cpu::name(cpu::best_isa());
     m.bf16 = cpu::supports_bf16();
     m.threads = omp_get_max_threads();
-    m.free_bytes = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    m.free_bytes = machine::recently_free_memory();
     m.no_device = gpu::absence();
     for (int i = 0; i < gpu::device_count(); ++i) {
         const gpu::DeviceInfo info = gpu::device_info(i);

@@ -1,0 +1,184 @@
+// Reads /proc and the control groups for what is left to allocate.
+#include "machine/memory.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "kith/error.h"
+#include "kith/memory.h"
+
+namespace kith::machine {
+namespace {
+
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
+std::optional<std::int64_t> number(std::string_view text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc::result_out_of_range) return unlimited;  // RLIM_INFINITY as a number
+    return error == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+// The first word of a file that holds one number; nothing for "max" and where there is no such file.
+std::optional<std::int64_t> number_in(const std::string& path) {
+    std::ifstream file(path);
+    std::string word;
+    return file >> word ? number(word) : std::nullopt;
+}
+
+// The number after `key` in the first line that starts with it.
+std::optional<std::int64_t> number_after(const std::string& path, std::string_view key) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(key)) continue;
+        const std::vector<std::string> words = words_of(line.substr(key.size()));
+        return words.empty() ? std::nullopt : number(words[0]);
+    }
+    return {};
+}
+
+// `list` is separated by commas.
+bool has(std::string_view list, std::string_view name) {
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find(','), list.size());
+        if (list.substr(0, end) == name) return true;
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return false;
+}
+
+// The names under which the two versions of control groups keep the same facts.
+struct Version {
+    const char* filesystem;
+    const char* controller;  // among the mount's options
+    const char* limit;
+    const char* used;
+    const char* droppable;
+};
+constexpr Version versions[] = {
+    {"cgroup2", "", "memory.max", "memory.current", "inactive_file "},
+    {"cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
+};
+
+std::int64_t left_in_group(const std::string& folder, const Version& version) {
+    const std::optional<std::int64_t> limit = number_in(folder + "/" + version.limit);
+    const std::optional<std::int64_t> used = number_in(folder + "/" + version.used);
+    if (!limit || !used) return unlimited;
+    const std::int64_t droppable = number_after(folder + "/memory.stat", version.droppable).value_or(0);
+    return *limit - *used + std::min(droppable, *used);
+}
+
+// This process' group within the hierarchy of `version`: "/a/b".
+std::optional<std::string> group_of(const std::string& root, const Version& version) {
+    std::ifstream file(root + "/proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t controllers = line.find(':');
+        const std::size_t path = line.find(':', controllers + 1);
+        if (controllers == std::string::npos || path == std::string::npos) continue;
+        const std::string_view names = std::string_view(line).substr(controllers + 1, path - controllers - 1);
+        if (*version.controller ? has(names, version.controller) : names.empty()) return line.substr(path + 1);
+    }
+    return {};
+}
+
+// The least that this process' group and its ancestors leave. A container may see its own group as the mount's root,
+// or not see it at all: what is not there sets no limit.
+std::int64_t left_in_groups(const std::string& root, const Version& version) {
+    const std::optional<std::string> group = group_of(root, version);
+    if (!group) return unlimited;
+    std::int64_t left = unlimited;
+    std::ifstream mounts(root + "/proc/self/mountinfo");
+    for (std::string line; std::getline(mounts, line);) {
+        const std::vector<std::string> words = words_of(line);
+        const auto dash = std::find(words.begin(), words.end(), "-");
+        if (words.size() < 5 || words.end() - dash < 4 || dash[1] != version.filesystem) continue;
+        if (*version.controller && !has(dash[3], version.controller)) continue;
+        const std::string within = words[3] == "/" ? "" : words[3];
+        std::string below = group->starts_with(within) ? group->substr(within.size()) : "";
+        for (;; below.resize(below.rfind('/'))) {
+            left = std::min(left, left_in_group(root + words[4] + below, version));
+            if (below.find('/') == std::string::npos) break;
+        }
+    }
+    return left;
+}
+
+// What RLIMIT_AS and RLIMIT_DATA leave: limits of pages that statm counts in its first and sixth field.
+std::int64_t left_by_limits(const std::string& root) {
+    std::ifstream file(root + "/proc/self/statm");
+    std::vector<std::int64_t> pages;
+    for (std::int64_t count = 0; file >> count;) pages.push_back(count);
+    if (pages.size() < 6) return unlimited;
+    const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+    const std::string limits = root + "/proc/self/limits";
+    const std::int64_t space = number_after(limits, "Max address space ").value_or(unlimited);
+    const std::int64_t data = number_after(limits, "Max data size ").value_or(unlimited);
+    return std::min(space - pages[0] * page, data - pages[5] * page);
+}
+
+std::int64_t left_on_machine(const std::string& root) {
+    if (const auto kib = number_after(root + "/proc/meminfo", "MemAvailable:")) return *kib * 1024;
+    return ::sysconf(_SC_AVPHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+}
+
+std::string in_words(std::int64_t bytes) {
+    constexpr double mib = 1 << 20, gib = 1 << 30;
+    const auto value = static_cast<double>(bytes);
+    return value < gib ? fmt::format("{:.1f} MiB", value / mib) : fmt::format("{:.1f} GiB", value / gib);
+}
+
+}  // namespace
+
+std::int64_t free_memory(const std::string& root) {
+    std::int64_t left = std::min(left_on_machine(root), left_by_limits(root));
+    for (const Version& version : versions) left = std::min(left, left_in_groups(root, version));
+    return std::max<std::int64_t>(left, 0);
+}
+
+std::int64_t recently_free_memory() {
+    using Clock = std::chrono::steady_clock;
+    static std::mutex mutex;
+    static Clock::time_point taken;
+    static std::int64_t free = -1;
+    const std::lock_guard lock(mutex);
+    if (free < 0 || Clock::now() - taken > std::chrono::milliseconds(100)) {
+        free = free_memory("");
+        taken = Clock::now();
+    }
+    return free;
+}
+
+}  // namespace kith::machine
+
+namespace kith {
+
+std::int64_t free_memory() {
+    return machine::free_memory("");
+}
+
+void require_memory(std::int64_t bytes, const std::string& what) {
+    const std::int64_t free = free_memory();
+    if (bytes <= free) return;
+    throw Error(ErrorCode::out_of_memory, fmt::format("{} takes {} of memory; {} are free", what,
+                                                      machine::in_words(bytes), machine::in_words(free)));
+}
+
+}  // namespace kith
