@@ -158,8 +158,7 @@ int execute(const Args& args) {
     }
     {
         const Writing writing;
-        write_ann_benchmarks(result_file, neighbors, name(options.metric.id), points.pixels.view(),
-                             queries.pixels.view());
+        write_ann_benchmarks(result_file, neighbors, options.metric, points.pixels.view(), queries.pixels.view());
     }
     stop_if_interrupted();
     draw_sheet(sheet_file, neighbors, points, queries);

@@ -67,11 +67,6 @@ void check_outputs(const Args& args, std::int64_t q) {
     if (kind_of(args.out) != OutKind::none) check_folder_writable(args.out);
 }
 
-// What ann-benchmarks calls the metric.
-std::string ann_benchmarks_name(const Metric& metric) {
-    return metric.id == MetricId::cosine ? "angular" : name(metric.id);
-}
-
 Json write_results(const Args& args, const Metric& metric, const Neighbors& neighbors, const MatrixView& base,
                    const MatrixView& queries) {
     Json files = Json::object();
@@ -87,7 +82,7 @@ Json write_results(const Args& args, const Metric& metric, const Neighbors& neig
         const Writing writing;
         if (kind_of(args.out) == OutKind::ann_benchmarks) {
             const MatrixView none{};
-            write_ann_benchmarks(args.out, neighbors, ann_benchmarks_name(metric), args.with_data ? base : none,
+            write_ann_benchmarks(args.out, neighbors, metric, args.with_data ? base : none,
                                  args.with_data ? queries : none);
         } else {
             write_big_ann_truth(args.out, neighbors);

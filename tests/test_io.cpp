@@ -221,7 +221,7 @@ TEST_F(Io, AnnBenchmarks) {
     const std::vector<float> train{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const std::vector<bfloat16> test{{0x3f80}, {0x4000}, {0x4040}, {0xc000}, {0x0001}, {0x7f80}};
     // train is a strided column-major view of 3 x 2, test a row-major 3 x 2.
-    write_ann_benchmarks(file, some_neighbors(false), "euclidean", view_column_major(train.data(), 3, 2, 5),
+    write_ann_benchmarks(file, some_neighbors(false), MetricId::euclidean, view_column_major(train.data(), 3, 2, 5),
                          view(test.data(), 3, 2));
     EXPECT_EQ(files(), 1u);
 
@@ -238,7 +238,7 @@ TEST_F(Io, AnnBenchmarks) {
 
     Neighbors wide = some_neighbors(true);
     wide.ids[0] = std::int64_t{1} << 40;
-    write_ann_benchmarks(file, wide, "cosine", {}, {});
+    write_ann_benchmarks(file, wide, MetricId::cosine, {}, {});
     EXPECT_EQ(read_matrix(file + "/neighbors").info.type, ElementType::i64);
     EXPECT_EQ(read_matrix(file + "/distances").info.type, ElementType::f64);
     expect_has(bad_file(file + "/train"), "expected one of: distances, neighbors");

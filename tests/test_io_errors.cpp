@@ -63,14 +63,16 @@ TEST_F(IoErrors, Arguments) {
     Neighbors neighbors;
     neighbors.queries = 1;
     neighbors.k = 1;
-    expect_has(refused([&] { write_ann_benchmarks(path("c.hdf5"), neighbors, "l2", {}, {}); }), "1 x 1 ids");
+    expect_has(refused([&] { write_ann_benchmarks(path("c.hdf5"), neighbors, MetricId::euclidean, {}, {}); }),
+               "1 x 1 ids");
     neighbors.ids = {1LL << 31};
     expect_has(refused([&] { write_big_ann_truth(path("c.truth"), neighbors); }), "ids and distances");
     neighbors.distances = {0};
     expect_has(refused([&] { write_big_ann_truth(path("c.truth"), neighbors); }), "got 2147483648");
     MatrixView device = view(out.data(), 4, 2);
     device.device = 0;
-    expect_has(refused([&] { write_ann_benchmarks(path("c.hdf5"), neighbors, "l2", device, {}); }), "host memory");
+    expect_has(refused([&] { write_ann_benchmarks(path("c.hdf5"), neighbors, MetricId::euclidean, device, {}); }),
+               "host memory");
     EXPECT_EQ(files(), 2u);
 }
 

@@ -96,5 +96,75 @@ TEST_F(IoHdf5, Compressed) {
     EXPECT_EQ(std::memcmp(matrix.bytes.data(), values.data() + 1000, matrix.bytes.size()), 0);
 }
 
+std::string text_attribute(const std::string& file, const char* name) {
+    const hid_t handle = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(handle, name, H5P_DEFAULT);
+    const hid_t type = H5Aget_type(attribute);
+    char* text = nullptr;
+    H5Aread(attribute, type, &text);
+    std::string copy = text ? text : "";
+    H5free_memory(text);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    H5Fclose(handle);
+    return copy;
+}
+
+// ann-benchmarks' word where it has one, kith's name and every parameter beside it: what is written is read.
+TEST_F(IoHdf5, MetricOfAResult) {
+    Neighbors neighbors;
+    neighbors.queries = neighbors.k = 1;
+    neighbors.ids = {0};
+    neighbors.distances = {0};
+    const std::string file = path("a.hdf5");
+    const auto written = [&](const Metric& metric) {
+        std::filesystem::remove(file);
+        write_ann_benchmarks(file, neighbors, metric, {}, {});
+        return read_ann_benchmarks_metric(file + "/neighbors");
+    };
+    for (const auto& [id, word] :
+         {std::pair(MetricId::euclidean, "euclidean"), std::pair(MetricId::cosine, "angular"),
+          std::pair(MetricId::hamming, "hamming"), std::pair(MetricId::sqeuclidean, "sqeuclidean")}) {
+        EXPECT_EQ(written(id)->id, id);
+        EXPECT_EQ(text_attribute(file, "distance"), word);
+        EXPECT_EQ(text_attribute(file, "kith_metric"), name(id));
+    }
+    Metric metric = MetricId::minkowski;
+    metric.p = 2.5;
+    EXPECT_EQ(written(metric)->p, 2.5);
+    metric = MetricId::hamming;
+    metric.packed_bits = true;
+    EXPECT_TRUE(written(metric)->packed_bits);
+    metric = MetricId::formula;
+    metric.formula = "a + fabs(q - x)";
+    metric.start = -1.0 / 3;
+    EXPECT_EQ(written(metric)->formula, metric.formula);
+    EXPECT_EQ(written(metric)->start, metric.start);
+    EXPECT_EQ(written(MetricId::mahalanobis)->id, MetricId::mahalanobis);
+    const double one = 1;
+    metric = MetricId::mahalanobis;
+    metric.inverse_covariance = view(&one, 1, 1);
+    expect_has(message_of(ErrorCode::bad_file, [&] { written(metric); }), "a matrix that it does not hold");
+
+    // As others write: a word of fixed length, or none.
+    hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(handle);
+    EXPECT_FALSE(read_ann_benchmarks_metric(file).has_value());
+    handle = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, 7);
+    const hid_t space = H5Screate(H5S_SCALAR);
+    const hid_t attribute = H5Acreate2(handle, "distance", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, type, "angular");
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(handle);
+    EXPECT_EQ(read_ann_benchmarks_metric(file)->id, MetricId::cosine);
+    expect_has(message_of(ErrorCode::bad_file, [&] { read_ann_benchmarks_metric(put("b.hdf5", "no")); }),
+               "an HDF5 file");
+    EXPECT_EQ(H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL), 0);
+}
+
 }  // namespace
 }  // namespace kith::test

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,15 @@ private:
 };
 
 // An ann-benchmarks HDF5 file: neighbors (i32 where the ids fit, else i64) and distances (f32 or f64), attributes type,
-// distance, dimension, point_type; `train` and `test` as well when given (data != nullptr). Written under a temporary
-// name and renamed.
-void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const std::string& distance,
+// dimension, point_type, distance (ann-benchmarks' word for the metric: euclidean, angular, hamming, jaccard; kith's
+// where it has none) and kith_metric (kith's name, its parameters beside it as kith_p, ...); `train` and `test` as well
+// when given (data != nullptr). Written under a temporary name and renamed.
+void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
                           const MatrixView& train, const MatrixView& test);
+// The metric, with its parameters, that an HDF5 file's attributes name: kith_metric, else distance; none where it has
+// neither. `path` may name a data set in the file. Throws bad_file where it is no HDF5 file, or where its metric needs
+// what a file does not hold (a functor, a given inverse covariance); invalid_argument for a metric that kith lacks.
+std::optional<Metric> read_ann_benchmarks_metric(const std::string& path);
 
 // A big-ann ground-truth file: u32 q, u32 k, then q x k i32 ids, then q x k f32 distances.
 void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "io/errors.h"
+#include "io/hdf5_metric.h"
 #include "io/hdf5_session.h"
 #include "io/output.h"
 
@@ -12,23 +13,6 @@ namespace io {
 namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{8} << 20;
-
-void write_attribute(hid_t file, const Target& target, const char* name, hid_t type, const void* value) {
-    const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-    const Hdf5Handle attribute(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    if (!attribute.valid() || H5Awrite(attribute, type, value) < 0) {
-        bad_file(target.file, hdf5_why(fmt::format("cannot write the attribute {}", name)));
-    }
-}
-
-// As h5py stores a str: UTF-8 of variable length.
-void write_text(hid_t file, const Target& target, const char* name, const std::string& text) {
-    const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    const char* value = text.c_str();
-    write_attribute(file, target, name, type, &value);
-}
 
 // Rows [first, first + count) of the view, dense; bf16, which HDF5 readers do not know, widened to f32 (exactly).
 void gather(const MatrixView& view, std::int64_t first, std::int64_t count, std::byte* out) {
@@ -120,7 +104,7 @@ const char* point_type(ElementType type) {
 }  // namespace
 }  // namespace io
 
-void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const std::string& distance,
+void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
                           const MatrixView& train, const MatrixView& test) {
     using namespace io;
     require_complete(path, neighbors);
@@ -134,7 +118,7 @@ void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, c
         Hdf5Handle file = hdf5_create_file(target);
         const MatrixView& points = train.data ? train : test;
         write_text(file, target, "type", "dense");
-        write_text(file, target, "distance", distance);
+        write_metric(file, target, metric);
         write_text(file, target, "point_type", point_type(points.type));
         if (points.data) write_attribute(file, target, "dimension", H5T_NATIVE_INT64, &points.cols);
         if (train.data) write_view(file, target, "train", train);

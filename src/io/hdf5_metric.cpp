@@ -1,0 +1,135 @@
+// Writes a metric into the attributes of an ann-benchmarks file and reads it from there.
+#include "io/hdf5_metric.h"
+
+#include <unistd.h>
+
+#include <optional>
+
+#include "io/errors.h"
+#include "io/input.h"
+#include "io/path.h"
+
+namespace kith {
+namespace io {
+namespace {
+
+constexpr std::size_t longest_text = std::size_t{1} << 16;  // HDF5's own limit of an attribute
+
+// ann-benchmarks knows euclidean, angular, hamming and jaccard; for other metrics there is only kith's name. Its
+// euclidean is not squared, so sqeuclidean is not called so.
+std::string benchmark_word(const Metric& metric) {
+    return metric.id == MetricId::cosine ? "angular" : name(metric.id);
+}
+
+std::optional<std::string> read_text(const std::string& path, hid_t file, const char* name) {
+    if (H5Aexists(file, name) <= 0) return {};
+    const auto refuse = [&] { bad_file(path, fmt::format("expected one text as the attribute {}", name)); };
+    const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+    const Hdf5Handle type(H5Aget_type(attribute), H5Tclose);
+    const Hdf5Handle space(H5Aget_space(attribute), H5Sclose);
+    if (!attribute.valid() || H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1) refuse();
+    if (H5Tis_variable_str(type) > 0) {
+        char* text = nullptr;
+        if (H5Aread(attribute, type, &text) < 0 || !text) refuse();
+        std::string copy(text);
+        H5free_memory(text);
+        return copy;
+    }
+    const std::size_t size = H5Tget_size(type);
+    if (size > longest_text) refuse();
+    std::string text(size, '\0');
+    if (H5Aread(attribute, type, text.data()) < 0) refuse();
+    return text.substr(0, text.find('\0'));
+}
+
+double read_number(const std::string& path, hid_t file, const char* name) {
+    const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+    const Hdf5Handle space(H5Aget_space(attribute), H5Sclose);
+    double value = 0;
+    if (!attribute.valid() || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) < 0) {
+        bad_file(path, fmt::format("expected one number as the attribute {}", name));
+    }
+    return value;
+}
+
+}  // namespace
+
+void write_attribute(hid_t file, const Target& target, const char* name, hid_t type, const void* value) {
+    const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+    const Hdf5Handle attribute(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    if (!attribute.valid() || H5Awrite(attribute, type, value) < 0) {
+        bad_file(target.file, hdf5_why(fmt::format("cannot write the attribute {}", name)));
+    }
+}
+
+void write_text(hid_t file, const Target& target, const char* name, const std::string& text) {
+    const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const char* value = text.c_str();
+    write_attribute(file, target, name, type, &value);
+}
+
+void write_metric(hid_t file, const Target& target, const Metric& metric) {
+    write_text(file, target, "distance", benchmark_word(metric));
+    write_text(file, target, "kith_metric", name(metric.id));
+    const auto write_number = [&](const char* attribute, double value) {
+        write_attribute(file, target, attribute, H5T_NATIVE_DOUBLE, &value);
+    };
+    switch (metric.id) {
+        case MetricId::minkowski:
+            return write_number("kith_p", metric.p);
+        case MetricId::hamming:
+            return write_number("kith_packed_bits", metric.packed_bits ? 1 : 0);
+        case MetricId::mahalanobis:
+            return write_text(file, target, "kith_inverse_covariance",
+                              metric.inverse_covariance.data ? "given" : "estimated");
+        case MetricId::formula:
+            write_text(file, target, "kith_formula", metric.formula);
+            return write_number("kith_start", metric.start);
+        default:
+            return;
+    }
+}
+
+}  // namespace io
+
+std::optional<Metric> read_ann_benchmarks_metric(const std::string& path) {
+    using namespace io;
+    const std::string name_of_file = parse_source(path).location.file;
+    std::int64_t size = 0;
+    ::close(open_regular(name_of_file, size));
+    Hdf5Session session;
+    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_file_locking(access, false, true);
+    const Hdf5Handle file(H5Fopen(name_of_file.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
+    if (!file.valid()) bad_bytes(name_of_file, 0, "an HDF5 file", hdf5_why("none"));
+
+    std::optional<std::string> word = read_text(name_of_file, file, "kith_metric");
+    const bool ours = word.has_value();
+    if (!ours) word = read_text(name_of_file, file, "distance");
+    if (!word) return {};
+    Metric metric;
+    if (*word == name(MetricId::formula)) metric.id = MetricId::formula;
+    else if (*word == name(MetricId::functor))
+        bad_file(name_of_file, "its metric is a functor of the program that wrote it");
+    else metric = metric_named(*word);
+    if (!ours) return metric;
+
+    if (metric.id == MetricId::minkowski) metric.p = read_number(name_of_file, file, "kith_p");
+    if (metric.id == MetricId::hamming) {
+        metric.packed_bits = read_number(name_of_file, file, "kith_packed_bits") != 0;
+    }
+    if (metric.id == MetricId::mahalanobis &&
+        read_text(name_of_file, file, "kith_inverse_covariance").value_or("") != "estimated") {
+        bad_file(name_of_file, "its metric is mahalanobis of a matrix that it does not hold");
+    }
+    if (metric.id == MetricId::formula) {
+        metric.formula = read_text(name_of_file, file, "kith_formula").value_or("");
+        metric.start = read_number(name_of_file, file, "kith_start");
+    }
+    return metric;
+}
+
+}  // namespace kith
