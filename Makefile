@@ -35,8 +35,8 @@ sanitize:  ## the tests under the address, undefined-behaviour and thread saniti
 	$(MAKE) test PRESET=asan
 	$(MAKE) test PRESET=tsan
 
-fuzz: test-deps configure  ## each file format's fuzzer for FUZZ_SECONDS
-	cmake --build $(BUILD) -j $(JOBS) --target fuzzers
+fuzz: test-deps configure  ## random searches against the oracle, then each file format's fuzzer, FUZZ_SECONDS each
+	cmake --build $(BUILD) -j $(JOBS) --target differential fuzzers
 	scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
 
 format:  ## lay out the sources with clang-format

@@ -335,9 +335,8 @@ inline bool has_nan(const double* v, std::int64_t d) {
 }
 
 // `graph`: query i is point i and never its own neighbour.
-inline Answer search(const std::string& metric_name, const Parameters& params, const Matrix& points,
-                     const Matrix& queries, std::int64_t k, bool graph = false) {
-    const Definition& metric = definition(metric_name);
+inline Answer search(const Definition& metric, const Parameters& params, const Matrix& points, const Matrix& queries,
+                     std::int64_t k, bool graph = false) {
     const int d = static_cast<int>(points.cols);
     Answer out{queries.rows, k, {}, {}};
     std::vector<bool> skip;

@@ -13,12 +13,16 @@ public:
     // With `graph`, `queries` is ignored: they are the points.
     Truth(const std::string& metric, const oracle::Parameters& params, const kith::MatrixView& points,
           const kith::MatrixView& queries, std::int64_t k, bool graph = false)
-        : metric_(oracle::definition(metric)),
+        : Truth(oracle::definition(metric), params, points, queries, k, graph) {}
+    // Of a metric that the list does not name; `definition` must outlive this.
+    Truth(const oracle::Definition& definition, const oracle::Parameters& params, const kith::MatrixView& points,
+          const kith::MatrixView& queries, std::int64_t k, bool graph = false)
+        : metric_(definition),
           params_(params),
           points_(oracle::decode(points)),
           queries_(oracle::decode(graph ? points : queries)),
           graph_(graph),
-          answer_(oracle::search(metric, params, points_, queries_, k, graph)) {}
+          answer_(oracle::search(metric_, params, points_, queries_, k, graph)) {}
 
     // "" where `got` is right: the same ids, and the bits of the distances rounded to its type. Ids may differ, and
     // distances be off, by the slack of a metric that has one.
