@@ -6,7 +6,6 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "kith/io.h"
 #include "options.h"
 #include "print.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -101,8 +101,8 @@ int execute(const Args& args) {
     stop_if_interrupted();
     writer.commit();
     if (!args.quiet) {
-        fmt::print(stderr, "{} x {} {} ({}) to {} as {} in {}\n", grouped(in.rows), grouped(in.cols), name(in.type),
-                   in.format, args.out, name(type), duration(time.seconds()));
+        say("{} x {} {} ({}) to {} as {} in {}\n", grouped(in.rows), grouped(in.cols), name(in.type), in.format,
+            args.out, name(type), duration(time.seconds()));
     }
     return exit_ok;
 }

@@ -1,4 +1,4 @@
-// Ctrl-C: a flag that the work polls.
+// Signals: a flag that the work polls.
 #include "interrupt.h"
 
 #include <unistd.h>
@@ -21,17 +21,18 @@ void on_signal(int number) {
 
 }  // namespace
 
-void catch_interrupts() {
+void catch_signals() {
     struct sigaction action {};
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    for (const int number : {SIGINT, SIGTERM}) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction before {};
         // What the shell told us to ignore (nohup, background jobs) stays ignored.
         if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
         sigaction(number, &action, nullptr);
     }
+    for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
 }
 
 bool interrupted() {

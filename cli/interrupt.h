@@ -1,10 +1,11 @@
-// Ctrl-C: cancels the work, never leaves a half-written file.
+// Signals: Ctrl-C cancels the work, never leaves a half-written file.
 #pragma once
 
 namespace kith::cli {
 
-// From now on SIGINT and SIGTERM set a flag; a second one ends the process at once unless a file is being written.
-void catch_interrupts();
+// From now on SIGINT, SIGTERM and SIGHUP set a flag; a second one ends the process at once unless a file is being
+// written. Writing to a pipe that nobody reads, or beyond the limit of a file's size, is an error instead of the end.
+void catch_signals();
 
 // Whether one has come.
 bool interrupted();

@@ -1,6 +1,4 @@
 // The command line tool: parses, runs the chosen command, maps every error to one line and an exit code.
-#include <fmt/format.h>
-
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -8,12 +6,14 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 
 #include "command.h"
 #include "interrupt.h"
 #include "kith/error.h"
 #include "kith/version.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -35,8 +35,13 @@ int exit_code(ErrorCode code) {
 int fail(std::string message, int code) {
     std::replace(message.begin(), message.end(), '\n', ' ');
     message.erase(message.find_last_not_of(' ') + 1);
-    fmt::print(stderr, "kith: {}\n", message);
+    say("kith: {}\n", message);
     return code;
+}
+
+// The code of a command that is done, once all that it printed has arrived.
+int finish(int code) {
+    return printed() ? code : fail("cannot write to standard output", exit_usage);
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
@@ -68,14 +73,14 @@ int run_tool(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help_or_version) {
-        return app.exit(help_or_version);
+        std::ostringstream text;
+        const int code = app.exit(help_or_version, text, text);
+        std::fputs(text.str().c_str(), stdout);
+        return finish(code);
     } catch (const CLI::ParseError& error) {
         return usage_error(app, error);
     }
-    catch_interrupts();
-    const int code = run();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail("cannot write to standard output", exit_usage);
-    return code;
+    return finish(run());
 }
 
 }  // namespace
@@ -83,6 +88,8 @@ int run_tool(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace kith::cli;
+    claim_standard_files();
+    catch_signals();
     try {
         return run_tool(argc, argv);
     } catch (const kith::Error& error) {

@@ -6,18 +6,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "interrupt.h"
 #include "print.h"
+#include "say.h"
 
 namespace kith::cli {
 
 ProgressBar::ProgressBar(bool wanted) : draws_(wanted && isatty(STDERR_FILENO)) {}
 
 ProgressBar::~ProgressBar() {
-    if (drawn_) std::fputs("\r\033[K", stderr);
+    if (drawn_) say_text("\r\033[K");
 }
 
 bool ProgressBar::update(const Progress& progress) {
@@ -34,8 +34,7 @@ bool ProgressBar::update(const Progress& progress) {
     const int room = terminal_width(STDERR_FILENO) - static_cast<int>(stage.size() + facts.size()) - 3;
     const int cells = std::clamp(room, 0, 40);
     const int full = static_cast<int>(share * cells);
-    fmt::print(stderr, "\r{}[{:#<{}}{:.<{}}]{}\033[K", stage, "", full, "", cells - full, facts);
-    std::fflush(stderr);
+    say("\r{}[{:#<{}}{:.<{}}]{}\033[K", stage, "", full, "", cells - full, facts);
     drawn_ = true;
     return true;
 }

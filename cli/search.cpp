@@ -15,6 +15,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -150,9 +151,9 @@ int execute(const Args& args) {
         std::fflush(stdout);
     }
     if (!args.voice.quiet) {
-        fmt::print(stderr, "{}", summary(neighbors.report));
+        say_text(summary(neighbors.report));
         for (const auto& [what, path] : files.items()) {
-            fmt::print(stderr, "{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
+            say("{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
         }
     }
     if (args.explain) fmt::print("{}", certificates(neighbors.report));

@@ -15,6 +15,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -100,11 +101,10 @@ int execute(const Args& args) {
         std::fflush(stdout);
     }
     if (!args.voice.quiet) {
-        fmt::print(stderr, "{} of {} values in {} on {}, {}\n", counted(matrix.info.rows, "row", "rows"),
-                   grouped(matrix.info.cols), duration(neighbors.report.seconds), neighbors.report.device,
-                   neighbors.report.path);
+        say("{} of {} values in {} on {}, {}\n", counted(matrix.info.rows, "row", "rows"), grouped(matrix.info.cols),
+            duration(neighbors.report.seconds), neighbors.report.device, neighbors.report.path);
         for (const auto& [what, path] : files.items()) {
-            fmt::print(stderr, "{} written to {}\n", what, path.get<std::string>());
+            say("{} written to {}\n", what, path.get<std::string>());
         }
     }
     return exit_ok;
