@@ -143,6 +143,14 @@ static void test_index(const kith_matrix* x, const kith_matrix* y) {
     CHECK(wrong(cityblock, queries, q, 0, ids) == 0);
     CHECK(kith_index_graph(index, k, NULL, &out, NULL) == KITH_OK);
     CHECK(wrong(cityblock, points, n, 1, ids) == 0);
+    /* Its own metric may be named again, the default stands for it, another one is refused. */
+    functor.host = cityblock_rows;
+    CHECK(kith_index_search(index, y, k, &options, &out, NULL) == KITH_OK);
+    options.metric = KITH_METRIC_default;
+    CHECK(kith_index_search(index, y, k, &options, &out, NULL) == KITH_OK);
+    options.metric = KITH_METRIC_sqeuclidean;
+    CHECK(kith_index_search(index, y, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("metric: sqeuclidean"));
+    CHECK(kith_index_graph(index, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("prepared for functor"));
     kith_index_free(index);
     kith_index_free(NULL);
 }

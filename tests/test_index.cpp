@@ -92,6 +92,70 @@ TEST(Index, WritesIntoTheCallersMemory) {
     EXPECT_EQ((std::vector<std::int64_t>{1, 0, 1, 2}), std::vector<std::int64_t>(ids, ids + 4));
 }
 
+// A search on an Index takes the Index's metric: named again it is accepted, another one refused, none stands for it.
+TEST(Index, RefusesAnotherMetricOrDevice) {
+    const float points[] = {0, 1, 10, 3, 20, 7, 30, 1};
+    const auto base = kith::view(points, 4, 2);
+    const auto refusal = [&](const kith::Index& index, const kith::Options& options) -> std::string {
+        try {
+            index.search(base, 2, options);
+            EXPECT_NO_THROW(index.graph(1, options));
+        } catch (const kith::Error& error) {
+            EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
+            EXPECT_THROW(index.graph(1, options), kith::Error);
+            return error.what();
+        }
+        return "";
+    };
+    const auto of = [](const kith::Metric& metric) {
+        kith::Options options;
+        options.device = "cpu";
+        options.metric = metric;
+        return options;
+    };
+    const kith::Index cosine(base, of(kith::MetricId::cosine));
+    EXPECT_EQ("", refusal(cosine, {}));
+    EXPECT_EQ("", refusal(cosine, of(kith::MetricId::cosine)));
+    EXPECT_EQ("metric: euclidean; this index was prepared for cosine", refusal(cosine, of(kith::MetricId::euclidean)));
+    EXPECT_EQ("metric: sqeuclidean; this index was prepared for cosine",
+              refusal(cosine, of(kith::MetricId::sqeuclidean)));
+    EXPECT_EQ("metric: sqeuclidean; this index was prepared for cosine",
+              refusal(cosine, of(kith::metric_named("l2sq"))));
+    kith::Options by_id;
+    by_id.metric.id = kith::MetricId::hamming;
+    EXPECT_NE("", refusal(cosine, by_id));
+    kith::Options elsewhere;
+    elsewhere.device = "cuda";
+    EXPECT_EQ("device: 'cuda'; this index was prepared on cpu", refusal(cosine, elsewhere));
+
+    kith::Metric cubic = kith::MetricId::minkowski, quartic = cubic;
+    cubic.p = 3;
+    quartic.p = 4;
+    const kith::Index minkowski(base, of(cubic));
+    EXPECT_EQ("", refusal(minkowski, of(cubic)));
+    EXPECT_NE("", refusal(minkowski, of(quartic)));
+
+    const double matrix[] = {2, 0.5, 0.5, 1}, other[] = {2, 0.5, 0.5, 2};
+    kith::Metric given = kith::MetricId::mahalanobis, another = given;
+    given.inverse_covariance = kith::view(matrix, 2, 2);
+    another.inverse_covariance = kith::view(other, 2, 2);
+    const kith::Index mahalanobis(base, of(given));
+    EXPECT_EQ("", refusal(mahalanobis, of(given)));
+    EXPECT_EQ("", refusal(mahalanobis, of(kith::MetricId::mahalanobis)));
+    EXPECT_NE("", refusal(mahalanobis, of(another)));
+    const kith::Index estimated(base, of(kith::MetricId::mahalanobis));
+    const std::vector<double> estimate = kith::inverse_covariance(base);
+    given.inverse_covariance = kith::view(estimate.data(), 2, 2);
+    EXPECT_EQ("", refusal(estimated, of(given)));
+
+    kith::Metric blocks = kith::MetricId::formula, squares = blocks;
+    blocks.formula = "a + fabs(q - x)";
+    squares.formula = "a + (q - x) * (q - x)";
+    const kith::Index formula(base, of(blocks));
+    EXPECT_EQ("", refusal(formula, of(blocks)));
+    EXPECT_NE("", refusal(formula, of(squares)));
+}
+
 // Every query is certified in exactly one way.
 TEST(Index, CountsHowQueriesWereCertified) {
     for (const char* data : {"gaussian", "duplicates", "offset", "all_equal"}) {

@@ -71,6 +71,7 @@ size_t kith_type_size(int32_t type);
 
 /* KITH_METRIC_sqeuclidean = 0, KITH_METRIC_euclidean, ...: the order of metrics.def, to which lines are only added. */
 enum kith_metric {
+    KITH_METRIC_default = -1, /* sqeuclidean; where an index is searched, the metric of that index */
 #define KITH_METRIC(name, type, aliases, what) KITH_METRIC_##name,
 #include "kith/metrics.def"
 #undef KITH_METRIC
@@ -121,7 +122,7 @@ typedef struct kith_options {
     size_t struct_size; /* sizeof(kith_options) of the caller */
 
     /* ---- what changes the answer */
-    int32_t metric;                        /* enum kith_metric; default sqeuclidean */
+    int32_t metric;                        /* enum kith_metric; default KITH_METRIC_default */
     int32_t packed_bits;                   /* hamming: rows are bit strings packed in u8; default 0 */
     double p;                              /* minkowski: the exponent, >= 1 or infinity; default 2 */
     const kith_matrix* inverse_covariance; /* mahalanobis: d x d, f64, host, positive definite; NULL: estimated */
@@ -165,10 +166,10 @@ typedef struct kith_report {
     char path[64];          /* the path that ran */
     char device[128];       /* where, such as "cpu (avx512, 2 threads)" */
     int64_t queries;        /* q */
-    int64_t certified;      /* certified by the filter's bound at the first try */
-    int64_t retried;        /* certified at the second try */
-    int64_t scanned;        /* answered by the plain scan in binary64 */
-    double candidates;      /* canonical distances evaluated, over all queries */
+    int64_t certified;      /* queries that the filter answered at once */
+    int64_t retried;        /* queries that it answered when repeated */
+    int64_t scanned;        /* queries answered by a full scan in binary64 */
+    double candidates;      /* distances evaluated in binary64, over all queries */
     double pairs;           /* queries x points */
     double prepare_seconds; /* converting, centring, rounding, norms of the points */
     double seconds;         /* the whole call, preparation included */
@@ -191,6 +192,10 @@ int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options
 int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options, const kith_neighbors* out,
                 kith_report* report);
 
+/* The matrix that mahalanobis takes where none is given, d x d, into out: the inverse of the sample covariance (divisor
+ * n - 1) of the rows without NaN and infinity. */
+int kith_inverse_covariance(const kith_matrix* points, double* out);
+
 /* Points prepared once, searched often, from several threads at once. */
 typedef struct kith_index kith_index;
 
@@ -203,8 +208,8 @@ void kith_index_free(kith_index* index);
 int64_t kith_index_size(const kith_index* index);       /* n */
 int64_t kith_index_dimensions(const kith_index* index); /* d */
 
-/* As kith_search() and kith_graph() without preparing the points again; the metric and device of `options` are
- * ignored. */
+/* As kith_search() and kith_graph() without preparing the points again. Metric and device are the index' own: left at
+ * their defaults they stand for those, and another one is KITH_INVALID_ARGUMENT. */
 int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k, const kith_options* options,
                       const kith_neighbors* out, kith_report* report);
 int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options, const kith_neighbors* out,

@@ -22,8 +22,10 @@ public:
     std::int64_t size() const;        // n
     std::int64_t dimensions() const;  // d
 
-    // As kith::search, without preparing the points again. `options` gives f64, threads, path, stream, progress; its
-    // metric and device are ignored.
+    // As kith::search, without preparing the points again. `options` gives f64, threads, memory, path, isa, stream,
+    // progress. Metric and device are the Index's own: left alone they stand for those, and any other that is chosen is
+    // refused with invalid_argument (of a metric: one that was assigned, or whose id is not sqeuclidean; the parameters
+    // count as well).
     Neighbors search(const MatrixView& queries, std::int64_t k, const Options& options = {}) const;
     Report search_into(const MatrixView& queries, std::int64_t k, const Options& options,
                        const NeighborsView& out) const;

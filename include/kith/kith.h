@@ -40,6 +40,10 @@ Report graph_into(const MatrixView& points, std::int64_t k, const Options& optio
 Neighbors select(const MatrixView& distances, std::int64_t k, const Options& options = {});
 Report select_into(const MatrixView& distances, std::int64_t k, const Options& options, const NeighborsView& out);
 
+// The d x d matrix that mahalanobis takes where none is given: the inverse of the sample covariance (divisor n - 1) of
+// the rows without NaN and infinity, for Metric::inverse_covariance. Throws invalid_argument where it is singular.
+std::vector<double> inverse_covariance(const MatrixView& points);
+
 // What this build and this machine have: instruction sets, devices, paths, selectors, formats; for a person to read.
 std::string build_info();
 

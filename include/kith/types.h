@@ -97,10 +97,13 @@ enum class MetricId : std::uint8_t {
 
 struct FunctorMetric;  // kith/functor.h
 
-// A distance and its parameter. Definitions and names are those of scipy.spatial.distance and scikit-learn, evaluated
-// in binary64 (docs/exactness.md); `inner_product` is a similarity: the largest product comes first.
+// A distance and its parameter, evaluated in binary64 (docs/exactness.md). metrics.def defines each. Names and
+// definitions are those of scipy.spatial.distance but for three that it lacks: `hellinger` is the Hellinger distance of
+// the coordinates as they are (not scaled to sum 1, over sqrt 2), `kl_divergence` the sum of scipy.special.rel_entr(q,
+// x), not scaled either, and `inner_product` a similarity: the largest product comes first.
 struct Metric {
     MetricId id = MetricId::sqeuclidean;
+    bool chosen = false;  // named, if only as sqeuclidean: an Index refuses another metric than its own
     // minkowski: the exponent, >= 1; +infinity is chebyshev.
     double p = 2.0;
     // mahalanobis: the inverse covariance, d x d, f64, row-major, host, symmetric and positive definite; copied by the
@@ -117,7 +120,7 @@ struct Metric {
     const FunctorMetric* functor = nullptr;
 
     Metric() = default;
-    Metric(MetricId id_) : id(id_) {}  // NOLINT: options.metric = MetricId::cosine
+    Metric(MetricId id_) : id(id_), chosen(true) {}  // NOLINT: options.metric = MetricId::cosine
 };
 
 // The metric of a name or alias ("euclidean", "l2", ...). Throws invalid_argument with the list of names.
@@ -162,15 +165,17 @@ struct Options {
 
 // ---------------------------------------------------------------- results
 
-// How an answer was reached: which way each query was certified, and what it cost.
+// How an answer was reached and what it cost. A filter in f32 or less proposes candidates for each query, binary64
+// gives their distances, and a bound certifies that no other point can be among the k nearest; a query that it cannot
+// certify is filtered again with its own k-th distance as the threshold, and at last scanned: every pair in binary64.
 struct Report {
-    std::string path;    // the path that ran, e.g. "cpu-gemm-f32"
+    std::string path;    // the path that ran, e.g. "gemm-f32"
     std::string device;  // e.g. "cpu (avx512, 2 threads)"
     std::int64_t queries = 0;
-    std::int64_t certified = 0;  // certified by the filter's bound at the first try
-    std::int64_t retried = 0;    // certified at the second try, with their own k-th distance as the threshold
-    std::int64_t scanned = 0;    // answered by the plain scan in binary64
-    double candidates = 0;       // canonical distances evaluated, over all queries
+    std::int64_t certified = 0;  // queries that the filter answered at once
+    std::int64_t retried = 0;    // queries that it answered when repeated
+    std::int64_t scanned = 0;    // queries answered by a full scan
+    double candidates = 0;       // distances evaluated in binary64, over all queries
     double pairs = 0;            // queries x points
     double prepare_seconds = 0;  // converting, centring, rounding, norms of the points
     double seconds = 0;          // the whole call, preparation included

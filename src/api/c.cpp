@@ -94,7 +94,7 @@ struct Converted {
                    "; expected options filled by kith_options_init()");
         std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
         kith::Metric& m = options.metric;
-        m.id = metric_id(o.metric);
+        if (o.metric != KITH_METRIC_default) m = metric_id(o.metric);
         m.p = o.p;
         m.packed_bits = o.packed_bits != 0;
         if (o.inverse_covariance) m.inverse_covariance = matrix(o.inverse_covariance, "inverse_covariance");
@@ -214,7 +214,7 @@ void kith_options_init(kith_options* options, size_t struct_size) {
     if (!options) return;
     kith_options o{};
     o.struct_size = struct_size;
-    o.metric = KITH_METRIC_sqeuclidean;
+    o.metric = KITH_METRIC_default;
     o.p = 2.0;
     o.sorted = 1;
     o.device = "auto";
@@ -248,6 +248,14 @@ int kith_select(const kith_matrix* distances, int64_t k, const kith_options* opt
         check(report);
         const Converted c(options);
         fill(report, kith::select_into(matrix(distances, "distances"), k, c.options, neighbors(out)));
+    });
+}
+
+int kith_inverse_covariance(const kith_matrix* points, double* out) {
+    return guarded([&] {
+        require(out, "out");
+        const std::vector<double> inverse = kith::inverse_covariance(matrix(points, "points"));
+        std::copy(inverse.begin(), inverse.end(), out);
     });
 }
 

@@ -10,6 +10,7 @@
 #include "exact/cholesky.h"
 #include "exact/element.h"
 #include "kith/error.h"
+#include "kith/kith.h"
 
 namespace kith::api {
 
@@ -133,3 +134,12 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points) {
 }
 
 }  // namespace kith::api
+
+namespace kith {
+
+std::vector<double> inverse_covariance(const MatrixView& points) {
+    api::check_view(points, "points");
+    return api::estimated_inverse_covariance(points);
+}
+
+}  // namespace kith

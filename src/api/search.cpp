@@ -6,6 +6,8 @@
 
 #include "api/run.h"
 #include "api/validate.h"
+#include "exact/element.h"
+#include "kith/functor.h"
 #include "kith/kith.h"
 #include "plan/planner.h"
 
@@ -144,6 +146,49 @@ struct Index::State {
         return p;
     }
 
+    // Whether a metric that a call names is the one that was prepared, with its parameters.
+    bool is_own(const Metric& m) const {
+        const Metric& own = options.metric;
+        if (m.id != own.id || m.packed_bits != own.packed_bits) return false;
+        if (m.id == MetricId::minkowski) return m.p == own.p;
+        if (m.id == MetricId::formula) return m.formula == own.formula && m.start == own.start;
+        if (m.id == MetricId::functor) {
+            const FunctorMetric* const a = m.functor;
+            const FunctorMetric* const b = own.functor;
+            return a == b ||
+                   (a && a->host == b->host && a->device == b->device && a->state == b->state && a->start == b->start);
+        }
+        const MatrixView& v = m.inverse_covariance;
+        if (m.id != MetricId::mahalanobis || !v.data) return true;
+        if (v.rows != prepared.d || v.cols != prepared.d || v.type != ElementType::f64) return false;
+        std::vector<std::byte> storage;
+        const MatrixView given = api::on_host(v, storage);
+        for (std::int64_t i = 0; i < prepared.d; ++i)
+            for (std::int64_t j = 0; j < prepared.d; ++j)
+                if (static_cast<const double*>(given.data)[exact::offset(given, i, j)] !=
+                    (*prepared.metric.matrix)[static_cast<std::size_t>(i * prepared.d + j)])
+                    return false;
+        return true;
+    }
+
+    // Metric and device are the index' own: a call may leave them alone or name the same.
+    void check_call(const Options& call) const {
+        const bool named = call.metric.chosen || call.metric.id != Metric{}.id;
+        if (named && !is_own(call.metric))
+            throw Error(ErrorCode::invalid_argument,
+                        call.metric.id == options.metric.id
+                            ? fmt::format("metric: {} with other parameters than this index was prepared for",
+                                          name(call.metric.id))
+                            : fmt::format("metric: {}; this index was prepared for {}", name(call.metric.id),
+                                          name(options.metric.id)));
+        const int device = prepared.plan.device;
+        const std::string own = device == host_memory ? "cpu" : fmt::format("cuda:{}", device);
+        if (!call.device.empty() && call.device != "auto" && call.device != own &&
+            !(call.device == "cuda" && device != host_memory))
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("device: '{}'; this index was prepared on {}", call.device, own));
+    }
+
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                const NeighborsView& out) const {
         check_out(out);
@@ -161,10 +206,11 @@ struct Index::State {
         return attempt();
     }
 
-    void check_queries(const MatrixView& queries, std::int64_t k) const {
+    void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
         api::check_view(queries, "queries");
         check_dimensions(prepared.d, queries.cols);
         api::check_k(k, queries.rows);
+        check_call(call);
         api::check_values(queries, prepared.metric, "queries");
     }
 };
@@ -196,25 +242,27 @@ std::int64_t Index::dimensions() const {
 }
 
 Neighbors Index::search(const MatrixView& queries, std::int64_t k, const Options& options) const {
-    state_->check_queries(queries, k);
+    state_->check_queries(queries, k, options);
     return api::collect(queries.rows, k, options.f64,
                         [&](const NeighborsView& out) { return state_->run(queries, k, false, options, out); });
 }
 
 Report Index::search_into(const MatrixView& queries, std::int64_t k, const Options& options,
                           const NeighborsView& out) const {
-    state_->check_queries(queries, k);
+    state_->check_queries(queries, k, options);
     return state_->run(queries, k, false, options, out);
 }
 
 Neighbors Index::graph(std::int64_t k, const Options& options) const {
     api::check_k(k, size());
+    state_->check_call(options);
     return api::collect(size(), k, options.f64,
                         [&](const NeighborsView& out) { return state_->run(state_->points(), k, true, options, out); });
 }
 
 Report Index::graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const {
     api::check_k(k, size());
+    state_->check_call(options);
     return state_->run(state_->points(), k, true, options, out);
 }
 

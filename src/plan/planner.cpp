@@ -291,7 +291,6 @@ std::string explain(const Plan& p) {
         line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
     } else {
         line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
-        line("on device", fmt::format("{} points at a time", p.chunk_points));
     }
     if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
     line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
