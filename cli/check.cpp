@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "files.h"
@@ -27,33 +26,40 @@ std::int64_t rank_of(float value) {
 RowJudge::RowJudge(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph)
     : base_(base), queries_(queries), options_(options), graph_(graph) {}
 
-std::vector<double> RowJudge::distances_of(std::int64_t row, const std::vector<std::int64_t>& ids) const {
-    std::vector<double> distances(ids.size(), std::numeric_limits<double>::quiet_NaN());
-    if (ids.empty()) return distances;
+// The order of a search is that of the ranks, and among equal ranks that of the points as they were given: what changes
+// places when the points are given backwards is equal.
+std::unordered_map<std::int64_t, RowJudge::Standing> RowJudge::standings(std::int64_t row,
+                                                                         const std::vector<std::int64_t>& ids) const {
+    std::unordered_map<std::int64_t, Standing> result;
+    if (ids.empty()) return result;
     Options options = options_;
     options.f64 = true;
     options.memory = 0;
     options.path.clear();
     options.selector.clear();
     const Matrix query = gather(queries_, {row});
-    const bool depends_on_all_points =
-        options.metric.id == MetricId::mahalanobis && options.metric.inverse_covariance.data == nullptr;
-    std::unordered_map<std::int64_t, double> known;
-    if (depends_on_all_points) {
-        const Neighbors all = search(base_, query.view(), base_.rows, options);
-        for (std::size_t i = 0; i < all.ids.size(); ++i) known[all.ids[i]] = all.distances64[i];
-    } else {
-        const Matrix points = gather(base_, ids);
-        const Neighbors all = search(points.view(), query.view(), points.info.rows, options);
-        for (std::size_t i = 0; i < all.ids.size(); ++i) {
-            if (all.ids[i] >= 0) known[ids[static_cast<std::size_t>(all.ids[i])]] = all.distances64[i];
-        }
+    const auto count = static_cast<std::int64_t>(ids.size());
+    const auto ordered = [&](const std::vector<std::int64_t>& given) {
+        return search(gather(base_, given).view(), query.view(), count, options);
+    };
+    const Neighbors forwards = ordered(ids);
+    const Neighbors backwards = ordered({ids.rbegin(), ids.rend()});
+    std::vector<std::int64_t> backward_place(ids.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t at = backwards.ids[static_cast<std::size_t>(i)];
+        if (at >= 0) backward_place[static_cast<std::size_t>(count - 1 - at)] = i;
     }
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        const auto found = known.find(ids[i]);
-        if (found != known.end()) distances[i] = found->second;
+    std::int64_t place = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t at = forwards.ids[static_cast<std::size_t>(i)];
+        if (at < 0) break;
+        const auto place_of = [&](std::int64_t j) {
+            return backward_place[static_cast<std::size_t>(forwards.ids[static_cast<std::size_t>(j)])];
+        };
+        if (i > 0 && place_of(i) > place_of(i - 1)) ++place;
+        result[ids[static_cast<std::size_t>(at)]] = {forwards.distances64[static_cast<std::size_t>(i)], place};
     }
-    return distances;
+    return result;
 }
 
 RowCheck RowJudge::check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,
@@ -91,30 +97,41 @@ RowCheck RowJudge::check(std::int64_t row, std::int64_t k, const std::int64_t* l
         result.distances[static_cast<std::size_t>(j)] =
             listed[j] == -1 ? none : std::numeric_limits<double>::quiet_NaN();
     }
-    const std::vector<double> distances = distances_of(row, ids);
-    const double last = result.present > 0 ? expected_distances[result.present - 1] : none;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        const double distance = distances[i];
-        result.distances[static_cast<std::size_t>(places[i])] = distance;
-        if (std::isnan(distance)) {
-            if (result.why.empty()) result.why = fmt::format("point {} has no distance to the query (NaN)", ids[i]);
-        } else if (result.present > 0 && (larger_first ? distance >= last : distance <= last)) {
-            ++result.hits;
+    for (std::int64_t j = 0; j < result.present; ++j) {
+        if (!seen.count(expected[j])) ids.push_back(expected[j]);
+    }
+    const auto standing = standings(row, ids);
+    const auto place_of = [&](std::int64_t id) {
+        const auto found = standing.find(id);
+        return found == standing.end() ? std::int64_t{-1} : found->second.place;
+    };
+    const std::int64_t last = result.present > 0 ? place_of(expected[result.present - 1]) : -1;
+    for (const std::int64_t j : places) {
+        const auto found = standing.find(listed[j]);
+        if (found == standing.end()) {
+            if (result.why.empty()) result.why = fmt::format("point {} has no distance to the query (NaN)", listed[j]);
+            continue;
         }
+        result.distances[static_cast<std::size_t>(j)] = found->second.distance;
+        if (found->second.place <= last) ++result.hits;
     }
     result.hits = std::min(result.hits, result.present);
 
     for (std::int64_t j = 0; j < k && result.why.empty(); ++j) {
-        const double distance = result.distances[static_cast<std::size_t>(j)];
         if (listed[j] == -1 && expected[j] >= 0) {
             result.why = fmt::format("no neighbour is listed at place {}, where there is one", j + 1);
         } else if (listed[j] >= 0 && expected[j] < 0) {
             result.why = fmt::format("id {} is listed at place {}, where there is none", listed[j], j + 1);
-        } else if (distance != expected_distances[j]) {
+        } else if (listed[j] >= 0 && place_of(listed[j]) != place_of(expected[j])) {
+            const bool rounded = result.distances[static_cast<std::size_t>(j)] == expected_distances[j];
             result.why =
                 result.hits == result.present
                     ? fmt::format("the ids are right, but not in the order of their distances (place {})", j + 1)
-                    : fmt::format("id {} at place {} is not the right one", listed[j], j + 1);
+                : rounded ? fmt::format(
+                                "id {} at place {} is farther than id {}, though both distances round to the "
+                                "same",
+                                listed[j], j + 1, expected[j])
+                          : fmt::format("id {} at place {} is not the right one", listed[j], j + 1);
             result.first_place = j;
         }
     }

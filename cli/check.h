@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "kith/kith.h"
@@ -11,7 +12,7 @@ namespace kith::cli {
 
 enum class Verdict {
     exact,  // the same ids at the same places
-    tied,   // other ids, but at every place a point at exactly that distance
+    tied,   // other ids, but at every place a point that the canonical order holds equal
     wrong,
 };
 
@@ -27,7 +28,8 @@ struct RowCheck {
 // Canonical distances of points that someone else chose.
 class RowJudge {
 public:
-    // The views and options must outlive it. `graph`: row r of the queries is point r, which may not list itself.
+    // The views and options must outlive it; a matrix of mahalanobis must be given. `graph`: row r of the queries is
+    // point r, which may not list itself.
     RowJudge(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph);
 
     // `listed` and `expected` hold k ids, `expected_distances` the canonical distances of `expected`.
@@ -35,7 +37,13 @@ public:
                    const double* expected_distances) const;
 
 private:
-    std::vector<double> distances_of(std::int64_t row, const std::vector<std::int64_t>& ids) const;
+    // Where a point stands among others: those that the canonical order holds equal (before any root is taken and
+    // rounded) share a place.
+    struct Standing {
+        double distance;
+        std::int64_t place;
+    };
+    std::unordered_map<std::int64_t, Standing> standings(std::int64_t row, const std::vector<std::int64_t>& ids) const;
 
     const MatrixView& base_;
     const MatrixView& queries_;

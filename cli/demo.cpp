@@ -13,6 +13,7 @@
 #include "command.h"
 #include "files.h"
 #include "interrupt.h"
+#include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
@@ -149,7 +150,7 @@ int execute(const Args& args) {
         neighbors = search(points.pixels.view(), queries.pixels.view(), k, options);
     }
     stop_if_interrupted();
-    fmt::print("{}{}\n", summary(neighbors.report), certificates(neighbors.report));
+    fmt::print("{}\n", summary(neighbors.report));
 
     fmt::print("Their labels' majority names the right class of\n");
     for (const std::int64_t voters : {1, 5, 10, 100}) {
@@ -174,9 +175,7 @@ void add_demo(CLI::App& app, Run& run) {
         app.add_subcommand("demo", "Real neighbours of real images: Fashion-MNIST, and a contact sheet");
     command->add_option("--data", args->data, "The folder of the IDX files")->type_name("DIR")->capture_default_str();
     command->add_option("--out-dir", args->out_dir, "Where the results go")->type_name("DIR")->capture_default_str();
-    command->add_option("--limit", args->limit, "Only the first N test images")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber);
+    add_count(*command, "--limit", args->limit, "Only the first N test images", 1)->type_name("N");
     add_speed(*command, args->speed);
     command->add_flag("--quiet", args->quiet, "No progress bar");
     command->callback([args, &run] { run = [args] { return execute(*args); }; });

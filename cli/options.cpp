@@ -7,15 +7,15 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <array>
-#include <cctype>
-#include <charconv>
-#include <cmath>
 #include <sstream>
 
 #include "files.h"
+#include "numbers.h"
 
 namespace kith::cli {
 namespace {
+
+constexpr int most_threads = 4096;
 
 constexpr std::array all_types = {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16,
                                   ElementType::i8,  ElementType::u8,  ElementType::i32, ElementType::i64};
@@ -36,9 +36,8 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
             ->type_name("NAME")
             ->capture_default_str()
             ->group(group);
-    args.p_given = command.add_option("--p", args.p, "Exponent of minkowski, >= 1; inf is chebyshev")
-                       ->type_name("P")
-                       ->group(group);
+    args.p_given =
+        add_real(command, "--p", args.p, "Exponent of minkowski, >= 1; inf is chebyshev")->type_name("P")->group(group);
     CLI::Option* formula =
         command
             .add_option("--formula", args.formula,
@@ -47,7 +46,7 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
             ->type_name("TEXT")
             ->excludes(args.metric_given)
             ->group(group);
-    args.start_given = command.add_option("--start", args.start, "Value of a before the first coordinate (0)")
+    args.start_given = add_real(command, "--start", args.start, "Value of a before the first coordinate (0)")
                            ->type_name("V")
                            ->needs(formula)
                            ->group(group);
@@ -89,9 +88,8 @@ void add_speed(CLI::App& command, SpeedArgs& args) {
         ->type_name("NAME")
         ->capture_default_str()
         ->group(group);
-    command.add_option("-t,--threads", args.threads, "CPU threads; 0: all")
+    add_count(command, "-t,--threads", args.threads, "CPU threads; 0: all", 0, most_threads)
         ->type_name("T")
-        ->check(CLI::NonNegativeNumber)
         ->group(group);
     command
         .add_option("--memory", args.memory,
@@ -140,33 +138,6 @@ void set_select(const SelectArgs& args, Options& options) {
 void add_voice(CLI::App& command, VoiceArgs& args) {
     command.add_flag("--json", args.json, "One JSON object on standard output, nothing else");
     command.add_flag("--quiet", args.quiet, "No progress bar and no summary");
-}
-
-std::int64_t parse_bytes(const std::string& text) {
-    const auto refuse = [&](const char* why) -> Error {
-        return {ErrorCode::invalid_argument,
-                fmt::format("--memory '{}' {}; expected a size such as 8GiB, 500MB, 1.5G or 4096", text, why)};
-    };
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (error != std::errc()) throw refuse("is not a size");
-    std::string unit;
-    for (const char* c = end; c != text.data() + text.size(); ++c) {
-        if (*c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
-    }
-    double scale = 1;
-    if (!unit.empty() && unit != "b") {
-        const std::size_t power = std::string_view("kmgt").find(unit[0]);
-        const std::string rest = unit.substr(1);
-        if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib" || rest == "i")) {
-            throw refuse("has an unknown unit");
-        }
-        scale = std::pow(rest == "b" ? 1000.0 : 1024.0, static_cast<double>(power) + 1);
-    }
-    const double bytes = number * scale;
-    if (!(bytes >= 1)) throw refuse("is less than one byte");
-    if (bytes > 0x1p62) throw refuse("is too large");
-    return static_cast<std::int64_t>(bytes);
 }
 
 ElementType parse_type(const std::string& text) {

@@ -60,9 +60,6 @@ struct VoiceArgs {
 };
 void add_voice(CLI::App& command, VoiceArgs& args);
 
-// "8GiB", "500MB", "1.5G", "4096": KB, MB, ... are powers of 1000; K, KiB, M, MiB, ... powers of 1024. Throws
-// invalid_argument.
-std::int64_t parse_bytes(const std::string& text);
 // "f32", ..., "i64". Throws invalid_argument with the list.
 ElementType parse_type(const std::string& text);
 

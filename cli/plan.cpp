@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "numbers.h"
 #include "options.h"
 
 namespace kith::cli {
@@ -72,17 +73,18 @@ void add_plan(CLI::App& app, Run& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("plan", "What a search or a selection of that shape would do, and why");
     const char* group = "Shape of a search";
-    CLI::Option* n = command->add_option("-n,--n", args->shape.n, "Points")->type_name("N")->group(group);
-    CLI::Option* q = command->add_option("-q,--q", args->shape.q, "Queries")->type_name("Q")->group(group);
+    CLI::Option* n = add_count(*command, "-n,--n", args->shape.n, "Points", 1)->type_name("N")->group(group);
+    CLI::Option* q = add_count(*command, "-q,--q", args->shape.q, "Queries", 1)->type_name("Q")->group(group);
     CLI::Option* graph =
         command->add_flag("--graph", args->shape.graph, "Instead of --q: the points among themselves")->group(group);
-    CLI::Option* d = command->add_option("-d,--d", args->shape.d, "Dimensions")->type_name("D")->group(group);
+    CLI::Option* d = add_count(*command, "-d,--d", args->shape.d, "Dimensions", 1)->type_name("D")->group(group);
     CLI::Option* f64 = command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(group);
     graph->excludes(q);
     group = "Shape of a selection";
     CLI::Option* select = command->add_flag("--select", args->select, "Plan kith select")->group(group);
-    CLI::Option* rows = command->add_option("--rows", args->rows, "Rows of the matrix")->type_name("R")->group(group);
-    CLI::Option* cols = command->add_option("--cols", args->cols, "Values of a row")->type_name("N")->group(group);
+    CLI::Option* rows =
+        add_count(*command, "--rows", args->rows, "Rows of the matrix", 1)->type_name("R")->group(group);
+    CLI::Option* cols = add_count(*command, "--cols", args->cols, "Values of a row", 1)->type_name("N")->group(group);
     add_distance(*command, args->distance);
     const DistanceArgs& distance = args->distance;
     for (CLI::Option* option : {n, q, d, graph, f64, distance.metric_given, distance.p_given}) option->excludes(select);
@@ -93,7 +95,7 @@ void add_plan(CLI::App& app, Run& run) {
     add_select_options(*command, args->selection, group);
     for (const char* option : {"--largest", "--unsorted", "--order"}) command->get_option(option)->needs(select);
     group = "Shape of both";
-    command->add_option("-k,--k", args->shape.k, "Neighbours of each, or values of each row")
+    add_count(*command, "-k,--k", args->shape.k, "Neighbours of each, or values of each row", 1)
         ->type_name("K")
         ->required()
         ->group(group);

@@ -15,6 +15,23 @@ namespace {
 constexpr std::int64_t table_rows = 10;
 constexpr std::int64_t table_columns = 10;
 
+// The filter of a path in words: "gemm-bf16" is the bf16 filter.
+std::string filter_name(const std::string& path) {
+    return fmt::format("{} filter", path.substr(path.rfind('-') + 1));
+}
+
+// How the queries were answered.
+std::string answered(const Report& report) {
+    if (report.scanned == report.queries) {
+        return fmt::format("{} answered by a full scan: every distance in binary64", grouped(report.queries));
+    }
+    return fmt::format(
+        "{} answered by the {}, {} by repeating it, {} by a full scan; {:.4g} candidates per query checked "
+        "in binary64",
+        grouped(report.certified), filter_name(report.path), grouped(report.retried), grouped(report.scanned),
+        report.candidates / static_cast<double>(report.queries));
+}
+
 }  // namespace
 
 std::string grouped(std::int64_t number) {
@@ -34,7 +51,7 @@ std::string pair_rate(double pairs, double seconds) {
         rate /= 1000;
         ++unit;
     }
-    return fmt::format("{:.3g} {}pairs/s", rate, units[unit]);
+    return fmt::format("{:.3g} {}distances/s", rate, units[unit]);
 }
 
 std::string duration(double seconds) {
@@ -102,17 +119,9 @@ std::string first_rows(const Neighbors& neighbors, const char* row_name, int wid
 
 std::string summary(const Report& report) {
     const double points = report.queries > 0 ? report.pairs / static_cast<double>(report.queries) : 0;
-    return fmt::format("{} x {} in {} ({}) on {}, path {}\n", counted(report.queries, "query", "queries"),
+    return fmt::format("{} x {} in {} ({}) on {}\n{}\n", counted(report.queries, "query", "queries"),
                        counted(static_cast<std::int64_t>(points), "point", "points"), duration(report.seconds),
-                       pair_rate(report.pairs, report.seconds), report.device, report.path);
-}
-
-std::string certificates(const Report& report) {
-    return fmt::format(
-        "certified at once {}, at the second try {}, answered by the full scan {}; {:.4g} canonical "
-        "distances per query\n",
-        grouped(report.certified), grouped(report.retried), grouped(report.scanned),
-        report.candidates / static_cast<double>(std::max<std::int64_t>(1, report.queries)));
+                       pair_rate(report.pairs, report.seconds), report.device, answered(report));
 }
 
 }  // namespace kith::cli

@@ -20,7 +20,7 @@ private:
 
 // 1234567 as "1,234,567".
 std::string grouped(std::int64_t number);
-// "261 M pairs/s"; three significant digits.
+// "261 M distances/s"; three significant digits.
 std::string pair_rate(double pairs, double seconds);
 // "0.52 ms", "1.23 s", "2:05", "1:02:05".
 std::string duration(double seconds);
@@ -37,8 +37,7 @@ double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t co
 // The first rows and columns of a result, as many as fit.
 std::string first_rows(const Neighbors& neighbors, const char* row_name, int width);
 
-// What ran, how long, how fast; how the queries were certified.
+// What ran, how long, how fast, and how the queries were answered: two lines.
 std::string summary(const Report& report);
-std::string certificates(const Report& report);
 
 }  // namespace kith::cli

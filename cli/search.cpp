@@ -10,8 +10,10 @@
 
 #include "command.h"
 #include "files.h"
+#include "gaps.h"
 #include "interrupt.h"
 #include "json.h"
+#include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
@@ -49,6 +51,22 @@ OutKind kind_of(const std::string& path) {
                 fmt::format("--out '{}': expected a name ending in .hdf5 or .h5 (ann-benchmarks), or in .truth, .gt or "
                             ".bin (big-ann ground truth)",
                             path));
+}
+
+// What the file of --out cannot hold is refused, not left out.
+void check_kind(const Args& args) {
+    const OutKind kind = kind_of(args.out);
+    const auto refuse = [](const std::string& message) { throw Error(ErrorCode::invalid_argument, message); };
+    if (args.with_data && kind != OutKind::ann_benchmarks) {
+        refuse(kind == OutKind::none ? "--with-data: needs --out FILE.hdf5"
+                                     : fmt::format("--with-data: a big-ann ground truth ('{}') has no room for base "
+                                                   "and queries; expected --out FILE.hdf5",
+                                                   args.out));
+    }
+    if (args.f64 && kind == OutKind::big_ann) {
+        refuse(fmt::format("--f64: a big-ann ground truth ('{}') holds f32; expected --out FILE.hdf5, or --distances",
+                           args.out));
+    }
 }
 
 // The data set that a bare HDF5 name stands for.
@@ -100,7 +118,7 @@ int execute(const Args& args) {
     options.metric = make_metric(args.distance, inverse_covariance);
     options.f64 = args.f64;
     set_speed(args.speed, options);
-    kind_of(args.out);
+    check_kind(args);
 
     const Stopwatch reading;
     const Matrix base = load_matrix(args.base, args.format);
@@ -125,6 +143,7 @@ int execute(const Args& args) {
             args.graph ? graph(base.view(), args.k, options) : search(base.view(), queries.view(), args.k, options);
     }
     stop_if_interrupted();
+    const Gaps gaps = gaps_of(neighbors, queries.view());
 
     const Stopwatch writing;
     const Json files = write_results(args, options.metric, neighbors, base.view(), queries.view());
@@ -136,6 +155,8 @@ int execute(const Args& args) {
         object["plan"] = to_json(plan);
         if (args.explain) object["explain"] = explain(plan);
         object["report"] = to_json(neighbors.report);
+        object["report"]["nan_queries"] = gaps.nan_queries;
+        object["report"]["missing_neighbours"] = gaps.missing;
         object["times"] = {{"read_seconds", read_seconds},
                            {"prepare_seconds", neighbors.report.prepare_seconds},
                            {"search_seconds", neighbors.report.seconds},
@@ -151,12 +172,11 @@ int execute(const Args& args) {
         std::fflush(stdout);
     }
     if (!args.voice.quiet) {
-        say_text(summary(neighbors.report));
+        say_text(summary(neighbors.report) + gaps_text(gaps, args.k));
         for (const auto& [what, path] : files.items()) {
             say("{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
         }
     }
-    if (args.explain) fmt::print("{}", certificates(neighbors.report));
     return exit_ok;
 }
 
@@ -178,7 +198,7 @@ void add(CLI::App& app, Run& run, bool graph) {
             ->required()
             ->group("Input");
     }
-    command->add_option("-k", args->k, "Neighbours of each")->type_name("K")->required()->group("Input");
+    add_count(*command, "-k", args->k, "Neighbours of each", 1)->type_name("K")->required()->group("Input");
     command->add_option("--format", args->format, "Format of the input, where its name does not say")
         ->type_name("NAME")
         ->group("Input");
@@ -195,7 +215,7 @@ void add(CLI::App& app, Run& run, bool graph) {
     command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")
         ->group(output);
     command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
-    command->add_flag("--explain", args->explain, "Print the plan, and how the queries were certified")->group(output);
+    command->add_flag("--explain", args->explain, "Print the plan")->group(output);
     add_speed(*command, args->speed);
     add_voice(*command, args->voice);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });

@@ -12,6 +12,7 @@
 #include "files.h"
 #include "interrupt.h"
 #include "json.h"
+#include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
@@ -121,7 +122,7 @@ void add_select(CLI::App& app, Run& run) {
         ->type_name("FILE")
         ->required()
         ->group("Input");
-    command->add_option("-k", args->k, "Values of each row")->type_name("K")->required()->group("Input");
+    add_count(*command, "-k", args->k, "Values of each row", 1)->type_name("K")->required()->group("Input");
     command->add_option("--format", args->format, "Format of the matrix, where its name does not say")
         ->type_name("NAME")
         ->group("Input");

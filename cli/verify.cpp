@@ -15,6 +15,7 @@
 #include "files.h"
 #include "interrupt.h"
 #include "json.h"
+#include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
@@ -239,6 +240,11 @@ int execute(const Args& args) {
     const std::vector<std::int64_t> rows = sampled_rows(listed.rows, args.sample);
     const MatrixView base_view = base.view();
     const MatrixView queries_view = queries.view();
+    if (options.metric.id == MetricId::mahalanobis && !options.metric.inverse_covariance.data) {
+        // Estimated from all points, once: a row is judged among few of them.
+        inverse_covariance = kith::inverse_covariance(base_view);
+        options.metric.inverse_covariance = view(inverse_covariance.data(), base_view.cols, base_view.cols);
+    }
 
     Neighbors expected;
     {
@@ -274,13 +280,9 @@ void add_verify(CLI::App& app, Run& run) {
     command->add_option("--format", args->format, "Format of base and queries, where their names do not say")
         ->type_name("NAME")
         ->group(group);
-    command->add_option("-k", args->k, "Check the first K ids of each row only")
-        ->type_name("K")
-        ->check(CLI::PositiveNumber)
-        ->group(group);
-    command->add_option("--sample", args->sample, "Check N rows, evenly spaced, instead of all")
+    add_count(*command, "-k", args->k, "Check the first K ids of each row only", 1)->type_name("K")->group(group);
+    add_count(*command, "--sample", args->sample, "Check N rows, evenly spaced, instead of all", 1)
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
         ->group(group);
     add_distance(*command, args->distance);
     add_speed(*command, args->speed);

@@ -146,7 +146,7 @@ class Search(Cli):
         first = result.stdout.splitlines()[1].split()
         self.assertEqual(first[0], "0")
         self.assertEqual(int(first[1]), ids[0])
-        self.assertIn("pairs/s", result.stderr)
+        self.assertIn("distances/s", result.stderr)
         self.assertEqual(kith("search", *self.inputs("-k", 3, "--quiet")).stderr, "")
 
     def test_files(self):
@@ -189,7 +189,7 @@ class Search(Cli):
     def test_explain(self):
         text = kith("search", *self.inputs("-k", 4, "--explain")).stdout
         self.assertIn("path", text)
-        self.assertIn("certified", text)
+        self.assertIn("workspace", text)
 
     def test_row_range(self):
         part = json.loads(
@@ -433,7 +433,7 @@ class Demo(Cli):
     def test_demo(self):
         out = self.at("demo")
         text = kith("demo", "--limit", 60, "--out-dir", out, "--device", "cpu").stdout
-        for words in ("60,000", "k = 1 ", "k = 100", "pairs/s", "certified", "contact-sheet.png"):
+        for words in ("60,000", "k = 1 ", "k = 100", "distances/s", "filter", "contact-sheet.png"):
             self.assertIn(words, text)
         sheet = (out / "contact-sheet.png").read_bytes()
         self.assertEqual(sheet[:8], b"\x89PNG\r\n\x1a\n")
