@@ -149,7 +149,8 @@ static void test_index(const kith_matrix* x, const kith_matrix* y) {
     options.metric = KITH_METRIC_default;
     CHECK(kith_index_search(index, y, k, &options, &out, NULL) == KITH_OK);
     options.metric = KITH_METRIC_sqeuclidean;
-    CHECK(kith_index_search(index, y, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("metric: sqeuclidean"));
+    CHECK(kith_index_search(index, y, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT &&
+          names("metric: sqeuclidean"));
     CHECK(kith_index_graph(index, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("prepared for functor"));
     kith_index_free(index);
     kith_index_free(NULL);
