@@ -1,5 +1,8 @@
 // HDF5: files that only the library itself can make, hostile and compressed ones.
 #include <hdf5.h>
+#include <zlib.h>
+
+#include <set>
 
 #include "io_scratch.h"
 
@@ -29,10 +32,12 @@ TEST_F(IoHdf5, Refusals) {
     const FileInfo info{"", 100, 50, ElementType::f32};
     write_matrix(file + "/group/points", info, pattern(info));
     const std::string whole = get(file);
-    expect_has(bad_file(file), "expected the name of a data set, as in " + file + "/NAME, of: group/points");
+    EXPECT_EQ(read_matrix(file).bytes, pattern(info));  // the only one needs no name
+    EXPECT_EQ(data_sets(file), std::vector<std::string>{"group/points"});
     expect_has(bad_file(file + "/group"), "no data set group; expected one of: group/points");
     expect_has(bad_file(file + "/points"), "no data set points");
     expect_has(bad_file(put("b.hdf5", "not HDF5") + "/x"), "offset 0: expected an HDF5 file");
+    expect_has(bad_file(put("b.hdf5.gz", "not HDF5")), "found a gzipped one");
     for (const std::size_t size : {0UL, 8UL, 100UL, whole.size() / 2, whole.size() - 1}) {
         put("b.hdf5", whole.substr(0, size));
         expect_has(bad_file(path("b.hdf5/group/points")), "b.hdf5");
@@ -72,6 +77,83 @@ TEST_F(IoHdf5, Refusals) {
     EXPECT_EQ(H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL), 0);
 }
 
+// A file of 40 x 8 f32 in chunks of 10 rows, deflated or not, of which `rows` are written.
+void write_chunks(const std::string& file, bool deflated, hsize_t rows) {
+    const hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[] = {10, 8}, shape[] = {40, 8}, start[] = {0, 0}, some[] = {rows, 8};
+    H5Pset_chunk(properties, 2, chunk);
+    if (deflated) H5Pset_deflate(properties, 6);
+    const hid_t space = H5Screate_simple(2, shape, nullptr), memory = H5Screate_simple(2, some, nullptr);
+    const hid_t dataset = H5Dcreate2(handle, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    std::vector<float> values(320, 1.5F);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, some, nullptr);
+    H5Dwrite(dataset, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data());
+    H5Dclose(dataset);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Pclose(properties);
+    H5Fclose(handle);
+}
+
+// The library takes a chunk that was not written for zeros, and the end of one that is too short for whatever lies in
+// memory behind it.
+TEST_F(IoHdf5, IncompleteChunks) {
+    const std::string file = path("a.hdf5");
+    for (const bool deflated : {false, true}) {
+        write_chunks(file, deflated, 40);
+        EXPECT_EQ(read_matrix(file).info.rows, 40);
+        write_chunks(file, deflated, 20);
+        expect_has(bad_file(file), deflated ? "a.hdf5/x: expected all of its 4 chunks, found that 2 were written"
+                                            : "a.hdf5/x: expected 1280 bytes of data (40 x 8 f32), found at most 640");
+    }
+
+    // The second chunk holds 100 bytes; then the first half of its stream.
+    for (const bool broken : {false, true}) {
+        write_chunks(file, true, 40);
+        const std::vector<Bytef> content(320, 7);
+        std::vector<Bytef> stream(1000);
+        uLongf size = stream.size();
+        compress(stream.data(), &size, content.data(), broken ? 320 : 100);
+        const hsize_t second[] = {10, 0};
+        const hid_t handle = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        const hid_t dataset = H5Dopen2(handle, "x", H5P_DEFAULT);
+        H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, second, broken ? size / 2 : size, stream.data());
+        H5Dclose(dataset);
+        H5Fclose(handle);
+        expect_has(bad_file(file), broken ? "a.hdf5/x: the chunk from row 10 holds what cannot be decoded"
+                                          : "a.hdf5/x: the chunk from row 10 holds 100 bytes; expected 320 bytes");
+        EXPECT_EQ(read_matrix(file + ":20:20").info.rows, 20);
+    }
+}
+
+// What is said of a damaged file has no words of the library, no addresses and no file descriptors.
+TEST_F(IoHdf5, OwnWords) {
+    const std::string file = path("a.hdf5");
+    write_chunks(file, true, 40);
+    const std::string whole = get(file);
+    std::set<std::string> messages;
+    for (std::size_t at = 0; at < whole.size(); at += 11) {
+        std::string damaged = whole;
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+        put("b.hdf5", damaged);
+        try {
+            read_matrix(path("b.hdf5"));
+        } catch (const Error& error) {
+            messages.insert(error.what());
+        }
+    }
+    for (const std::size_t size : {std::size_t{8}, std::size_t{100}, whole.size() - 1}) {
+        messages.insert(bad_file(put("b.hdf5", whole.substr(0, size))));
+    }
+    EXPECT_GT(messages.size(), 3U);
+    for (const std::string& message : messages) {
+        for (const char* foreign : {"0x", "errno", "descriptor", "time =", "unable", "can't", "()"}) {
+            EXPECT_EQ(message.find(foreign), std::string::npos) << message;
+        }
+    }
+}
+
 TEST_F(IoHdf5, Compressed) {
     const std::string file = path("a.hdf5");
     const hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -91,7 +173,7 @@ TEST_F(IoHdf5, Compressed) {
     H5Sclose(space);
     H5Pclose(properties);
     H5Fclose(handle);
-    const Matrix matrix = read_matrix(file + "/x:50:50");
+    const Matrix matrix = read_matrix(file + ":50:50");
     EXPECT_EQ(matrix.info.type, ElementType::f64);
     EXPECT_EQ(std::memcmp(matrix.bytes.data(), values.data() + 1000, matrix.bytes.size()), 0);
 }

@@ -19,10 +19,10 @@ struct FileInfo {
     ElementType type = ElementType::f32;
 };
 
-// Reads a matrix by rows. `path` may carry a data set (file.hdf5/train) and a row range (file.fvecs:1000:5000 is rows
-// 1000 to 5999; file.fvecs:1000: is row 1000 to the last). The format follows the extension unless named. Throws
-// bad_file naming the file, the offset and what was expected; a hostile header never causes an allocation beyond the
-// file's own size.
+// Reads a matrix by rows. `path` may carry a data set (file.hdf5/train; an HDF5 file of one needs no name) and a row
+// range (file.fvecs:1000:5000 is rows 1000 to 5999; file.fvecs:1000: is row 1000 to the last). The format follows the
+// extension unless named. Throws bad_file naming the file, the offset and what was expected, also where the file
+// changes while it is read; a hostile header never causes an allocation beyond the file's own size.
 class MatrixReader {
 public:
     explicit MatrixReader(const std::string& path, const std::string& format = "");
@@ -48,6 +48,10 @@ struct Matrix {
     }
 };
 Matrix read_matrix(const std::string& path, const std::string& format = "");
+
+// The names of the data sets in a file (hdf5: "train", "group/points"; truth: "ids", "distances"), each to be read as
+// path/NAME; none for a format of one matrix. Throws bad_file.
+std::vector<std::string> data_sets(const std::string& path, const std::string& format = "");
 
 // Writes a matrix by rows under a temporary name beside `path`; commit() renames it, the destructor without commit()
 // removes it. Formats that cannot hold `type` throw invalid_argument.

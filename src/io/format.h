@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kith/io.h"
 
@@ -59,16 +60,26 @@ struct Format {
     const char* what;
     SourcePtr (*open)(const Location&);
     SinkPtr (*create)(const Target&, const FileInfo&);
+    std::vector<std::string> (*names)(const Location&);  // of the matrices in a file; null where it has but one
 };
 
 #define KITH_FORMAT(name, suffixes, what)   \
     SourcePtr open_##name(const Location&); \
     SinkPtr create_##name(const Target&, const FileInfo&);
+#define KITH_CONTAINER(name, suffixes, what) \
+    KITH_FORMAT(name, suffixes, what)        \
+    std::vector<std::string> names_##name(const Location&);
 #include "io/formats.def"
 #undef KITH_FORMAT
 
 // All formats, in the order of formats.def.
 std::span<const Format> formats();
+
+// The name of a container's only matrix. Throws bad_file with the list where there are several, or none.
+std::string only_name(const Location& location, const std::vector<std::string>& names);
+
+// "a, b, c", no more than 50 of them; "none".
+std::string in_words(const std::vector<std::string>& names);
 
 // rows * cols * size_of(type), or -1 where that does not fit in 64 bits.
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type);

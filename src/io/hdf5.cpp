@@ -5,30 +5,27 @@
 
 #include "io/errors.h"
 #include "io/hdf5_session.h"
+#include "io/hdf5_storage.h"
 #include "io/input.h"
-
-#include <unistd.h>
 
 namespace kith::io {
 namespace {
 
-// Deflate cannot expand further than this (zlib's manual, "Maximum expansion factor"), so no honest data set does.
-constexpr std::int64_t largest_expansion = 1032;
+constexpr std::size_t listed_names = 51;  // more than a message shows
 
-constexpr std::size_t listed_names = 50;
-
-std::string data_sets_of(hid_t file) {
-    std::vector<std::string> names;
+// The names of at most `most` data sets.
+std::vector<std::string> names_in(hid_t file, std::size_t most) {
+    struct Found {
+        std::vector<std::string> names;
+        std::size_t most;
+    } found{{}, most};
     const auto collect = [](hid_t, const char* path, const H5O_info_t* info, void* out) -> herr_t {
-        auto& found = *static_cast<std::vector<std::string>*>(out);
-        if (info->type == H5O_TYPE_DATASET) found.emplace_back(path);
-        return found.size() < listed_names ? 0 : 1;
+        auto& all = *static_cast<Found*>(out);
+        if (info->type == H5O_TYPE_DATASET) all.names.emplace_back(path);
+        return all.names.size() < all.most ? 0 : 1;
     };
-    H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, collect, &names);
-    if (names.empty()) return "none";
-    std::string list;
-    for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
-    return names.size() < listed_names ? list : list + ", ...";
+    H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, collect, &found);
+    return found.names;
 }
 
 // Follows hard links only: others may lead into other files.
@@ -55,15 +52,7 @@ std::optional<ElementType> element_type(hid_t stored) {
     return {};
 }
 
-struct Opened {
-    std::string name;  // FILE/DATASET, for messages
-    std::int64_t file_size = 0;
-    Hdf5Handle file;
-    Hdf5Handle dataset;
-    std::vector<hsize_t> shape;
-};
-
-FileInfo matrix_of(Opened& opened) {
+FileInfo matrix_of(Hdf5Data& opened) {
     const Hdf5Handle space(H5Dget_space(opened.dataset), H5Sclose);
     const int rank = H5Sget_simple_extent_ndims(space);
     if (rank < 1) bad_file(opened.name, fmt::format("expected at least one dimension, found {}", std::max(rank, 0)));
@@ -90,68 +79,18 @@ FileInfo matrix_of(Opened& opened) {
     return info;
 }
 
-// Filters that only this process' own libraries run: shuffle, checksum and deflate. True where there are any.
-bool is_filtered(const Opened& opened, hid_t properties) {
-    const int filters = H5Pget_nfilters(properties);
-    for (int i = 0; i < filters; ++i) {
-        unsigned flags = 0, config = 0;
-        std::size_t values = 0;
-        const H5Z_filter_t id =
-            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &config);
-        if (id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5Z_FILTER_FLETCHER32) {
-            bad_file(opened.name, fmt::format("expected deflate, shuffle and fletcher32 only, found filter {}",
-                                              static_cast<int>(id)));
-        }
-    }
-    return filters > 0;
-}
-
-// The bytes must lie in this file, and be as many as the shape says: otherwise a short file could claim a huge matrix
-// of fill values.
-void require_storage(const Opened& opened, const FileInfo& info) {
-    const Hdf5Handle properties(H5Dget_create_plist(opened.dataset), H5Pclose);
-    const H5D_layout_t layout = H5Pget_layout(properties);
-    if ((layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED && layout != H5D_COMPACT) ||
-        H5Pget_external_count(properties) != 0) {
-        bad_file(opened.name, "expected the data in this file, found a virtual or external data set");
-    }
-    const bool filtered = is_filtered(opened, properties);
-    const std::int64_t bytes = matrix_bytes(info.rows, info.cols, info.type);
-    const hsize_t stored = H5Dget_storage_size(opened.dataset);
-    const auto limit = static_cast<hsize_t>(opened.file_size);
-    const haddr_t start = layout == H5D_CONTIGUOUS && stored > 0 ? H5Dget_offset(opened.dataset) : 0;
-    if (stored > limit || start > limit - stored) {
-        bad_bytes(opened.name, static_cast<std::int64_t>(std::min<haddr_t>(start, limit)),
-                  fmt::format("{} bytes of data", stored), fmt::format("the end of the file at {}", limit));
-    }
-    const std::int64_t most = static_cast<std::int64_t>(stored) * (filtered ? largest_expansion : 1);
-    if (bytes > most) {
-        bad_file(opened.name, fmt::format("expected {} bytes of data ({} x {} {}), found at most {}", bytes, info.rows,
-                                          info.cols, name(info.type), most));
-    }
-    // The library allocates a whole chunk to read a part of it.
-    if (layout == H5D_CHUNKED) {
-        std::vector<hsize_t> chunk(opened.shape.size());
-        H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data());
-        double chunk_bytes = static_cast<double>(size_of(info.type));
-        for (const hsize_t extent : chunk) chunk_bytes *= static_cast<double>(extent);
-        if (chunk_bytes > static_cast<double>(most)) {
-            bad_file(opened.name, fmt::format("expected chunks of at most {} bytes, found {:.0f}", most, chunk_bytes));
-        }
-    }
-}
-
 class Hdf5Source final : public Source {
 public:
-    Hdf5Source(FileInfo info, Opened opened) : Source(std::move(info)), opened_(std::move(opened)) {}
+    Hdf5Source(FileInfo info, Hdf5Data opened) : Source(std::move(info)), opened_(std::move(opened)) {}
     ~Hdf5Source() override {
         Hdf5Session session;
         opened_.dataset.reset();
-        opened_.file.reset();
+        opened_.handle.reset();
     }
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         Hdf5Session session;
+        require_chunks(opened_, first, count);
         const Hdf5Handle space(H5Dget_space(opened_.dataset), H5Sclose);
         std::vector<hsize_t> start(opened_.shape.size(), 0);
         std::vector<hsize_t> extent = opened_.shape;
@@ -165,10 +104,12 @@ public:
         if (H5Dread(opened_.dataset, type, memory, space, H5P_DEFAULT, out) < 0) {
             bad_file(opened_.name, hdf5_why(fmt::format("cannot read rows {} to {}", first, first + count - 1)));
         }
+        // The library takes what lies beyond the end of a file for zeros.
+        opened_.file.require_unchanged();
     }
 
 private:
-    Opened opened_;
+    Hdf5Data opened_;
 };
 
 class Hdf5Sink final : public Sink {
@@ -207,38 +148,39 @@ private:
 }  // namespace
 
 SourcePtr open_hdf5(const Location& location) {
+    if (is_gzip_name(location.file)) bad_file(location.file, "expected an HDF5 file as it is, found a gzipped one");
     Hdf5Session session;
-    Opened opened;
-    opened.name = location.file;
-    ::close(open_regular(location.file, opened.file_size));
-
-    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    H5Pset_file_locking(access, false, true);  // reading must work where locks do not
-    opened.file = Hdf5Handle(H5Fopen(location.file.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
-    if (!opened.file.valid()) bad_bytes(location.file, 0, "an HDF5 file", hdf5_why("none"));
+    Hdf5Data opened{location.file, OpenFile(location.file)};
+    opened.handle = hdf5_open_file(opened.file, location.file);
 
     std::string dataset = location.dataset;
     while (dataset.starts_with('/')) dataset.erase(0, 1);
     while (dataset.ends_with('/')) dataset.pop_back();
-    if (dataset.empty()) {
-        bad_file(location.file, fmt::format("expected the name of a data set, as in {}/NAME, of: {}", location.file,
-                                            data_sets_of(opened.file)));
-    }
-    if (is_inside(opened.file, dataset)) {
-        opened.dataset = Hdf5Handle(H5Dopen2(opened.file, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+    const std::vector<std::string> names = names_in(opened.handle, listed_names);
+    if (dataset.empty()) dataset = only_name(location, names);
+    if (is_inside(opened.handle, dataset)) {
+        opened.dataset = Hdf5Handle(H5Dopen2(opened.handle, dataset.c_str(), H5P_DEFAULT), H5Dclose);
     }
     if (!opened.dataset.valid()) {
-        bad_file(location.file, fmt::format("no data set {}; expected one of: {}", dataset, data_sets_of(opened.file)));
+        bad_file(location.file, fmt::format("no data set {}; expected one of: {}", dataset, in_words(names)));
     }
     opened.name = fmt::format("{}/{}", location.file, dataset);
     const FileInfo info = matrix_of(opened);
     require_storage(opened, info);
+    opened.file.require_unchanged();
     return std::make_unique<Hdf5Source>(info, std::move(opened));
 }
 
 SinkPtr create_hdf5(const Target& target, const FileInfo& info) {
     require_type(target, info, "f16 f32 f64 i8 u8 i32 i64");
     return std::make_unique<Hdf5Sink>(target, info);
+}
+
+std::vector<std::string> names_hdf5(const Location& location) {
+    Hdf5Session session;
+    const OpenFile file(location.file);
+    const Hdf5Handle handle = hdf5_open_file(file, location.file);
+    return names_in(handle, SIZE_MAX);
 }
 
 }  // namespace kith::io

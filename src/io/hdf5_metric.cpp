@@ -98,13 +98,9 @@ void write_metric(hid_t file, const Target& target, const Metric& metric) {
 std::optional<Metric> read_ann_benchmarks_metric(const std::string& path) {
     using namespace io;
     const std::string name_of_file = parse_source(path).location.file;
-    std::int64_t size = 0;
-    ::close(open_regular(name_of_file, size));
+    const OpenFile opened(name_of_file);
     Hdf5Session session;
-    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    H5Pset_file_locking(access, false, true);
-    const Hdf5Handle file(H5Fopen(name_of_file.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
-    if (!file.valid()) bad_bytes(name_of_file, 0, "an HDF5 file", hdf5_why("none"));
+    const Hdf5Handle file = hdf5_open_file(opened, name_of_file);
 
     std::optional<std::string> word = read_text(name_of_file, file, "kith_metric");
     const bool ours = word.has_value();

@@ -1,9 +1,48 @@
 // The HDF5 library's lock, types and writing.
 #include "io/hdf5_session.h"
 
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
 #include "io/errors.h"
 
 namespace kith::io {
+namespace {
+
+// What an entry of the error stack says about the file; null where it says only that something within failed.
+const char* meaning_of(const H5E_error2_t& entry) {
+    if (entry.min_num == H5E_TRUNCATED || entry.min_num == H5E_OVERFLOW) return "a file that is cut short";
+    if (entry.min_num == H5E_CANTFILTER || entry.maj_num == H5E_PLINE) return "a chunk that cannot be decoded";
+    if (entry.min_num == H5E_NOSPACE || entry.min_num == H5E_CANTALLOC) return "a lack of memory or space";
+    if (entry.min_num == H5E_VERSION) return "a version that the HDF5 library here does not know";
+    return nullptr;
+}
+
+std::string reason_on_stack() {
+    std::string reason;
+    const auto look = [](unsigned, const H5E_error2_t* entry, void* out) -> herr_t {
+        const std::string_view text = entry->desc ? entry->desc : "";
+        // The driver's texts hold the system's refusal as a number.
+        constexpr std::string_view mark = "errno = ";
+        const std::size_t at = text.find(mark);
+        int number = 0;
+        if (at != std::string_view::npos) {
+            std::from_chars(text.data() + at + mark.size(), text.data() + text.size(), number);
+        }
+        auto& found = *static_cast<std::string*>(out);
+        if (number != 0) {
+            found = std::strerror(number);
+            return 1;
+        }
+        if (const char* meaning = meaning_of(*entry)) found = meaning;
+        return 0;
+    };
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, look, &reason);
+    return reason;
+}
+
+}  // namespace
 
 std::recursive_mutex& Hdf5Session::mutex() {
     static std::recursive_mutex one;
@@ -39,13 +78,24 @@ Hdf5Handle hdf5_type(ElementType type) {
 }
 
 std::string hdf5_why(std::string_view what) {
-    std::string reason;
-    const auto innermost = [](unsigned, const H5E_error2_t* entry, void* out) -> herr_t {
-        if (entry->desc) *static_cast<std::string*>(out) = entry->desc;
-        return 0;
-    };
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, innermost, &reason);
+    const std::string reason = reason_on_stack();
     return reason.empty() ? std::string(what) : fmt::format("{}: {}", what, reason);
+}
+
+Hdf5Handle hdf5_open_file(const OpenFile& file, const std::string& path) {
+    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_file_locking(access, false, true);
+    Hdf5Handle opened(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
+    if (!opened.valid()) {
+        const std::string reason = reason_on_stack();
+        bad_bytes(path, 0, "an HDF5 file", reason.empty() ? "other data" : reason);
+    }
+    void* descriptor = nullptr;
+    if (H5Fget_vfd_handle(opened, H5P_DEFAULT, &descriptor) < 0 || !descriptor) {
+        bad_file(path, "cannot be examined by the HDF5 library");
+    }
+    file.require_same(*static_cast<const int*>(descriptor));
+    return opened;
 }
 
 Hdf5Handle hdf5_create_file(const Target& target) {

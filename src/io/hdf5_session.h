@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/format.h"
+#include "io/input.h"
 
 namespace kith::io {
 
@@ -63,8 +64,12 @@ private:
 // The file type of an element type, little-endian; invalid for bf16.
 Hdf5Handle hdf5_type(ElementType type);
 
-// "what: reason", the reason being the innermost entry of the library's error stack, for a message.
+// "what: reason", or "what" where the library's error stack says nothing of use, for a message. Its own texts, which
+// hold addresses of memory, are not shown.
 std::string hdf5_why(std::string_view what);
+
+// Opens a file to read, without locking it: reading must work where locks do not. Throws bad_file.
+Hdf5Handle hdf5_open_file(const OpenFile& file, const std::string& path);
 
 // Creates an empty file at target.temporary. Throws bad_file.
 Hdf5Handle hdf5_create_file(const Target& target);

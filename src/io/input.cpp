@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "io/errors.h"
@@ -19,17 +20,19 @@ namespace {
 // Linux transfers at most 2^31 - 4096 bytes a call, and zlib counts in 32 bits.
 constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
+std::int64_t time_of_change(const struct stat& status) {
+    return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 class PlainInput final : public Input {
 public:
-    explicit PlainInput(const std::string& path) : Input(path), fd_(open_regular(path, size_)) {}
-    ~PlainInput() override { ::close(fd_); }
-    PlainInput(const PlainInput&) = delete;
-    PlainInput& operator=(const PlainInput&) = delete;
+    explicit PlainInput(const std::string& path) : Input(path), file_(path) { size_ = file_.size(); }
 
 private:
     void fetch(std::int64_t offset, std::byte* out, std::int64_t count) override {
         while (count > 0) {
-            const ssize_t got = ::pread(fd_, out, static_cast<std::size_t>(std::min(count, call_limit)), offset);
+            const ssize_t got =
+                ::pread(file_.descriptor(), out, static_cast<std::size_t>(std::min(count, call_limit)), offset);
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) bad_bytes(path_, offset, fmt::format("{} more bytes", count), std::strerror(errno));
             if (got == 0) bad_bytes(path_, offset, fmt::format("{} more bytes", count), "the end: the file has shrunk");
@@ -37,9 +40,10 @@ private:
             out += got;
             count -= got;
         }
+        file_.require_unchanged();
     }
 
-    int fd_;
+    OpenFile file_;
 };
 
 // The counting pass keeps what it decompresses up to this size, so that a usual file is decompressed once.
@@ -48,12 +52,11 @@ constexpr std::size_t counting_step = std::size_t{1} << 18;
 
 class GzipInput final : public Input {
 public:
-    explicit GzipInput(const std::string& path) : Input(path) {
-        std::int64_t compressed = 0;
-        const int fd = open_regular(path, compressed);
-        file_.reset(gzdopen(fd, "rb"));
+    explicit GzipInput(const std::string& path) : Input(path), compressed_(path) {
+        const int fd = ::dup(compressed_.descriptor());
+        file_.reset(fd < 0 ? nullptr : gzdopen(fd, "rb"));
         if (!file_) {
-            ::close(fd);
+            if (fd >= 0) ::close(fd);
             bad_file(path, "cannot start decompression");
         }
         gzbuffer(file_.get(), 1 << 17);
@@ -96,6 +99,7 @@ private:
             if (got == 0) break;
             done += got;
         }
+        compressed_.require_unchanged();
         return done;
     }
 
@@ -112,6 +116,7 @@ private:
         if (position_ != offset + count) bad_bytes(path_, position_, "more decompressed data", "the end");
     }
 
+    OpenFile compressed_;
     std::unique_ptr<gzFile_s, Close> file_;  // null once everything is kept
     std::vector<std::byte> kept_;
     std::int64_t position_ = 0;
@@ -130,17 +135,53 @@ bool is_gzip_name(std::string_view path) {
     return path.ends_with(".gz");
 }
 
-int open_regular(const std::string& path, std::int64_t& size) {
+OpenFile::OpenFile(const std::string& path) : path_(path) {
     // O_NONBLOCK: a named pipe must be refused below, not waited for.
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) bad_file(path, fmt::format("expected a readable file: {}", std::strerror(errno)));
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd_ < 0) bad_file(path, fmt::format("expected a readable file: {}", std::strerror(errno)));
     struct stat status {};
-    if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        ::close(fd);
+    if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
+        ::close(fd_);
         bad_file(path, S_ISDIR(status.st_mode) ? "expected a file, found a directory" : "expected a regular file");
     }
-    size = status.st_size;
-    return fd;
+    size_ = status.st_size;
+    changed_ = time_of_change(status);
+}
+
+OpenFile::~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+OpenFile::OpenFile(OpenFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_), changed_(other.changed_) {}
+
+OpenFile& OpenFile::operator=(OpenFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(fd_, other.fd_);
+    std::swap(size_, other.size_);
+    std::swap(changed_, other.changed_);
+    return *this;
+}
+
+void OpenFile::require_unchanged() const {
+    struct stat status {};
+    if (::fstat(fd_, &status) != 0) bad_file(path_, fmt::format("cannot be examined: {}", std::strerror(errno)));
+    if (status.st_size != size_) {
+        bad_file(path_, fmt::format("expected a file that stays as it is, found {} bytes where {} were at first",
+                                    static_cast<std::int64_t>(status.st_size), size_));
+    }
+    if (time_of_change(status) != changed_) {
+        bad_file(path_, "expected a file that stays as it is, found that it was written to while it was read");
+    }
+}
+
+void OpenFile::require_same(int descriptor) const {
+    struct stat own {
+    }, other{};
+    if (::fstat(fd_, &own) != 0 || ::fstat(descriptor, &other) != 0 || own.st_dev != other.st_dev ||
+        own.st_ino != other.st_ino) {
+        bad_file(path_, "expected a file that stays as it is, found that it was replaced while it was opened");
+    }
 }
 
 std::unique_ptr<Input> open_input(const std::string& path) {

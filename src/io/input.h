@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "io/format.h"
 
@@ -41,7 +42,28 @@ std::unique_ptr<Input> open_input(const Location& location);
 
 bool is_gzip_name(std::string_view path);
 
-// Opens a regular file for reading and gives its size. Throws bad_file.
-int open_regular(const std::string& path, std::int64_t& size);
+// A regular file, open for reading, and how it was at that time.
+class OpenFile {
+public:
+    // Throws bad_file.
+    explicit OpenFile(const std::string& path);
+    ~OpenFile();
+    OpenFile(OpenFile&& other) noexcept;
+    OpenFile& operator=(OpenFile&& other) noexcept;
+
+    int descriptor() const { return fd_; }
+    std::int64_t size() const { return size_; }
+    // Throws bad_file if the file is no longer as it was when it was opened: what was read since may be of two files,
+    // or, beyond a new end, of none. To be called after each read.
+    void require_unchanged() const;
+    // Throws bad_file unless `descriptor` is of the same file.
+    void require_same(int descriptor) const;
+
+private:
+    std::string path_;
+    int fd_ = -1;
+    std::int64_t size_ = 0;
+    std::int64_t changed_ = 0;  // nanoseconds since 1970
+};
 
 }  // namespace kith::io

@@ -14,7 +14,8 @@ namespace io {
 namespace {
 
 constexpr Format all_formats[] = {
-#define KITH_FORMAT(name, suffixes, what) {#name, suffixes, what, open_##name, create_##name},
+#define KITH_FORMAT(name, suffixes, what) {#name, suffixes, what, open_##name, create_##name, nullptr},
+#define KITH_CONTAINER(name, suffixes, what) {#name, suffixes, what, open_##name, create_##name, names_##name},
 #include "io/formats.def"
 #undef KITH_FORMAT
 };
@@ -23,6 +24,20 @@ constexpr Format all_formats[] = {
 
 std::span<const Format> formats() {
     return all_formats;
+}
+
+std::string only_name(const Location& location, const std::vector<std::string>& names) {
+    if (names.size() == 1) return names[0];
+    bad_file(location.file,
+             fmt::format("expected the name of a data set, as in {}/NAME, of: {}", location.file, in_words(names)));
+}
+
+std::string in_words(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 50;
+    std::string list;
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) list += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > most) list += ", ...";
+    return names.empty() ? "none" : list;
 }
 
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type) {
@@ -110,6 +125,12 @@ Matrix read_matrix(const std::string& path, const std::string& format) {
         static_cast<std::size_t>(io::matrix_bytes(matrix.info.rows, matrix.info.cols, matrix.info.type)));
     reader.read(0, matrix.info.rows, matrix.bytes.data());
     return matrix;
+}
+
+std::vector<std::string> data_sets(const std::string& path, const std::string& format) {
+    const io::Location location = io::parse_source(path).location;
+    const io::Format& known = io::format_of(location.file, format);
+    return known.names ? known.names(location) : std::vector<std::string>();
 }
 
 // ---------------------------------------------------------------- writing

@@ -66,6 +66,10 @@ SourcePtr open_truth(const Location& location) {
     return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
 }
 
+std::vector<std::string> names_truth(const Location&) {
+    return {"ids", "distances"};
+}
+
 SinkPtr create_truth(const Target& target, const FileInfo&) {
     bad_argument(
         fmt::format("{}: a ground-truth file holds ids and distances; expected a format of one matrix", target.file));

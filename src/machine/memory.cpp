@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <fstream>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -154,14 +154,13 @@ std::int64_t free_memory(const std::string& root) {
 }
 
 std::int64_t recently_free_memory() {
-    using Clock = std::chrono::steady_clock;
-    static std::mutex mutex;
-    static Clock::time_point taken;
-    static std::int64_t free = -1;
-    const std::lock_guard lock(mutex);
-    if (free < 0 || Clock::now() - taken > std::chrono::milliseconds(100)) {
+    // No lock, which a fork() could leave held: at worst two threads look at once.
+    static std::atomic<std::int64_t> taken{0}, free{-1};
+    constexpr std::int64_t nanoseconds = 100'000'000;
+    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    if (free < 0 || now - taken > nanoseconds) {
         free = free_memory("");
-        taken = Clock::now();
+        taken = now;
     }
     return free;
 }
