@@ -21,10 +21,14 @@ inline void check_launch(const char* kernel) {
     check(cudaGetLastError(), kernel);
 }
 
-// Makes a device current for a scope.
+// Throws device in a process that was forked from one that had found its devices: CUDA cannot be used there.
+void refuse_after_fork();
+
+// Makes a device current for a scope: where the backend is entered.
 class DeviceScope {
 public:
     explicit DeviceScope(int device) {
+        refuse_after_fork();
         check(cudaGetDevice(&previous_), "cudaGetDevice");
         if (device != previous_) check(cudaSetDevice(device), "cudaSetDevice");
     }

@@ -1,7 +1,9 @@
 // Devices: what there is, where memory lies, copies, and the memory pools of workspace.h.
 #include <cuda_runtime.h>
+#include <pthread.h>
 
 #include <array>
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <vector>
@@ -15,6 +17,13 @@ namespace kith::gpu {
 namespace {
 
 constexpr int max_devices = 64;
+
+// Set in a child of a process that had found its devices. The driver's state is of no use there, and mutexes may be
+// held by threads that the child does not have.
+std::atomic<bool> forked = false;
+constexpr const char* after_fork =
+    "CUDA cannot be used in a process that was forked from one that has used it (start it anew instead, as with "
+    "multiprocessing's \"spawn\")";
 
 struct Presence {
     int count = 0;
@@ -31,10 +40,12 @@ const Presence& presence() {
             int driver = 0;
             cudaDriverGetVersion(&driver);
             found.reason = driver == 0 ? "no NVIDIA driver" : cudaGetErrorString(status);
+            if (status == cudaErrorInitializationError) found.reason += ", as in a process forked from a user of CUDA";
         } else if (found.count == 0) {
             found.reason = "no CUDA device";
         }
         found.count = found.count < max_devices ? found.count : max_devices;
+        if (found.count > 0) pthread_atfork(nullptr, nullptr, [] { forked = true; });
         return found;
     }();
     return p;
@@ -60,11 +71,15 @@ cudaMemPool_t pool(int device) {
 
 }  // namespace
 
+void refuse_after_fork() {
+    if (forked) throw Error(ErrorCode::device, std::string("device: ") + after_fork);
+}
+
 int device_count() {
-    return presence().count;
+    return forked ? 0 : presence().count;
 }
 std::string absence() {
-    return presence().reason;
+    return forked ? after_fork : presence().reason;
 }
 
 namespace {
@@ -88,12 +103,13 @@ const DeviceInfo& known_info(int device) {
 }  // namespace
 
 std::string device_name(int device) {
+    refuse_after_fork();
     return known_info(device).name;
 }
 
 DeviceInfo device_info(int device) {
-    DeviceInfo info = known_info(device);
     const DeviceScope scope(device);
+    DeviceInfo info = known_info(device);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     info.total_bytes = static_cast<std::int64_t>(total);
@@ -131,7 +147,7 @@ void* allocate(std::size_t bytes, cudaStream_t stream) {
 }
 
 void release(void* data, cudaStream_t stream) noexcept {
-    if (data && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
+    if (data && !forked && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
 }
 
 namespace {
