@@ -74,6 +74,18 @@ TEST(GpuMemory, IsOrderedOnTheCallersStream) {
     EXPECT_EQ(want.distances, got.distances);
 }
 
+// An error that the program left behind is not one of the search's.
+TEST(GpuMemory, TheProgramsOwnErrorsStayItsOwn) {
+    const std::vector<float> values = {0, 1, 2, 3};
+    kith::Options options;
+    options.device = "cuda";
+    for (int call = 0; call < 2; ++call) {
+        EXPECT_NE(cudaSuccess, cudaSetDevice(12345));
+        const auto got = kith::search(kith::view(values.data(), 4, 1), kith::view(values.data(), 1, 1), 2, options);
+        EXPECT_EQ((std::vector<std::int64_t>{0, 1}), got.ids);
+    }
+}
+
 TEST(GpuMemory, IndexOfDevicePointsOutlivesThem) {
     const Variant variant = variants("euclidean", 17, kith::ElementType::bf16).front();
     const auto c = search_cases::make_case(variant, "lattice", {700, 20, 17, 6}, kith::ElementType::bf16,

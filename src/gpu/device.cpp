@@ -62,9 +62,11 @@ cudaMemPool_t pool(int device) {
         props.allocType = cudaMemAllocationTypePinned;
         props.location.type = cudaMemLocationTypeDevice;
         props.location.id = device;
-        check(cudaMemPoolCreate(&p, &props), "cudaMemPoolCreate");
+        cudaMemPool_t made = nullptr;
+        check(cudaMemPoolCreate(&made, &props), "cudaMemPoolCreate");
         std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
-        check(cudaMemPoolSetAttribute(p, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
+        check(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
+        p = made;
     }
     return p;
 }
@@ -112,8 +114,9 @@ DeviceInfo device_info(int device) {
     DeviceInfo info = known_info(device);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    const PoolBytes pool = pool_bytes(device);
     info.total_bytes = static_cast<std::int64_t>(total);
-    info.free_bytes = static_cast<std::int64_t>(free) + idle_bytes(device);
+    info.free_bytes = static_cast<std::int64_t>(free) + pool.held - pool.used;
     return info;
 }
 
@@ -136,6 +139,7 @@ void* allocate(std::size_t bytes, cudaStream_t stream) {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     void* data = nullptr;
+    check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail
     if (cudaMallocFromPoolAsync(&data, bytes, pool(device), stream) != cudaSuccess) {
         // Blocks of other sizes may be idle in the pool: give them back and try once more.
         cudaGetLastError();
@@ -179,18 +183,24 @@ PinnedWords::PinnedWords() : data_(nullptr) {
 }
 
 PinnedWords::~PinnedWords() {
+    copy_.settle();
     if (!data_) return;
     PinnedPool& pool = pinned_pool();
     const std::lock_guard lock(pool.mutex);
     pool.idle.push_back(data_);
 }
 
-std::int64_t idle_bytes(int device) {
-    std::uint64_t reserved = 0, used = 0;
-    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &reserved),
-          "cudaMemPoolGetAttribute");
+void PinnedWords::fetch(const unsigned long long* from, int count, cudaStream_t stream) {
+    copy_ = InFlight(stream);
+    check(cudaMemcpyAsync(data_, from, static_cast<std::size_t>(count) * sizeof *from, cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpy");
+}
+
+PoolBytes pool_bytes(int device) {
+    std::uint64_t held = 0, used = 0;
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &held), "cudaMemPoolGetAttribute");
     check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
-    return static_cast<std::int64_t>(reserved - used);
+    return {static_cast<std::int64_t>(held), static_cast<std::int64_t>(used)};
 }
 
 }  // namespace kith::gpu

@@ -23,21 +23,27 @@ using PinnedBytes = std::unique_ptr<char[], FreeHandle>;
 // Of the current device, for order only.
 inline Event make_event() {
     cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-    return Event(event);
+    const cudaError_t status = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    Event made(event);
+    check(status, "cudaEventCreate");
+    return made;
 }
 
 // Of the current device; the default stream does not wait for it.
 inline Stream make_stream() {
     cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-    return Stream(stream);
+    const cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    Stream made(stream);
+    check(status, "cudaStreamCreate");
+    return made;
 }
 
 inline PinnedBytes make_pinned(std::size_t bytes) {
     void* data = nullptr;
-    check(cudaMallocHost(&data, bytes), "pinned memory");
-    return PinnedBytes(static_cast<char*>(data));
+    const cudaError_t status = cudaMallocHost(&data, bytes);
+    PinnedBytes made(static_cast<char*>(data));
+    check(status, "pinned memory");
+    return made;
 }
 
 }  // namespace kith::gpu

@@ -57,9 +57,9 @@ public:
           out_(out),
           form_(out.form),
           stream_(stream),
-          sums_(metric.params.d + 2, stream) {
+          sums_(metric.params.d + 2, stream),
+          host_(static_cast<std::size_t>(metric.params.d) + 2) {
         FilterForm& form = form_;
-        host_.resize(static_cast<std::size_t>(metric.params.d) + 2);
         take();
         if (form.gemm == metric::Gemm::l2) centre();
         // A power of two brings the typical norm near 32: an exact scaling that leaves fp16 room above for points of a
@@ -78,13 +78,15 @@ private:
     double residuals() const { return host_.back(); }
     void take() {
         metric_.kernels->sample(points_.prepared(), samples_, form_, sums_.get(), metric_.params, stream_);
+        InFlight copy(stream_);
         check(cudaMemcpyAsync(host_.data(), sums_.get(), host_.size() * sizeof(double), cudaMemcpyDefault, stream_),
               "cudaMemcpy");
-        check(cudaStreamSynchronize(stream_), "sample");
+        copy.wait("sample");
     }
     void centre() {
         const std::size_t d = host_.size() - 2;
         std::vector<float> centre(d);
+        const InFlight reading(stream_);
         for (std::size_t i = 0; i < d; ++i) {
             centre[i] = static_cast<float>(host_[i] / static_cast<double>(samples_));
             if (!std::isfinite(centre[i])) centre[i] = 0;
@@ -147,8 +149,9 @@ const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric
     const std::lock_guard lock(chunk.finer->mutex);
     if (!chunk.finer->made) {
         // It outlives this search, so it is not tied to its stream.
+        InFlight work(nullptr);
         auto made = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, 2, nullptr));
-        check(cudaStreamSynchronize(nullptr), "preparing the points in two terms");
+        work.wait("preparing the points in two terms");
         chunk.finer->made = std::move(made);
     }
     return *chunk.finer->made;
@@ -163,10 +166,11 @@ void add_factor(DeviceMetric& m, cudaStream_t stream) {
     if (factor.values.empty()) return;
     const auto size = static_cast<std::int64_t>(factor.values.size());
     m.factors = Buffer<double>(size, stream);
+    InFlight reading(stream);
     check(cudaMemcpyAsync(m.factors.get(), factor.values.data(), factor.values.size() * sizeof(double),
                           cudaMemcpyDefault, stream),
           "cudaMemcpy");
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    reading.wait("copy of the factor");
     m.factor.matrix = m.factors.get();
     m.factor.weights = m.factors.get() + d * d;
     m.factor.coordinate_error = factor.coordinate_error;
@@ -186,10 +190,11 @@ DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t str
             for (std::int64_t j = 0; j < d; ++j)
                 transposed[static_cast<std::size_t>(j * d + i)] = (*spec.matrix)[static_cast<std::size_t>(i * d + j)];
         m.matrix = Buffer<double>(d * d, stream);
+        InFlight reading(stream);
         check(cudaMemcpyAsync(m.matrix.get(), transposed.data(), transposed.size() * sizeof(double), cudaMemcpyDefault,
                               stream),
               "cudaMemcpy");
-        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        reading.wait("copy of the matrix");
         m.params.matrix = m.matrix.get();
     }
     if (filter && m.kernels->traits.factored) add_factor(m, stream);
@@ -223,6 +228,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
         stream = nullptr;
     }
     auto points = std::make_shared<Points>();
+    InFlight work(stream);
     points->device = plan.device;
     points->n = view.rows;
     points->d = view.cols;
@@ -237,7 +243,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     chunk.points = upload(view, 0, view.rows, own, stream);
     measure(chunk.points, points->metric, stream);
     if (plan.path != "exact") chunk.filter = prepare_filter(chunk.points, points->metric, 1, stream);
-    check(cudaStreamSynchronize(stream), "preparing the points");
+    work.wait("preparing the points");
     return points;
 }
 

@@ -72,6 +72,7 @@ void put_rows(const Run& run, const TileResult& from, const Gathered& again, std
                  run.k, run.stream);
 }
 
+// Reads `values` as the stream comes to it.
 Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
     Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
     check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
@@ -92,17 +93,17 @@ std::vector<std::int64_t> retry(const Run& run, const Chunk& chunk, const Device
         if (certain) limits.push_back(uncertain.limits[i] + std::abs(uncertain.limits[i]) * 0x1p-20f);
     }
     if (which.empty()) return left;
+    const InFlight reading(run.stream);
     const Gathered again(run, queries.rows, on_device(which, run.stream), self);
     const auto count = static_cast<std::int64_t>(which.size()),
                step = std::min(count, tuning::retry_step(static_cast<double>(run.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        const FilterOutcome found = filter_tile(chunk, chunk.filter, run.points.metric, again.tile(first, some), run.k,
-                                                run.plan, limits.data() + first, run.stream);
+        FilterOutcome found = filter_tile(chunk, chunk.filter, run.points.metric, again.tile(first, some), run.k,
+                                          run.plan, limits.data() + first, run.stream);
         put_rows(run, found.result, again, first, some, result);
-        const Uncertain still = uncertain_rows(found, run.stream);
-        for (const std::int64_t i : still.rows) left.push_back(which[static_cast<std::size_t>(first + i)]);
-        run.report.candidates += static_cast<double>(found.totals.get()[0]);
+        for (const std::int64_t i : uncertain_rows(found, run.report.candidates, run.stream).rows)
+            left.push_back(which[static_cast<std::size_t>(first + i)]);
     }
     std::sort(left.begin(), left.end());
     return left;
@@ -123,16 +124,16 @@ std::vector<std::int64_t> refilter(const Run& run, const Chunk& chunk, const Dev
     std::vector<std::int64_t> left;
     try {
         const FilterVectors& finer = finer_filter(chunk, run.points.metric);
+        const InFlight reading(run.stream);
         const Gathered again(run, queries.rows, on_device(which, run.stream), self);
         const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, run.plan.query_tile / 4 + 1);
         for (std::int64_t first = 0; first < count; first += step) {
             const std::int64_t some = std::min(step, count - first);
-            const FilterOutcome found = filter_tile(chunk, finer, run.points.metric, again.tile(first, some), run.k,
-                                                    run.plan, nullptr, run.stream);
+            FilterOutcome found = filter_tile(chunk, finer, run.points.metric, again.tile(first, some), run.k, run.plan,
+                                              nullptr, run.stream);
             put_rows(run, found.result, again, first, some, result);
-            for (const std::int64_t i : uncertain_rows(found, run.stream).rows)
+            for (const std::int64_t i : uncertain_rows(found, run.report.candidates, run.stream).rows)
                 left.push_back(which[static_cast<std::size_t>(first + i)]);
-            run.report.candidates += static_cast<double>(found.totals.get()[0]);
         }
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
@@ -144,6 +145,7 @@ std::vector<std::int64_t> refilter(const Run& run, const Chunk& chunk, const Dev
 // The plain scan for queries without a certificate.
 void scan(const Run& run, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
           const std::vector<std::int64_t>& which, TileResult& result) {
+    InFlight reading(run.stream);
     const Gathered again(run, queries.rows, on_device(which, run.stream), self);
     const tuning::RescanTile tile =
         tuning::rescan_tile(static_cast<double>(run.plan.workspace_bytes), run.points.d, run.k);
@@ -154,17 +156,17 @@ void scan(const Run& run, const Chunk& chunk, const DeviceRows& queries, const s
             scan_tile(chunk, run.points.metric, again.tile(first, some), run.k, tile.points, run.stream);
         put_rows(run, found, again, first, some, result);
     }
-    check(cudaStreamSynchronize(run.stream), "scan of queries without a certificate");
+    reading.wait("scan of queries without a certificate");
     run.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
 }
 
-// Neighbours of a run of queries in one chunk: enqueued by the constructor, certain after settle().
+// Neighbours of a run of queries in one chunk: enqueued by the constructor, certain after settle(). Its memory is the
+// device's, freed in stream order.
 class ChunkSearch {
 public:
     ChunkSearch(const Run& run, const Chunk& chunk, std::int64_t first, std::int64_t count)
         : run_(run), chunk_(chunk), first_(first), self_(run.graph ? count : 0, run.stream) {
         if (run.plan.symmetric) {
-            // Before anything is enqueued that must be waited for.
             arranged_ = {Buffer<std::uint64_t>(count * run.k, run.stream),
                          Buffer<std::uint32_t>(count * run.k, run.stream)};
             // The points by position, for whom the filter's tiles serve rows and columns.
@@ -187,13 +189,6 @@ public:
         arrange();
     }
 
-    // What was enqueued counts into pinned words that another search may be given next.
-    ~ChunkSearch() {
-        if (!settled_) cudaStreamSynchronize(run_.stream);
-    }
-    ChunkSearch(const ChunkSearch&) = delete;
-    ChunkSearch& operator=(const ChunkSearch&) = delete;
-
     // In the order of the caller's queries.
     const TileResult& result() const { return run_.plan.symmetric ? arranged_ : found_.result; }
 
@@ -203,14 +198,11 @@ public:
         run_.progress.add(static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count));
         if (run_.plan.path == "exact") {
             check(cudaStreamSynchronize(run_.stream), "search");
-            settled_ = true;
             run_.report.candidates += static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
             for (std::int64_t i = 0; i < q; ++i) run_.mark(first_ + i, Run::scanned);
             return false;
         }
-        const Uncertain uncertain = uncertain_rows(found_, run_.stream);
-        settled_ = true;
-        run_.report.candidates += static_cast<double>(found_.totals.get()[0]);
+        const Uncertain uncertain = uncertain_rows(found_, run_.report.candidates, run_.stream);
         if (uncertain.rows.empty()) return false;
         for (const std::int64_t i : uncertain.rows) run_.mark(first_ + i, Run::certified_again);
         std::vector<std::int64_t> left = retry(run_, chunk_, queries_, self_.get(), uncertain, found_.result);
@@ -237,7 +229,6 @@ private:
     Buffer<std::int64_t> self_;
     FilterOutcome found_;
     TileResult arranged_;
-    bool settled_ = false;
 };
 
 // Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.
@@ -308,6 +299,7 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
                   report,
                   out.device == points.device && !points.streams,
                   ways};
+    InFlight work(run.stream);
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
     // Where points stream, many tiles of queries share one pass over them, as many as their lists allow.
     const std::int64_t list_bytes = k * 32;
@@ -340,7 +332,7 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
             pass(points.resident, false, true);
         }
     }
-    check(cudaStreamSynchronize(run.stream), "search");
+    work.wait("search");
     for (const std::uint8_t way : ways)
         ++(way == Run::certified_at_once ? report.certified
            : way == Run::certified_again ? report.retried

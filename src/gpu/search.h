@@ -28,7 +28,7 @@ struct FilterOutcome {
     TileResult result;  // void in the rows of queries without a certificate
     Buffer<std::uint8_t> status;
     Buffer<float> limit;
-    PinnedWords totals;  // [0] candidates, [1] queries without a certificate; when the stream has come so far
+    PinnedWords totals;  // [0] candidates, [1] queries without a certificate
 };
 
 // Enqueues. `limits`: a certain limit for each query (host or device memory); null: they come from samples.
@@ -42,7 +42,7 @@ struct Uncertain {
     std::vector<float> limits;
 };
 
-// Waits for the stream.
-Uncertain uncertain_rows(const FilterOutcome& outcome, cudaStream_t stream);
+// Waits for the stream, and adds the candidates to `candidates`.
+Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -78,9 +78,11 @@ private:
     };
     using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy>;
     static Event event() {
-        cudaEvent_t made = nullptr;
-        check(cudaEventCreate(&made), "cudaEventCreate");
-        return Event(made);
+        cudaEvent_t event = nullptr;
+        const cudaError_t status = cudaEventCreate(&event);
+        Event made(event);
+        check(status, "cudaEventCreate");
+        return made;
     }
 
     cudaStream_t stream_;
@@ -110,6 +112,7 @@ void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, cons
     Buffer<char> values(direct || !out.distances ? 0 : tile * k * element, stream);
     for (std::int64_t first = 0; first < m.rows; first += tile) {
         const std::int64_t rows = std::min(tile, m.rows - first), cells = rows * k;
+        InFlight work(stream);
         const DeviceRows loaded = upload(m, first, rows, false, stream);
         auto* const target = static_cast<char*>(out.distances);
         DeviceTimer timer(stream);
@@ -127,10 +130,11 @@ void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, cons
         timer.stop();
 #ifdef KITH_COUNT_OPERATIONS
         std::vector<std::uint64_t> these(operation_slots);
+        InFlight counting(stream);
         check(cudaMemcpyAsync(these.data(), counts.get(), these.size() * sizeof(std::uint64_t), cudaMemcpyDefault,
                               stream),
               "copy of the counts");
-        check(cudaStreamSynchronize(stream), "select");
+        counting.wait("select");
         operations.resize(these.size());
         for (std::size_t i = 0; i < these.size(); ++i) operations[i] += these[i];
 #endif
@@ -143,7 +147,7 @@ void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, cons
                                       static_cast<std::size_t>(cells * element), cudaMemcpyDefault, stream),
                       "copy of the values");
         }
-        check(cudaStreamSynchronize(stream), "select");
+        work.wait("select");
         report.device_seconds += timer.seconds();
         progress.add(static_cast<double>(rows) * static_cast<double>(m.cols));
         progress.poll("select");

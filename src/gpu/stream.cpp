@@ -2,6 +2,7 @@
 #include "gpu/stream.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace kith::gpu {
 
@@ -11,26 +12,29 @@ ChunkStream::ChunkStream(const Points& points, std::int64_t chunk_points, const 
       path_(path),
       compute_(compute),
       copy_(make_stream()),
-      copied_(make_event()) {
+      copied_(make_event()),
+      searches_(compute),
+      copies_(copy_.get()) {
+    // What the caller's stream still has to write may be the points.
+    check(cudaEventRecord(copied_.get(), compute_), "cudaEventRecord");
+    check(cudaStreamWaitEvent(copy_.get(), copied_.get()), "cudaStreamWaitEvent");
     start_copy(0);
-}
-
-ChunkStream::~ChunkStream() {
-    if (pending_.valid()) pending_.wait();
-    // Nothing may read the caller's points or a chunk's memory any more.
-    cudaStreamSynchronize(copy_.get());
-    cudaStreamSynchronize(compute_);
 }
 
 void ChunkStream::start_copy(std::int64_t first) {
     pending_first_ = first;
     following_ = std::min(points_.n, first + chunk_points_);
-    pending_ = std::async(std::launch::async, [this, first, count = following_ - first] {
+    const auto copy = [this, first, count = following_ - first] {
         const DeviceScope scope(points_.device);
         DeviceRows rows = upload(points_.source, first, count, false, copy_.get());
         check(cudaEventRecord(copied_.get(), copy_.get()), "cudaEventRecord");
         return rows;
-    });
+    };
+    try {
+        pending_ = std::async(std::launch::async, copy);
+    } catch (const std::system_error&) {  // no thread to be had: the copy is made when it is needed
+        pending_ = std::async(std::launch::deferred, copy);
+    }
 }
 
 const Chunk* ChunkStream::next() {

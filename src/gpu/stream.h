@@ -8,11 +8,10 @@
 
 namespace kith::gpu {
 
-// Two chunks in flight. A helper thread uploads on a stream of its own.
+// Two chunks in flight. A helper thread uploads on a stream of its own, which starts where `compute` has come to.
 class ChunkStream {
 public:
     ChunkStream(const Points& points, std::int64_t chunk_points, const std::string& path, cudaStream_t compute);
-    ~ChunkStream();
     ChunkStream(const ChunkStream&) = delete;
     ChunkStream& operator=(const ChunkStream&) = delete;
 
@@ -29,8 +28,10 @@ private:
     Stream copy_;  // outlives the chunks, whose memory goes back in its order
     Event copied_;
     Chunk current_;
-    std::future<DeviceRows> pending_;
+    // A chunk's memory goes back in the order of the stream that brought it: not before its searches are over.
+    InFlight searches_, copies_;
     std::int64_t pending_first_ = 0;
+    std::future<DeviceRows> pending_;  // the first to go: it waits for the helper
 };
 
 }  // namespace kith::gpu

@@ -100,12 +100,9 @@ public:
             tighten_lists(lists(), levels.rank[1], stream_);
         }
         if (q_ > few_queries) {
-            const PinnedWords longest;
-            check(cudaMemcpyAsync(longest.get(), totals_.get() + 2, sizeof(unsigned long long), cudaMemcpyDefault,
-                                  stream_),
-                  "cudaMemcpy");
-            check(cudaStreamSynchronize(stream_), "filter");
-            const std::int64_t needed = needed_capacity(static_cast<std::int64_t>(*longest.get()),
+            PinnedWords longest;
+            longest.fetch(totals_.get() + 2, 1, stream_);
+            const std::int64_t needed = needed_capacity(static_cast<std::int64_t>(*longest.wait("filter")),
                                                         levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
@@ -142,9 +139,7 @@ public:
         out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
         sort_rows(ranks, ids.get(), counts_.get(), 1, q_, capacity_, capacity_, k, out.result.keys.get(),
                   out.result.ids.get(), stream_);
-        check(cudaMemcpyAsync(out.totals.get(), totals_.get(), 2 * sizeof(unsigned long long), cudaMemcpyDefault,
-                              stream_),
-              "cudaMemcpy");
+        out.totals.fetch(totals_.get(), 2, stream_);
         out.status = std::move(flags_);
         out.limit = std::move(limit_);
         return out;
@@ -230,17 +225,19 @@ FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const
     return filtering.refine(k);
 }
 
-Uncertain uncertain_rows(const FilterOutcome& outcome, cudaStream_t stream) {
-    check(cudaStreamSynchronize(stream), "filter");
+Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
+    const unsigned long long* const totals = outcome.totals.wait("filter");
+    candidates += static_cast<double>(totals[0]);
     Uncertain out;
-    if (outcome.totals.get()[1] == 0) return out;
+    if (totals[1] == 0) return out;
     const auto q = static_cast<std::size_t>(outcome.limit.size());
     std::vector<std::uint8_t> status(q);
     std::vector<float> limits(q);
+    InFlight copies(stream);
     check(cudaMemcpyAsync(status.data(), outcome.status.get(), q, cudaMemcpyDefault, stream), "cudaMemcpy");
     check(cudaMemcpyAsync(limits.data(), outcome.limit.get(), q * sizeof(float), cudaMemcpyDefault, stream),
           "cudaMemcpy");
-    check(cudaStreamSynchronize(stream), "filter");
+    copies.wait("filter");
     for (std::size_t i = 0; i < q; ++i) {
         if (status[i] == certified) continue;
         out.rows.push_back(static_cast<std::int64_t>(i));

@@ -2,6 +2,7 @@
 #include "gpu/upload.h"
 
 #include "gpu/handles.h"
+#include "gpu/in_flight.h"
 #include "gpu/tuning.h"
 
 #include <algorithm>
@@ -102,7 +103,7 @@ public:
             work(0);
         }
         if (!failure_) return;
-        cudaStreamSynchronize(stream_);  // the next upload must not fill what is still being copied
+        const InFlight copies(stream_);  // the next upload must not fill what is still being copied
         std::rethrow_exception(failure_);
     }
 

@@ -7,15 +7,18 @@
 #include <cstdint>
 #include <utility>
 
-#include "gpu/check.h"
+#include "gpu/in_flight.h"
 
 namespace kith::gpu {
 
 // Bytes on the current device, ordered on `stream`; freed blocks stay in the pool for the next search.
 void* allocate(std::size_t bytes, cudaStream_t stream);
 void release(void* data, cudaStream_t stream) noexcept;
-// Bytes that the pool of a device holds and nobody uses.
-std::int64_t idle_bytes(int device);
+// Bytes that the pool of a device holds, and those of them that are in use.
+struct PoolBytes {
+    std::int64_t held = 0, used = 0;
+};
+PoolBytes pool_bytes(int device);
 
 // An array of T on the device that was current at construction.
 template <class T>
@@ -57,15 +60,24 @@ public:
     static constexpr int words = 8;
     PinnedWords();
     ~PinnedWords();
-    PinnedWords(PinnedWords&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+    PinnedWords(PinnedWords&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), copy_(std::move(other.copy_)) {}
     PinnedWords& operator=(PinnedWords&& other) noexcept {
         std::swap(data_, other.data_);
+        std::swap(copy_, other.copy_);
         return *this;
     }
-    unsigned long long* get() const { return data_; }
+    // Enqueues the copy of the first `count` words; once.
+    void fetch(const unsigned long long* from, int count, cudaStream_t stream);
+    // The words, after all that the stream was given before fetch().
+    const unsigned long long* wait(const char* what) {
+        copy_.wait(what);
+        return data_;
+    }
 
 private:
     unsigned long long* data_;
+    InFlight copy_;  // another search is given the words only when it is over
 };
 
 }  // namespace kith::gpu
