@@ -8,6 +8,24 @@
 //
 // Vectors go through shared memory in chunks of 64 coordinates, in a ring of stages. Where all chunks of the queries
 // fit they stay there for a unit, otherwise they come again with every tile.
+//
+// A stage is copied to again when its barrier `empty` has seen everyone who reads it, and everyone who reads the same
+// stage of the other block of the cluster. Who writes what decides what an arrival has to prove (PTX ISA, 8
+// and 9.7.13):
+//
+//   points    read by wgmma (async proxy), written by the copies (async proxy) of both blocks. wgmma.wait_group: the
+//             products of the whole group of warps are over, and with them their reads; an arrival after it needs no
+//             memory order, only to be seen. So one warp of a group tells the other block, without a release at its
+//             scope, as CUTLASS' consumer_release does.
+//   h and     read by every thread (generic proxy), written by the copies of the own block only. Each thread's reads
+//   limits    -> its fence.proxy.async -> __syncwarp -> its warp's arrival, .release.cta -> the wait of the copying
+//   of        thread, .acquire.cta -> its next copy to the stage: an unbroken chain of causality for a write after a
+//   columns   read across proxies. Therefore every warp arrives at its own block's barrier, not one of a group.
+//   queries   as points, by copies of the own block; one thread of a group arrives.
+//
+// The other direction: the wait for `full` sees complete_tx, which makes copied bytes visible to whoever waits for it.
+// racecheck (compute-sanitizer 13.0) takes cp.async.bulk, which brings h, for a store of the copying thread, and does
+// not follow mbarriers to it: it reports a hazard of h wherever the ring wraps. It does not see tensor copies at all.
 #include <algorithm>
 #include <array>
 
@@ -69,8 +87,10 @@ struct Unit {
             const int segment = index / cut.groups, group = index % cut.groups;
             int first = segment * cut.segment;
             const int end = min(first + cut.segment, cut.tiles);
-            // Two blocks of queries are as wide as a tile of points: group g lies on the diagonal at tile g.
-            if (pass.column_limit) first = max(first, group - static_cast<int>(pass.first / filter_tile_points));
+            // Tiles left of the group's diagonal have been served by others.
+            if (pass.column_limit)
+                first = max(first, group * cut.cluster * tile_queries / tile_points -
+                                       static_cast<int>(pass.first / filter_tile_points));
             if (first < end) return {index, first, end, group * cut.cluster + rank};
         }
         return {index, 0, 0, -1};
@@ -151,23 +171,24 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
                                      int cluster, int rows, int half) {
     using namespace hopper;
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32) - 4;
-    // The first lane of warp r arrives at the barriers of block r.
-    const int elected = lane == 0 && warp % 4 < cut.cluster ? warp % 4 : -1;
+    const bool tells_other = cut.cluster > 1 && warp % 4 == 0 && lane == 0;
     WarpList list{reinterpret_cast<Survivor*>(shared + cut.lists + warp * list_bytes),
                   reinterpret_cast<std::uint32_t*>(shared + cut.lists + warp * list_bytes +
                                                    WarpList::room * static_cast<int>(sizeof(Survivor)))};
-    const auto release = [&](std::uint32_t barrier) {
-        if (elected >= 0) barrier_arrive(barrier, elected);
+    const auto release = [&](int stage) {
+        __syncwarp();
+        if (lane == 0) barrier_arrive(s.empty(stage));
     };
     // A stage whose chunk `c` of a tile has been multiplied. The first also holds the limits of columns, which are read
-    // after that: it stays until the next tile's products show that every warp of the group has gone on.
+    // after that: this warp keeps it until the next tile's fence.
     int held = -1;
     const auto done = [&](int c, int stage) {
+        if (tells_other) barrier_arrive_at(s.empty(stage), rank ^ 1);
         if (keep == Keep::both && c == 0) {
-            if (held >= 0) release(s.empty(held));
+            if (held >= 0) release(held);
             held = stage;
         } else {
-            release(s.empty(stage));
+            release(stage);
         }
     };
     const auto queries_at = [&](int c, int stage) {
@@ -213,6 +234,7 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
 #pragma unroll
                 for (int i = 0; i < Steps; ++i) wgmma_subtract(d, a + 2 * i, b + 2 * i);
                 wgmma_commit();
+                if (c == 0) fence_before_copies();  // h, and the columns' limits of the tile before
                 if (c > 0) {
                     wgmma_wait<1>();
                     done(c - 1, last);
@@ -226,7 +248,7 @@ __device__ void multiply_and_compare(const FilterPass& pass, const Cut& cut, con
             done(cut.chunks - 1, last);
             if (cut.resident && tile + 1 == unit.end && threadIdx.x % 128 == 0) {
                 const Unit next = unit.next(pass, cut, rank);
-                if (next.number < cut.units && next.block != block) barrier_arrive(s.queries_empty(), rank);
+                if (next.number < cut.units && next.block != block) barrier_arrive(s.queries_empty());
             }
             const int column = tile * tile_points + half * 128 + lane % 4 * 2;
             if constexpr (keep == Keep::all) {
@@ -271,7 +293,7 @@ __global__ void __launch_bounds__(threads, 1)
     if (threadIdx.x == 0) {
         for (int i = 0; i < cut.stages; ++i) {
             barrier_init(s.full(i), 1);
-            barrier_init(s.empty(i), consumers * cut.cluster);
+            barrier_init(s.empty(i), warps + consumers * (cut.cluster - 1));
         }
         barrier_init(s.queries_full(), 1);
         barrier_init(s.queries_empty(), consumers);
@@ -303,7 +325,7 @@ Cut cut_of(const FilterPass& p, int blocks_there) {
     c.steps = static_cast<int>(p.width / 16);
     c.chunks = (c.steps + 3) / 4;
     const std::int64_t blocks = (p.q + tile_queries - 1) / tile_queries;
-    c.cluster = blocks > 1 ? 2 : 1;
+    c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
     c.groups = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
     c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
     // The diagonal of a symmetric pass cuts units short: many of them even that out.

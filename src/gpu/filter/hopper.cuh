@@ -27,9 +27,13 @@ __device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals
 __device__ __forceinline__ void barrier_expect(std::uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-// Arrives at the barrier of the same offset in block `rank` of the cluster. No release at cluster scope, which would
-// wait for all of the block's memory: what the barriers here guard is read by wgmma only, and these reads are over.
-__device__ __forceinline__ void barrier_arrive(std::uint32_t barrier, int rank) {
+// Arrives, .release.cta: what this thread has seen of its block's memory comes before what a waiting thread does next.
+__device__ __forceinline__ void barrier_arrive(std::uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Arrives at the barrier of the same offset in block `rank` of the cluster: a signal, no release at cluster scope,
+// which would wait for all of the block's memory.
+__device__ __forceinline__ void barrier_arrive_at(std::uint32_t barrier, int rank) {
     asm volatile(
         "{\n.reg .b32 remote;\n"
         "mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -62,6 +66,12 @@ __device__ __forceinline__ void cluster_sync() {
 }
 
 // ---- copies to shared memory that complete on a barrier
+
+// What this thread has read or written of its block's shared memory so far comes before what copies (the async proxy)
+// do there later, once they are ordered after this thread.
+__device__ __forceinline__ void fence_before_copies() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 // The box of `map` at (column, row) to `to`; with several bits in `blocks` to the same place in each of these blocks.
 __device__ __forceinline__ void copy_box(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int column,

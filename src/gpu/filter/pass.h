@@ -39,6 +39,8 @@ struct FilterPass {
     // filter_tile_points that is at least count.
     float* all = nullptr;
     std::int64_t ld = 0;
+    // Blocks that share a tile's points, at most (sm_90a): 1 for tools that do not follow barriers of other blocks.
+    int most_cluster = 2;
 };
 
 // What a column must not exceed for column_limit: a' = a - h[column] + h[row] <= limit[column] for every pair that
