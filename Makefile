@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 
-.PHONY: help demo build test bench gpu-test sanitize fuzz format format-check lint clean deps test-deps configure
+.PHONY: help demo build test bench gpu-test sanitize fuzz mutants format format-check lint clean deps test-deps configure
 
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
@@ -38,6 +38,9 @@ sanitize:  ## the tests under the address, undefined-behaviour and thread saniti
 fuzz: test-deps configure  ## random searches against the oracle, then each file format's fuzzer, FUZZ_SECONDS each
 	cmake --build $(BUILD) -j $(JOBS) --target differential fuzzers
 	scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
+
+mutants: configure  ## edits of bounds, orders and checks, each of which a test must notice (an hour on two cores)
+	scripts/mutants run $(ARGS)
 
 format:  ## lay out the sources with clang-format
 	scripts/install-deps lint
