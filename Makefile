@@ -35,8 +35,8 @@ sanitize:  ## the tests under the address, undefined-behaviour and thread saniti
 	$(MAKE) test PRESET=asan
 	$(MAKE) test PRESET=tsan
 
-fuzz: test-deps configure  ## random searches against the oracle, then each file format's fuzzer, FUZZ_SECONDS each
-	cmake --build $(BUILD) -j $(JOBS) --target differential fuzzers
+fuzz: test-deps configure  ## random searches, command lines and files, each fuzzer for FUZZ_SECONDS
+	cmake --build $(BUILD) -j $(JOBS) --target differential kith_cli fuzzers
 	scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
 
 mutants: configure  ## edits of bounds, orders and checks, each of which a test must notice (an hour on two cores)
