@@ -30,18 +30,16 @@ struct Args {
     std::string to;
     std::string type;
     bool lossy = false;
+    bool force = false;
     bool quiet = false;
 };
 
-MatrixWriter open_output(const Args& args, const FileInfo& in, ElementType& type) {
-    if (!args.type.empty()) {
-        return open_writer(args.out, in.rows, in.cols, {parse_type(args.type)}, type, args.to);
-    }
+MatrixWriter open_output(OutputSet& outputs, const Args& args, const FileInfo& in) {
+    if (!args.type.empty()) return open_writer(outputs, args.out, in.rows, in.cols, {parse_type(args.type)});
     // The input's own type, else the first that the output format holds; every value is checked on its way.
-    return open_writer(args.out, in.rows, in.cols,
+    return open_writer(outputs, args.out, in.rows, in.cols,
                        {in.type, ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i64,
-                        ElementType::u8, ElementType::i8, ElementType::f16, ElementType::bf16},
-                       type, args.to);
+                        ElementType::u8, ElementType::i8, ElementType::f16, ElementType::bf16});
 }
 
 // Converts `count` elements; returns the index of the first that changed its value, or -1.
@@ -72,9 +70,11 @@ int execute(const Args& args) {
     const Stopwatch time;
     MatrixReader reader(args.in, args.from);
     const FileInfo in = reader.info();
-    ElementType type = in.type;
-    const Writing writing;
-    MatrixWriter writer = open_output(args, in, type);
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    outputs.reads("IN", args.in);
+    outputs.add("OUT", args.out, args.to);
+    MatrixWriter writer = open_output(outputs, args, in);
+    const ElementType type = writer.info().type;
 
     const std::int64_t row_bytes = in.cols * static_cast<std::int64_t>(std::max(size_of(in.type), size_of(type)));
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / std::max<std::int64_t>(1, row_bytes), 1, in.rows);
@@ -100,6 +100,7 @@ int execute(const Args& args) {
     }
     stop_if_interrupted();
     writer.commit();
+    outputs.commit();
     if (!args.quiet) {
         say("{} x {} {} ({}) to {} as {} in {}\n", grouped(in.rows), grouped(in.cols), name(in.type), in.format,
             args.out, name(type), duration(time.seconds()));
@@ -125,6 +126,7 @@ void add_convert(CLI::App& app, Run& run) {
                      "the format holds")
         ->type_name("NAME");
     command->add_flag("--lossy", args->lossy, "Values that the type lacks become the nearest instead of an error");
+    command->add_flag("--force", args->force, "Replace a data set that the HDF5 file OUT holds already");
     command->add_flag("--quiet", args->quiet, "No summary");
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }

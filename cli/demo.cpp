@@ -103,7 +103,7 @@ std::vector<std::int64_t> pick_queries(const Neighbors& neighbors, const Images&
     return picked;
 }
 
-void draw_sheet(const std::string& path, const Neighbors& neighbors, const Images& points, const Images& queries) {
+void draw_sheet(FileWriter file, const Neighbors& neighbors, const Images& points, const Images& queries) {
     std::vector<SheetRow> rows;
     for (const std::int64_t i : pick_queries(neighbors, points, queries)) {
         const std::int64_t label = queries.labels[static_cast<std::size_t>(i)];
@@ -119,7 +119,7 @@ void draw_sheet(const std::string& path, const Neighbors& neighbors, const Image
         }
         rows.push_back(std::move(row));
     }
-    write_sheet(path, "Fashion-MNIST: test images and their exact nearest training images", rows, side);
+    write_sheet(file, "Fashion-MNIST: test images and their exact nearest training images", rows, side);
 }
 
 int execute(const Args& args) {
@@ -132,7 +132,9 @@ int execute(const Args& args) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) throw Error(ErrorCode::bad_file, fmt::format("cannot make {}: {}", args.out_dir, failed.message()));
-    check_folder_writable(result_file);
+    OutputSet outputs(true);  // both are the demo's own
+    outputs.add_ann_benchmarks("--out-dir", result_file, options.metric, true, true);
+    outputs.add_bytes("--out-dir", sheet_file);
 
     fmt::print("Reading Fashion-MNIST from {}\n", args.data);
     const Images points = load_images(args, "train", "");
@@ -157,12 +159,10 @@ int execute(const Args& args) {
         if (voters > k) break;
         fmt::print("  k = {:<4} {:.2f} %\n", voters, 100 * accuracy(neighbors, voters, points.labels, queries.labels));
     }
-    {
-        const Writing writing;
-        write_ann_benchmarks(result_file, neighbors, options.metric, points.pixels.view(), queries.pixels.view());
-    }
+    write_ann_benchmarks(outputs, result_file, neighbors, points.pixels.view(), queries.pixels.view());
     stop_if_interrupted();
-    draw_sheet(sheet_file, neighbors, points, queries);
+    draw_sheet(FileWriter(outputs, sheet_file), neighbors, points, queries);
+    outputs.commit();
     fmt::print("\nNeighbours, as an ann-benchmarks file: {}\nContact sheet: {}\n", result_file, sheet_file);
     return exit_ok;
 }

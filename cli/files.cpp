@@ -2,10 +2,8 @@
 #include "files.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +24,7 @@ std::int64_t rows_of_block(std::int64_t row_bytes) {
 }
 
 // `rows` x `cols` elements of `type` from `source` (of type Source), converted block by block.
-template <class Source, class Target>
+template <class Target, class Source>
 void append_converted(MatrixWriter& writer, const Source* source, std::int64_t rows, std::int64_t cols) {
     const std::int64_t step = rows_of_block(cols * static_cast<std::int64_t>(sizeof(Target)));
     std::vector<Target> block;
@@ -37,14 +35,6 @@ void append_converted(MatrixWriter& writer, const Source* source, std::int64_t r
         writer.append(block.data(), count);
     }
 }
-
-std::initializer_list<ElementType> distance_types(bool f64) {
-    static constexpr std::initializer_list<ElementType> wide = {ElementType::f64};
-    static constexpr std::initializer_list<ElementType> narrow = {ElementType::f32};
-    return f64 ? wide : narrow;
-}
-
-constexpr std::initializer_list<ElementType> id_types = {ElementType::i64, ElementType::i32};
 
 }  // namespace
 
@@ -92,14 +82,12 @@ Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows) {
     return result;
 }
 
-MatrixWriter open_writer(const std::string& path, std::int64_t rows, std::int64_t cols,
-                         std::initializer_list<ElementType> types, ElementType& chosen, const std::string& format) {
+MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols,
+                         std::initializer_list<ElementType> types) {
     std::optional<Error> first_refusal;
     for (const ElementType type : types) {
         try {
-            MatrixWriter writer(path, FileInfo{format, rows, cols, type});
-            chosen = type;
-            return writer;
+            return {outputs, path, FileInfo{"", rows, cols, type}};
         } catch (const Error& error) {
             if (error.code() != ErrorCode::invalid_argument) throw;
             if (!first_refusal) first_refusal = error;
@@ -108,60 +96,50 @@ MatrixWriter open_writer(const std::string& path, std::int64_t rows, std::int64_
     throw Error(*first_refusal);
 }
 
-void write_ids(const std::string& path, const Neighbors& neighbors) {
-    const Writing writing;
-    ElementType type = ElementType::i64;
-    MatrixWriter writer = open_writer(path, neighbors.queries, neighbors.k, id_types, type);
-    if (type == ElementType::i64) {
-        append_converted<std::int64_t, std::int64_t>(writer, neighbors.ids.data(), neighbors.queries, neighbors.k);
+ResultFiles::ResultFiles(OutputSet& outputs, const std::string& ids, const std::string& distances, std::int64_t rows,
+                         std::int64_t k, bool f64)
+    : ids_path_(ids) {
+    if (!ids.empty()) ids_ = open_writer(outputs, ids, rows, k, {ElementType::i64, ElementType::i32});
+    if (distances.empty()) return;
+    distances_ = open_writer(outputs, distances, rows, k, {f64 ? ElementType::f64 : ElementType::f32});
+}
+
+void ResultFiles::write(const Neighbors& neighbors) {
+    if (ids_) write_ids(neighbors);
+    if (distances_) write_distances(neighbors);
+}
+
+void ResultFiles::write_ids(const Neighbors& neighbors) {
+    const std::int64_t* ids = neighbors.ids.data();
+    if (ids_->info().type == ElementType::i64) {
+        append_converted<std::int64_t>(*ids_, ids, neighbors.queries, neighbors.k);
     } else {
         const auto largest = std::max_element(neighbors.ids.begin(), neighbors.ids.end());
         if (largest != neighbors.ids.end() && *largest > std::numeric_limits<std::int32_t>::max()) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{}: id {} does not fit the format's 32 bits; use npy or hdf5", path, *largest));
+            throw Error(ErrorCode::invalid_argument, fmt::format("{}: id {} does not fit the format's 32 bits; use npy "
+                                                                 "or hdf5",
+                                                                 ids_path_, *largest));
         }
-        append_converted<std::int64_t, std::int32_t>(writer, neighbors.ids.data(), neighbors.queries, neighbors.k);
+        append_converted<std::int32_t>(*ids_, ids, neighbors.queries, neighbors.k);
     }
-    stop_if_interrupted();
-    writer.commit();
+    ids_->commit();
 }
 
-void write_distances(const std::string& path, const Neighbors& neighbors) {
-    const Writing writing;
-    const bool f64 = !neighbors.distances64.empty();
-    ElementType type = ElementType::f32;
-    MatrixWriter writer = open_writer(path, neighbors.queries, neighbors.k, distance_types(f64), type);
-    if (f64) {
-        append_converted<double, double>(writer, neighbors.distances64.data(), neighbors.queries, neighbors.k);
+void ResultFiles::write_distances(const Neighbors& neighbors) {
+    if (distances_->info().type == ElementType::f64) {
+        append_converted<double>(*distances_, neighbors.distances64.data(), neighbors.queries, neighbors.k);
     } else {
-        append_converted<float, float>(writer, neighbors.distances.data(), neighbors.queries, neighbors.k);
+        append_converted<float>(*distances_, neighbors.distances.data(), neighbors.queries, neighbors.k);
     }
-    stop_if_interrupted();
-    writer.commit();
-}
-
-void check_ids_writable(const std::string& path, std::int64_t rows, std::int64_t k) {
-    const Writing writing;
-    ElementType type = ElementType::i64;
-    open_writer(path, rows, k, id_types, type);
-}
-
-void check_distances_writable(const std::string& path, std::int64_t rows, std::int64_t k, bool f64) {
-    const Writing writing;
-    ElementType type = ElementType::f32;
-    open_writer(path, rows, k, distance_types(f64), type);
-}
-
-void check_folder_writable(const std::string& path) {
-    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-    if (access(folder.c_str(), W_OK | X_OK) != 0) {
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("cannot write {}: {}: {}", path, folder.string(), std::strerror(errno)));
-    }
+    distances_->commit();
 }
 
 bool is_hdf5(const std::string& path) {
     return path.ends_with(".hdf5") || path.ends_with(".h5");
+}
+
+std::string with_data_set(const std::string& path, const char* data_set) {
+    return is_hdf5(path) ? path + "/" + data_set : path;
 }
 
 bool is_big_ann_truth(const std::string& path) {

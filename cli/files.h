@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,21 +23,32 @@ std::vector<std::int64_t> to_ids(const Matrix& matrix, const std::string& what);
 // The rows of `matrix` named by `rows`, in that order.
 Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows);
 
-// A writer of rows x cols of the first of `types` that the format of `path` holds.
-MatrixWriter open_writer(const std::string& path, std::int64_t rows, std::int64_t cols,
-                         std::initializer_list<ElementType> types, ElementType& chosen, const std::string& format = "");
-// Ids are written as i64, or as i32 to a format that holds no other.
-void write_ids(const std::string& path, const Neighbors& neighbors);
-// f32, or f64 where the neighbours carry f64.
-void write_distances(const std::string& path, const Neighbors& neighbors);
+// A writer of rows x cols of the first of `types` that the format of `path`, one of the outputs, holds.
+MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols,
+                         std::initializer_list<ElementType> types);
 
-// Throws bad_file or invalid_argument if such a result could not be written: better before a long search than after.
-void check_ids_writable(const std::string& path, std::int64_t rows, std::int64_t k);
-void check_distances_writable(const std::string& path, std::int64_t rows, std::int64_t k, bool f64);
-void check_folder_writable(const std::string& path);
+// The files of ids and of distances that a command was asked for, of those that were added to its outputs; "": none.
+class ResultFiles {
+public:
+    // Ids as i64, or as i32 to a format that holds no other; distances as f32, or as f64 where the search gives f64.
+    // Throws where a format does not hold them: better before a long search than after.
+    ResultFiles(OutputSet& outputs, const std::string& ids, const std::string& distances, std::int64_t rows,
+                std::int64_t k, bool f64);
+    void write(const Neighbors& neighbors);
+
+private:
+    void write_ids(const Neighbors& neighbors);
+    void write_distances(const Neighbors& neighbors);
+
+    std::string ids_path_;
+    std::optional<MatrixWriter> ids_;
+    std::optional<MatrixWriter> distances_;
+};
 
 // "file.hdf5", "file.h5": names without a data set.
 bool is_hdf5(const std::string& path);
+// The data set that such a name stands for; other names as they are.
+std::string with_data_set(const std::string& path, const char* data_set);
 // Whether the file's size is that of the big-ann ground truth its first eight bytes announce.
 bool is_big_ann_truth(const std::string& path);
 

@@ -7,16 +7,18 @@
 #include <csignal>
 
 #include "kith/error.h"
+#include "kith/output.h"
 
 namespace kith::cli {
 namespace {
 
 std::atomic<int> signal_seen{0};
-std::atomic<int> files_open{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch these");
 
 void on_signal(int number) {
-    if (signal_seen.exchange(number) != 0 && files_open.load() == 0) _exit(128 + number);
+    if (signal_seen.exchange(number) == 0) return;
+    remove_temporary_files();
+    _exit(128 + number);
 }
 
 }  // namespace
@@ -45,13 +47,6 @@ int interrupt_exit_code() {
 
 void stop_if_interrupted() {
     if (interrupted()) throw Error(ErrorCode::cancelled, "cancelled");
-}
-
-Writing::Writing() {
-    ++files_open;
-}
-Writing::~Writing() {
-    --files_open;
 }
 
 }  // namespace kith::cli

@@ -3,8 +3,8 @@
 
 namespace kith::cli {
 
-// From now on SIGINT, SIGTERM and SIGHUP set a flag; a second one ends the process at once unless a file is being
-// written. Writing to a pipe that nobody reads, or beyond the limit of a file's size, is an error instead of the end.
+// From now on SIGINT, SIGTERM and SIGHUP set a flag; a second one removes the temporary files and ends the process at
+// once. Writing to a pipe that nobody reads, or beyond the limit of a file's size, is an error instead of the end.
 void catch_signals();
 
 // Whether one has come.
@@ -13,14 +13,5 @@ bool interrupted();
 int interrupt_exit_code();
 // Throws Error{cancelled} if one has come.
 void stop_if_interrupted();
-
-// While one lives, a file is being written: its temporary name is still to be renamed or removed.
-class Writing {
-public:
-    Writing();
-    ~Writing();
-    Writing(const Writing&) = delete;
-    Writing& operator=(const Writing&) = delete;
-};
 
 }  // namespace kith::cli

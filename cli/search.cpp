@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "files.h"
@@ -37,6 +38,7 @@ struct Args {
     std::string distances;
     std::string out;
     bool with_data = false;
+    bool force = false;
 };
 
 enum class OutKind { none, ann_benchmarks, big_ann };
@@ -69,45 +71,36 @@ void check_kind(const Args& args) {
     }
 }
 
-// The data set that a bare HDF5 name stands for.
-std::string with_data_set(const std::string& path, const char* data_set) {
-    return is_hdf5(path) ? path + "/" + data_set : path;
-}
-
-void check_outputs(const Args& args, std::int64_t q) {
-    if (!args.ids.empty() && args.ids == args.distances) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--ids and --distances are both '{}'; --out writes both to one file", args.ids));
+// All files of the command, before any work: an output that cannot be written or would destroy an input is found here.
+void open_outputs(OutputSet& outputs, const Args& args, const Metric& metric) {
+    outputs.reads("--base", args.base);
+    outputs.reads("--queries", args.queries);
+    outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
+    if (!args.ids.empty()) outputs.add("--ids", with_data_set(args.ids, "neighbors"));
+    if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
+    const OutKind kind = kind_of(args.out);
+    if (kind == OutKind::big_ann) outputs.add_big_ann_truth("--out", args.out);
+    if (kind == OutKind::ann_benchmarks) {
+        outputs.add_ann_benchmarks("--out", args.out, metric, args.with_data, args.with_data);
     }
-    if (args.k < 1) return;  // the library says so better
-    if (!args.ids.empty()) check_ids_writable(with_data_set(args.ids, "neighbors"), q, args.k);
-    if (!args.distances.empty())
-        check_distances_writable(with_data_set(args.distances, "distances"), q, args.k, args.f64);
-    if (kind_of(args.out) != OutKind::none) check_folder_writable(args.out);
 }
 
-Json write_results(const Args& args, const Metric& metric, const Neighbors& neighbors, const MatrixView& base,
-                   const MatrixView& queries) {
+void write_out(OutputSet& outputs, const Args& args, const Neighbors& neighbors, const MatrixView& base,
+               const MatrixView& queries) {
+    const OutKind kind = kind_of(args.out);
+    if (kind == OutKind::big_ann) write_big_ann_truth(outputs, args.out, neighbors);
+    if (kind == OutKind::ann_benchmarks) {
+        const MatrixView none{};
+        write_ann_benchmarks(outputs, args.out, neighbors, args.with_data ? base : none,
+                             args.with_data ? queries : none);
+    }
+}
+
+Json files_json(const Args& args) {
     Json files = Json::object();
-    if (!args.ids.empty()) {
-        write_ids(with_data_set(args.ids, "neighbors"), neighbors);
-        files["ids"] = args.ids;
-    }
-    if (!args.distances.empty()) {
-        write_distances(with_data_set(args.distances, "distances"), neighbors);
-        files["distances"] = args.distances;
-    }
-    if (!args.out.empty()) {
-        const Writing writing;
-        if (kind_of(args.out) == OutKind::ann_benchmarks) {
-            const MatrixView none{};
-            write_ann_benchmarks(args.out, neighbors, metric, args.with_data ? base : none,
-                                 args.with_data ? queries : none);
-        } else {
-            write_big_ann_truth(args.out, neighbors);
-        }
-        files["out"] = args.out;
-    }
+    if (!args.ids.empty()) files["ids"] = args.ids;
+    if (!args.distances.empty()) files["distances"] = args.distances;
+    if (!args.out.empty()) files["out"] = args.out;
     return files;
 }
 
@@ -119,13 +112,19 @@ int execute(const Args& args) {
     options.f64 = args.f64;
     set_speed(args.speed, options);
     check_kind(args);
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    open_outputs(outputs, args, options.metric);
 
     const Stopwatch reading;
     const Matrix base = load_matrix(args.base, args.format);
     const Matrix own_queries = args.graph ? Matrix{} : load_matrix(args.queries, args.format);
     const Matrix& queries = args.graph ? base : own_queries;
     const double read_seconds = reading.seconds();
-    check_outputs(args, queries.info.rows);
+    std::optional<ResultFiles> results;
+    if (args.k > 0) {  // the library says better what is wrong with another
+        results.emplace(outputs, with_data_set(args.ids, "neighbors"), with_data_set(args.distances, "distances"),
+                        queries.info.rows, args.k, args.f64);
+    }
 
     const Shape shape{base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
     Plan plan;
@@ -146,7 +145,11 @@ int execute(const Args& args) {
     const Gaps gaps = gaps_of(neighbors, queries.view());
 
     const Stopwatch writing;
-    const Json files = write_results(args, options.metric, neighbors, base.view(), queries.view());
+    results->write(neighbors);
+    write_out(outputs, args, neighbors, base.view(), queries.view());
+    stop_if_interrupted();
+    outputs.commit();
+    const Json files = files_json(args);
     const double write_seconds = writing.seconds();
 
     if (args.voice.json) {
@@ -214,6 +217,7 @@ void add(CLI::App& app, Run& run, bool graph) {
         ->group(output);
     command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")
         ->group(output);
+    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
     command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
     command->add_flag("--explain", args->explain, "Print the plan")->group(output);
     add_speed(*command, args->speed);

@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "command.h"
 #include "files.h"
@@ -28,6 +29,7 @@ struct Args {
     SelectArgs select;
     std::string ids;
     std::string values;
+    bool force = false;
     bool explain = false;
     SpeedArgs speed;
     VoiceArgs voice;
@@ -39,16 +41,18 @@ int execute(const Args& args) {
     set_select(args.select, options);
     set_speed(args.speed, options);
 
+    const std::string ids = with_data_set(args.ids, "neighbors");
+    const std::string values = with_data_set(args.values, "distances");
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    outputs.reads("--distances", args.distances);
+    if (!ids.empty()) outputs.add("--ids", ids);
+    if (!values.empty()) outputs.add("--values", values);
+
     const Matrix matrix = load_matrix(args.distances, args.format);
     const double read_seconds = total.seconds();
     options.f64 = matrix.info.type == ElementType::f64;
-    if (!args.ids.empty() && args.ids == args.values) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("--ids and --values are both '{}'", args.ids));
-    }
-    if (args.k > 0 && !args.ids.empty()) check_ids_writable(args.ids, matrix.info.rows, args.k);
-    if (args.k > 0 && !args.values.empty()) {
-        check_distances_writable(args.values, matrix.info.rows, args.k, options.f64);
-    }
+    std::optional<ResultFiles> results;
+    if (args.k > 0) results.emplace(outputs, ids, values, matrix.info.rows, args.k, options.f64);
 
     Plan plan;
     if (args.voice.json || args.explain)
@@ -67,15 +71,12 @@ int execute(const Args& args) {
     stop_if_interrupted();
 
     const Stopwatch writing;
+    results->write(neighbors);
+    stop_if_interrupted();
+    outputs.commit();
     Json files = Json::object();
-    if (!args.ids.empty()) {
-        write_ids(args.ids, neighbors);
-        files["ids"] = args.ids;
-    }
-    if (!args.values.empty()) {
-        write_distances(args.values, neighbors);
-        files["values"] = args.values;
-    }
+    if (!args.ids.empty()) files["ids"] = args.ids;
+    if (!args.values.empty()) files["values"] = args.values;
 
     if (args.voice.json) {
         Json object = {{"command", "select"}, {"kith", KITH_VERSION}};
@@ -132,6 +133,7 @@ void add_select(CLI::App& app, Run& run) {
     command->add_option("--values", args->values, "Write the values: npy, fvecs, fbin")
         ->type_name("FILE")
         ->group(output);
+    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
     command->add_flag("--explain", args->explain, "Print the plan")->group(output);
     add_speed(*command, args->speed);
     add_voice(*command, args->voice);

@@ -3,14 +3,11 @@
 
 #include <fmt/format.h>
 #include <png.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "font.h"
-#include "interrupt.h"
 #include "kith/error.h"
 
 namespace kith::cli {
@@ -84,19 +81,19 @@ public:
         }
     }
 
-    void save(const std::string& path) const {
-        const Writing writing;
-        const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+    void save(FileWriter& file) const {
         png_image image{};
         image.version = PNG_IMAGE_VERSION;
         image.width = static_cast<png_uint_32>(width_);
         image.height = static_cast<png_uint_32>(height_);
         image.format = PNG_FORMAT_RGB;
-        const bool written = png_image_write_to_file(&image, temporary.c_str(), 0, pixels_.data(), 0, nullptr) != 0;
-        if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
-            std::remove(temporary.c_str());
-            throw Error(ErrorCode::bad_file, fmt::format("cannot write {} {}", path, image.message));
+        png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+        std::vector<std::byte> bytes(size);
+        if (!png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels_.data(), 0, nullptr)) {
+            throw Error(ErrorCode::bad_file, fmt::format("cannot draw the contact sheet: {}", image.message));
         }
+        file.write(bytes.data(), static_cast<std::int64_t>(size));
+        file.finish();
     }
 
 private:
@@ -122,7 +119,7 @@ void draw_cell(Canvas& canvas, int x, int y, const SheetCell& cell, Color color,
 
 }  // namespace
 
-void write_sheet(const std::string& path, const std::string& title, const std::vector<SheetRow>& rows, int side) {
+void write_sheet(FileWriter& file, const std::string& title, const std::vector<SheetRow>& rows, int side) {
     const int cell = side * zoom + 2 * frame;
     const int columns = rows.empty() ? 0 : static_cast<int>(rows[0].neighbours.size());
     const int first = margin + cell + query_gap;
@@ -147,7 +144,7 @@ void write_sheet(const std::string& path, const std::string& title, const std::v
         }
         canvas.text(verdict_x, y + cell / 2 - glyph_height, rows[i].verdict, rows[i].right ? good : bad);
     }
-    canvas.save(path);
+    canvas.save(file);
 }
 
 }  // namespace kith::cli

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kith/output.h"
+
 namespace kith::cli {
 
 struct SheetCell {
@@ -21,7 +23,7 @@ struct SheetRow {
     bool right;
 };
 
-// Writes the rows, of one number of neighbours, under a temporary name and renames it. Throws bad_file.
-void write_sheet(const std::string& path, const std::string& title, const std::vector<SheetRow>& rows, int side);
+// Writes the rows, of one number of neighbours. Throws bad_file.
+void write_sheet(FileWriter& file, const std::string& title, const std::vector<SheetRow>& rows, int side);
 
 }  // namespace kith::cli

@@ -67,7 +67,7 @@ inline std::vector<std::byte> pattern(const FileInfo& info) {
 }
 
 inline void write_matrix(const std::string& path, const FileInfo& info, const std::vector<std::byte>& bytes) {
-    MatrixWriter writer(path, info);
+    MatrixWriter writer(path, info, true);
     writer.append(bytes.data(), info.rows);
     writer.commit();
 }

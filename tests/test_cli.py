@@ -59,7 +59,7 @@ class Front(Cli):
         self.assert_error(kith("search", *self.inputs("-k", 3, "--device", "abacus"), code=2), "abacus")
         self.assert_error(kith("search", *self.inputs("-k", 3, "--out", "x.csv"), code=2), "x.csv", ".hdf5")
         both = self.at("both.npy")
-        self.assert_error(kith("search", *self.inputs("-k", 3, "--ids", both, "--distances", both), code=2), "--out")
+        self.assert_error(kith("search", *self.inputs("-k", 3, "--ids", both, "--distances", both), code=2), "--ids", "--distances")
         self.assert_error(kith("search", *self.inputs("-k", 3, "--start", 1), code=2), "--start", "--formula")
 
     def test_missing_device(self):

@@ -238,10 +238,11 @@ TEST_F(Io, AnnBenchmarks) {
 
     Neighbors wide = some_neighbors(true);
     wide.ids[0] = std::int64_t{1} << 40;
-    write_ann_benchmarks(file, wide, MetricId::cosine, {}, {});
-    EXPECT_EQ(read_matrix(file + "/neighbors").info.type, ElementType::i64);
-    EXPECT_EQ(read_matrix(file + "/distances").info.type, ElementType::f64);
-    expect_has(bad_file(file + "/train"), "expected one of: distances, neighbors");
+    const std::string other = path("b.hdf5");
+    write_ann_benchmarks(other, wide, MetricId::cosine, {}, {});
+    EXPECT_EQ(read_matrix(other + "/neighbors").info.type, ElementType::i64);
+    EXPECT_EQ(read_matrix(other + "/distances").info.type, ElementType::f64);
+    expect_has(bad_file(other + "/train"), "expected one of: distances, neighbors");
 }
 
 TEST_F(Io, BigAnnTruth) {
@@ -292,13 +293,17 @@ TEST_F(Io, NamesThatExistAreTakenAsTheyStand) {
 
 TEST_F(Io, TemporaryFilesGo) {
     const FileInfo info{"", 4, 2, ElementType::f32};
+    write_matrix(path("old.hdf5"), info, pattern(info));
+    const std::string old_hdf5 = get(path("old.hdf5"));
+    std::filesystem::remove(path("old.hdf5"));
     for (const char* file : {"a.fbin", "a.fvecs", "a.npy", "a.idx.gz", "a.hdf5"}) {
-        put(file, "old");
+        const std::string old = std::string(file) == "a.hdf5" ? old_hdf5 : "old";
+        put(file, old);
         {
-            MatrixWriter writer(path(file), info);
+            MatrixWriter writer(path(file), info, true);
             writer.append(pattern(info).data(), 3);
         }
-        EXPECT_EQ(get(path(file)), "old");
+        EXPECT_EQ(get(path(file)), old);
         EXPECT_EQ(files(), 1u);
         std::filesystem::remove(path(file));
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kith/output.h"
 #include "kith/types.h"
 
 namespace kith {
@@ -53,28 +54,36 @@ Matrix read_matrix(const std::string& path, const std::string& format = "");
 // path/NAME; none for a format of one matrix. Throws bad_file.
 std::vector<std::string> data_sets(const std::string& path, const std::string& format = "");
 
-// Writes a matrix by rows under a temporary name beside `path`; commit() renames it, the destructor without commit()
-// removes it. Formats that cannot hold `type` throw invalid_argument.
+// Writes a matrix by rows. Formats that cannot hold `type` throw invalid_argument.
 class MatrixWriter {
 public:
-    MatrixWriter(const std::string& path, const FileInfo& info);  // info.format "": by extension
+    // Of a path that was added to `outputs`, which must outlive the writer; its commit() renames the file.
+    MatrixWriter(OutputSet& outputs, const std::string& path, const FileInfo& info);
+    // Of an OutputSet of its own; info.format "": by extension. Without commit() the destructor leaves nothing behind.
+    MatrixWriter(const std::string& path, const FileInfo& info, bool force = false);
     ~MatrixWriter();
     MatrixWriter(MatrixWriter&&) noexcept;
     MatrixWriter& operator=(MatrixWriter&&) noexcept;
 
+    const FileInfo& info() const;
     void append(const void* rows, std::int64_t count);  // row-major, dense, of info.type
     void commit();                                      // all rows must have been appended
 
 private:
     struct State;
+    void open(OutputSet& outputs, const std::string& path, const FileInfo& info);
     std::unique_ptr<State> state_;
 };
 
 // An ann-benchmarks HDF5 file: neighbors (i32 where the ids fit, else i64) and distances (f32 or f64), attributes type,
 // dimension, point_type, distance (ann-benchmarks' word for the metric: euclidean, angular, hamming, jaccard; kith's
 // where it has none) and kith_metric (kith's name, its parameters beside it as kith_p, ...); `train` and `test` as well
-// when given (data != nullptr). Written under a temporary name and renamed.
+// when given (data != nullptr). What the file holds besides stays; what it holds of these is replaced with `force` and
+// refused without.
 void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
+                          const MatrixView& train, const MatrixView& test, bool force = false);
+// The same into a file that was added to `outputs`, with data for train and test.
+void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
                           const MatrixView& train, const MatrixView& test);
 // The metric, with its parameters, that an HDF5 file's attributes name: kith_metric, else distance; none where it has
 // neither. `path` may name a data set in the file. Throws bad_file where it is no HDF5 file, or where its metric needs
@@ -83,6 +92,7 @@ std::optional<Metric> read_ann_benchmarks_metric(const std::string& path);
 
 // A big-ann ground-truth file: u32 q, u32 k, then q x k i32 ids, then q x k f32 distances.
 void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);
+void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors);
 Neighbors read_big_ann_truth(const std::string& path);
 
 // The names and extensions of the formats, one per line, for a person to read.

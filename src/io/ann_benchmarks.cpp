@@ -4,9 +4,7 @@
 #include <limits>
 
 #include "io/errors.h"
-#include "io/hdf5_metric.h"
-#include "io/hdf5_session.h"
-#include "io/output.h"
+#include "io/output_set.h"
 
 namespace kith {
 namespace io {
@@ -44,18 +42,30 @@ void gather(const MatrixView& view, std::int64_t first, std::int64_t count, std:
     }
 }
 
-void write_view(hid_t file, const Target& target, const char* dataset, const MatrixView& view) {
-    const ElementType type = view.type == ElementType::bf16 ? ElementType::f32 : view.type;
-    const FileInfo info{"hdf5", view.rows, view.cols, type};
-    const Hdf5Handle created = hdf5_create_dataset(file, target, dataset, info);
-    const std::int64_t row_bytes = view.cols * static_cast<std::int64_t>(size_of(type));
-    const std::int64_t step = std::min(view.rows, std::max<std::int64_t>(1, block_bytes / row_bytes));
+std::int64_t rows_per_block(std::int64_t rows, std::int64_t row_bytes) {
+    return std::min(rows, std::max<std::int64_t>(1, block_bytes / row_bytes));
+}
+
+// Rows of `info` that `fill(first, count, out)` puts into blocks.
+template <class Fill>
+void write_part(OutputSet& outputs, const std::string& path, const char* dataset, const FileInfo& info,
+                const Fill& fill) {
+    MatrixWriter writer(outputs, path + "/" + dataset, info);
+    const std::int64_t row_bytes = info.cols * static_cast<std::int64_t>(size_of(info.type));
+    const std::int64_t step = rows_per_block(info.rows, row_bytes);
     std::vector<std::byte> block(static_cast<std::size_t>(step * row_bytes));
-    for (std::int64_t first = 0; first < view.rows; first += step) {
-        const std::int64_t count = std::min(step, view.rows - first);
-        gather(view, first, count, block.data());
-        hdf5_write_rows(created, target, info, first, count, block.data());
+    for (std::int64_t first = 0; first < info.rows; first += step) {
+        const std::int64_t count = std::min(step, info.rows - first);
+        fill(first, count, block.data());
+        writer.append(block.data(), count);
     }
+    writer.commit();
+}
+
+void write_view(OutputSet& outputs, const std::string& path, const char* dataset, const MatrixView& view) {
+    const ElementType type = view.type == ElementType::bf16 ? ElementType::f32 : view.type;
+    write_part(outputs, path, dataset, {"", view.rows, view.cols, type},
+               [&](std::int64_t first, std::int64_t count, std::byte* out) { gather(view, first, count, out); });
 }
 
 void require_host(const std::string& path, const char* what, const MatrixView& view) {
@@ -81,52 +91,55 @@ void require_complete(const std::string& path, const Neighbors& neighbors) {
     }
 }
 
-void write_neighbors(hid_t file, const Target& target, const Neighbors& neighbors) {
+void write_neighbors(OutputSet& outputs, const std::string& path, const Neighbors& neighbors) {
     const std::int64_t q = neighbors.queries, k = neighbors.k;
     constexpr std::int64_t narrow_limit = std::numeric_limits<std::int32_t>::max();
     if (*std::max_element(neighbors.ids.begin(), neighbors.ids.end()) <= narrow_limit) {
-        const std::vector<std::int32_t> narrow(neighbors.ids.begin(), neighbors.ids.end());
-        write_view(file, target, "neighbors", view(narrow.data(), q, k));
+        write_part(outputs, path, "neighbors", {"", q, k, ElementType::i32},
+                   [&](std::int64_t first, std::int64_t count, std::byte* out) {
+                       const auto* from = neighbors.ids.data() + first * k;
+                       std::copy(from, from + count * k, reinterpret_cast<std::int32_t*>(out));
+                   });
     } else {
-        write_view(file, target, "neighbors", view(neighbors.ids.data(), q, k));
+        write_view(outputs, path, "neighbors", view(neighbors.ids.data(), q, k));
     }
-    if (!neighbors.distances.empty()) write_view(file, target, "distances", view(neighbors.distances.data(), q, k));
+    if (!neighbors.distances.empty()) write_view(outputs, path, "distances", view(neighbors.distances.data(), q, k));
     else if (!neighbors.distances64.empty())
-        write_view(file, target, "distances", view(neighbors.distances64.data(), q, k));
+        write_view(outputs, path, "distances", view(neighbors.distances64.data(), q, k));
+    else outputs.state().part(path + "/distances").written = true;
 }
 
-// ann-benchmarks' word for the coordinates.
-const char* point_type(ElementType type) {
-    const bool integer = type == ElementType::i8 || type == ElementType::u8;
-    return integer ? "int" : "float";
+// Attributes of train and test, or of none.
+void describe(Hdf5Output& file, const MatrixView& points) {
+    Hdf5Session session;
+    const bool integer = points.type == ElementType::i8 || points.type == ElementType::u8;
+    const bool new_points = points.data != nullptr;
+    if (new_points || !file.has_attribute("type")) file.set_text("type", "dense");
+    if (new_points || !file.has_attribute("point_type")) file.set_text("point_type", integer ? "int" : "float");
+    if (new_points) file.set_attribute("dimension", H5T_NATIVE_INT64, &points.cols);
 }
 
 }  // namespace
 }  // namespace io
 
-void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
+void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
                           const MatrixView& train, const MatrixView& test) {
     using namespace io;
     require_complete(path, neighbors);
     require_host(path, "train", train);
     require_host(path, "test", test);
+    describe(*outputs.state().part(path + "/neighbors").target.hdf5, train.data ? train : test);
+    if (train.data) write_view(outputs, path, "train", train);
+    if (test.data) write_view(outputs, path, "test", test);
+    write_neighbors(outputs, path, neighbors);
+}
 
-    PendingFile pending(path, "");
-    const Target& target = pending.target();
-    {
-        Hdf5Session session;
-        Hdf5Handle file = hdf5_create_file(target);
-        const MatrixView& points = train.data ? train : test;
-        write_text(file, target, "type", "dense");
-        write_metric(file, target, metric);
-        write_text(file, target, "point_type", point_type(points.type));
-        if (points.data) write_attribute(file, target, "dimension", H5T_NATIVE_INT64, &points.cols);
-        if (train.data) write_view(file, target, "train", train);
-        if (test.data) write_view(file, target, "test", test);
-        write_neighbors(file, target, neighbors);
-        if (file.reset() < 0) bad_file(path, hdf5_why("cannot complete the HDF5 file"));
-    }
-    pending.commit();
+void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
+                          const MatrixView& train, const MatrixView& test, bool force) {
+    OutputSet outputs(force);
+    outputs.add_ann_benchmarks("the output", path, metric, train.data != nullptr, test.data != nullptr);
+    write_ann_benchmarks(outputs, path, neighbors, train, test);
+    outputs.commit();
 }
 
 }  // namespace kith

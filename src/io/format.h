@@ -21,11 +21,15 @@ struct Location {
     std::string dataset;
 };
 
-// A file to write: `temporary` exists and is empty; it becomes `file` once it is complete. Messages name `file`.
+class PendingFile;
+class Hdf5Output;
+
+// A file to write. Messages name `file`.
 struct Target {
     std::string file;
-    std::string temporary;
     std::string dataset;
+    PendingFile* pending;
+    Hdf5Output* hdf5;  // null in other formats
 };
 
 // An open matrix. info() has been checked against the file's size: rows, cols >= 1, and rows * cols * size_of(type)

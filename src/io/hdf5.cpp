@@ -112,39 +112,6 @@ private:
     Hdf5Data opened_;
 };
 
-class Hdf5Sink final : public Sink {
-public:
-    Hdf5Sink(const Target& target, const FileInfo& info) : target_(target), info_(info) {
-        Hdf5Session session;
-        file_ = hdf5_create_file(target);
-        dataset_ = hdf5_create_dataset(file_, target, target.dataset.empty() ? "train" : target.dataset, info);
-    }
-    ~Hdf5Sink() override { close(); }
-
-    void append(const std::byte* rows, std::int64_t count) override {
-        Hdf5Session session;
-        hdf5_write_rows(dataset_, target_, info_, written_, count, rows);
-        written_ += count;
-    }
-
-    void finish() override {
-        if (!close()) bad_file(target_.file, "cannot complete the HDF5 file");
-    }
-
-private:
-    bool close() {
-        Hdf5Session session;
-        const bool dataset = dataset_.reset() >= 0;
-        return file_.reset() >= 0 && dataset;
-    }
-
-    Target target_;
-    FileInfo info_;
-    Hdf5Handle file_;
-    Hdf5Handle dataset_;
-    std::int64_t written_ = 0;
-};
-
 }  // namespace
 
 SourcePtr open_hdf5(const Location& location) {
@@ -169,11 +136,6 @@ SourcePtr open_hdf5(const Location& location) {
     require_storage(opened, info);
     opened.file.require_unchanged();
     return std::make_unique<Hdf5Source>(info, std::move(opened));
-}
-
-SinkPtr create_hdf5(const Target& target, const FileInfo& info) {
-    require_type(target, info, "f16 f32 f64 i8 u8 i32 i64");
-    return std::make_unique<Hdf5Sink>(target, info);
 }
 
 std::vector<std::string> names_hdf5(const Location& location) {

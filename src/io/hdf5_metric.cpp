@@ -1,11 +1,11 @@
-// Writes a metric into the attributes of an ann-benchmarks file and reads it from there.
-#include "io/hdf5_metric.h"
-
+// The metric of an ann-benchmarks file, in its attributes: ann-benchmarks' word where it has one, and kith's own.
 #include <unistd.h>
 
 #include <optional>
+#include <utility>
 
 #include "io/errors.h"
+#include "io/hdf5_output.h"
 #include "io/input.h"
 #include "io/path.h"
 
@@ -14,6 +14,9 @@ namespace io {
 namespace {
 
 constexpr std::size_t longest_text = std::size_t{1} << 16;  // HDF5's own limit of an attribute
+
+constexpr const char* parameters[] = {"kith_p", "kith_packed_bits", "kith_inverse_covariance", "kith_formula",
+                                      "kith_start"};
 
 // ann-benchmarks knows euclidean, angular, hamming and jaccard; for other metrics there is only kith's name. Its
 // euclidean is not squared, so sqeuclidean is not called so.
@@ -55,39 +58,33 @@ double read_number(const std::string& path, hid_t file, const char* name) {
 
 }  // namespace
 
-void write_attribute(hid_t file, const Target& target, const char* name, hid_t type, const void* value) {
-    const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-    const Hdf5Handle attribute(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    if (!attribute.valid() || H5Awrite(attribute, type, value) < 0) {
-        bad_file(target.file, hdf5_why(fmt::format("cannot write the attribute {}", name)));
+void Hdf5Output::set_metric(const Metric& metric) {
+    Hdf5Session session;
+    const std::pair<const char*, std::string> names[] = {{"distance", benchmark_word(metric)},
+                                                         {"kith_metric", kith::name(metric.id)}};
+    for (const auto& [attribute, text] : names) {
+        const std::string old = read_text(name(), file_, attribute).value_or(text);
+        if (old == text || force_) continue;
+        bad_argument(fmt::format("{}: its metric is {} ({}), and the result's {}; only force replaces that", name(),
+                                 old, attribute, text));
     }
-}
-
-void write_text(hid_t file, const Target& target, const char* name, const std::string& text) {
-    const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    const char* value = text.c_str();
-    write_attribute(file, target, name, type, &value);
-}
-
-void write_metric(hid_t file, const Target& target, const Metric& metric) {
-    write_text(file, target, "distance", benchmark_word(metric));
-    write_text(file, target, "kith_metric", name(metric.id));
-    const auto write_number = [&](const char* attribute, double value) {
-        write_attribute(file, target, attribute, H5T_NATIVE_DOUBLE, &value);
+    for (const char* parameter : parameters) {
+        if (has_attribute(parameter)) H5Adelete(file_, parameter);
+    }
+    for (const auto& [attribute, text] : names) set_text(attribute, text);
+    const auto set_number = [&](const char* attribute, double value) {
+        set_attribute(attribute, H5T_NATIVE_DOUBLE, &value);
     };
     switch (metric.id) {
         case MetricId::minkowski:
-            return write_number("kith_p", metric.p);
+            return set_number("kith_p", metric.p);
         case MetricId::hamming:
-            return write_number("kith_packed_bits", metric.packed_bits ? 1 : 0);
+            return set_number("kith_packed_bits", metric.packed_bits ? 1 : 0);
         case MetricId::mahalanobis:
-            return write_text(file, target, "kith_inverse_covariance",
-                              metric.inverse_covariance.data ? "given" : "estimated");
+            return set_text("kith_inverse_covariance", metric.inverse_covariance.data ? "given" : "estimated");
         case MetricId::formula:
-            write_text(file, target, "kith_formula", metric.formula);
-            return write_number("kith_start", metric.start);
+            set_text("kith_formula", metric.formula);
+            return set_number("kith_start", metric.start);
         default:
             return;
     }

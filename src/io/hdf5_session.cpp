@@ -1,4 +1,4 @@
-// The HDF5 library's lock, types and writing.
+// The HDF5 library's lock, types and reasons.
 #include "io/hdf5_session.h"
 
 #include <cerrno>
@@ -96,36 +96,6 @@ Hdf5Handle hdf5_open_file(const OpenFile& file, const std::string& path) {
     }
     file.require_same(*static_cast<const int*>(descriptor));
     return opened;
-}
-
-Hdf5Handle hdf5_create_file(const Target& target) {
-    Hdf5Handle file(H5Fcreate(target.temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
-    if (!file.valid()) bad_file(target.file, hdf5_why("cannot create an HDF5 file"));
-    return file;
-}
-
-Hdf5Handle hdf5_create_dataset(hid_t file, const Target& target, const std::string& dataset, const FileInfo& info) {
-    const hsize_t shape[2] = {static_cast<hsize_t>(info.rows), static_cast<hsize_t>(info.cols)};
-    const Hdf5Handle space(H5Screate_simple(2, shape, nullptr), H5Sclose);
-    const Hdf5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-    H5Pset_create_intermediate_group(links, 1);
-    const Hdf5Handle type = hdf5_type(info.type);
-    Hdf5Handle created(H5Dcreate2(file, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
-    if (!created.valid()) bad_file(target.file, hdf5_why(fmt::format("cannot create the data set {}", dataset)));
-    return created;
-}
-
-void hdf5_write_rows(hid_t dataset, const Target& target, const FileInfo& info, std::int64_t first, std::int64_t count,
-                     const void* rows) {
-    const hsize_t start[2] = {static_cast<hsize_t>(first), 0};
-    const hsize_t extent[2] = {static_cast<hsize_t>(count), static_cast<hsize_t>(info.cols)};
-    const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
-    const Hdf5Handle memory(H5Screate_simple(2, extent, nullptr), H5Sclose);
-    const Hdf5Handle type = hdf5_type(info.type);
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, extent, nullptr);
-    if (H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, rows) < 0) {
-        bad_file(target.file, hdf5_why(fmt::format("cannot write rows {} to {}", first, first + count - 1)));
-    }
 }
 
 }  // namespace kith::io

@@ -71,14 +71,4 @@ std::string hdf5_why(std::string_view what);
 // Opens a file to read, without locking it: reading must work where locks do not. Throws bad_file.
 Hdf5Handle hdf5_open_file(const OpenFile& file, const std::string& path);
 
-// Creates an empty file at target.temporary. Throws bad_file.
-Hdf5Handle hdf5_create_file(const Target& target);
-
-// Creates a contiguous rows x cols data set and its groups. Throws bad_file.
-Hdf5Handle hdf5_create_dataset(hid_t file, const Target& target, const std::string& dataset, const FileInfo& info);
-
-// Writes rows [first, first + count), dense, of info.type. Throws bad_file.
-void hdf5_write_rows(hid_t dataset, const Target& target, const FileInfo& info, std::int64_t first, std::int64_t count,
-                     const void* rows);
-
 }  // namespace kith::io

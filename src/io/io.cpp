@@ -6,7 +6,7 @@
 
 #include "io/errors.h"
 #include "io/format.h"
-#include "io/output.h"
+#include "io/output_set.h"
 #include "io/path.h"
 
 namespace kith {
@@ -136,38 +136,50 @@ std::vector<std::string> data_sets(const std::string& path, const std::string& f
 // ---------------------------------------------------------------- writing
 
 struct MatrixWriter::State {
-    State(const io::Location& location, const FileInfo& info_, const io::Format& format)
-        : info(info_), pending(location.file, location.dataset), sink(format.create(pending.target(), info)) {}
-
+    std::unique_ptr<OutputSet> own;  // of a writer that stands alone
+    io::Part* part;
     FileInfo info;
     std::int64_t appended = 0;
-    io::PendingFile pending;
-    io::SinkPtr sink;  // destroyed before `pending` removes the file
+    io::SinkPtr sink;  // destroyed before the set removes the file
 };
 
-MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info) {
-    const io::Location location = io::parse_target(path);
-    const io::Format& format = io::format_of(location.file, info.format);
-    if (!location.dataset.empty() && std::string_view(format.name) != "hdf5") {
-        io::bad_argument(fmt::format("{}: {} files have no named data sets", path, format.name));
-    }
+MatrixWriter::MatrixWriter(OutputSet& outputs, const std::string& path, const FileInfo& info)
+    : state_(std::make_unique<State>()) {
+    open(outputs, path, info);
+}
+
+MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info, bool force)
+    : state_(std::make_unique<State>()) {
+    state_->own = std::make_unique<OutputSet>(force);
+    state_->own->add("the output", path, info.format);
+    open(*state_->own, path, info);
+}
+
+void MatrixWriter::open(OutputSet& outputs, const std::string& path, const FileInfo& info) {
+    io::Part& part = outputs.state().part(path);
+    if (!part.format) io::bad_argument(fmt::format("{}: expected a matrix, and a file of bytes was added", path));
     if (info.rows < 1 || info.cols < 1 || io::matrix_bytes(info.rows, info.cols, info.type) < 0) {
         io::bad_argument(
             fmt::format("{}: expected at least one row and one column and less than 2^63 bytes, got {} x {}", path,
                         info.rows, info.cols));
     }
-    FileInfo named = info;
-    named.format = format.name;
-    state_ = std::make_unique<State>(location, named, format);
+    state_->part = &part;
+    state_->info = info;
+    state_->info.format = part.format->name;
+    state_->sink = part.format->create(part.target, state_->info);
 }
 
 MatrixWriter::~MatrixWriter() = default;
 MatrixWriter::MatrixWriter(MatrixWriter&&) noexcept = default;
 MatrixWriter& MatrixWriter::operator=(MatrixWriter&&) noexcept = default;
 
+const FileInfo& MatrixWriter::info() const {
+    return state_->info;
+}
+
 void MatrixWriter::append(const void* rows, std::int64_t count) {
     if (count < 0 || count > state_->info.rows - state_->appended) {
-        io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}", state_->pending.target().file,
+        io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}", state_->part->path,
                                      state_->info.rows - state_->appended, count));
     }
     if (count == 0) return;
@@ -177,13 +189,14 @@ void MatrixWriter::append(const void* rows, std::int64_t count) {
 
 void MatrixWriter::commit() {
     if (state_->appended != state_->info.rows) {
-        io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}", state_->pending.target().file,
+        io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}", state_->part->path,
                                      state_->info.rows, state_->appended));
     }
-    if (!state_->sink) io::bad_argument(fmt::format("{}: committed already", state_->pending.target().file));
+    if (!state_->sink) io::bad_argument(fmt::format("{}: committed already", state_->part->path));
     state_->sink->finish();
     state_->sink.reset();
-    state_->pending.commit();
+    state_->part->written = true;
+    if (state_->own) state_->own->commit();
 }
 
 // ---------------------------------------------------------------- help

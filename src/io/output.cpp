@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "io/errors.h"
 #include "io/input.h"
@@ -20,52 +21,50 @@ namespace {
 
 constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
-int open_for_writing(const Target& target) {
-    const int fd = ::open(target.temporary.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) bad_file(target.file, fmt::format("cannot write {}: {}", target.temporary, std::strerror(errno)));
-    return fd;
+constexpr std::size_t copy_block = std::size_t{8} << 20;
+
+// `offset` is where the bytes go, for the message.
+void write_fully(const PendingFile& file, const std::byte* from, std::int64_t count, std::int64_t offset) {
+    while (count > 0) {
+        const ssize_t put = ::write(file.descriptor(), from, static_cast<std::size_t>(std::min(count, call_limit)));
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) {
+            bad_file(file.file(), fmt::format("offset {}: cannot write: {}", offset, std::strerror(errno)));
+        }
+        from += put;
+        offset += put;
+        count -= put;
+    }
+}
+
+std::string folder_of(const std::string& path) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return folder.empty() ? "." : folder;
 }
 
 class PlainOutput final : public Output {
 public:
-    explicit PlainOutput(const Target& target) : file_(target.file), fd_(open_for_writing(target)) {}
-    ~PlainOutput() override {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    PlainOutput(const PlainOutput&) = delete;
-    PlainOutput& operator=(const PlainOutput&) = delete;
+    explicit PlainOutput(PendingFile& file) : file_(file) {}
 
     void write(const void* bytes, std::int64_t count) override {
-        const auto* from = static_cast<const std::byte*>(bytes);
-        while (count > 0) {
-            const ssize_t put = ::write(fd_, from, static_cast<std::size_t>(std::min(count, call_limit)));
-            if (put < 0 && errno == EINTR) continue;
-            if (put < 0) bad_file(file_, fmt::format("offset {}: cannot write: {}", offset_, std::strerror(errno)));
-            from += put;
-            offset_ += put;
-            count -= put;
-        }
+        write_fully(file_, static_cast<const std::byte*>(bytes), count, offset_);
+        offset_ += count;
     }
 
-    void finish() override {
-        const int fd = fd_;
-        fd_ = -1;
-        if (::close(fd) != 0) bad_file(file_, fmt::format("cannot complete: {}", std::strerror(errno)));
-    }
+    void finish() override {}
 
 private:
-    std::string file_;
-    int fd_;
+    PendingFile& file_;
     std::int64_t offset_ = 0;
 };
 
 class GzipOutput final : public Output {
 public:
-    explicit GzipOutput(const Target& target) : file_(target.file) {
-        const int fd = open_for_writing(target);
-        stream_ = gzdopen(fd, "wb");
+    explicit GzipOutput(const PendingFile& file) : file_(file.file()) {
+        const int fd = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
+        stream_ = fd < 0 ? nullptr : gzdopen(fd, "wb");
         if (!stream_) {
-            ::close(fd);
+            if (fd >= 0) ::close(fd);
             bad_file(file_, "cannot start compression");
         }
     }
@@ -104,44 +103,147 @@ private:
 
 }  // namespace
 
-PendingFile::PendingFile(const std::string& file, const std::string& dataset) : target_{file, "", dataset} {
+std::string resolved(const std::string& file) {
     namespace fs = std::filesystem;
+    constexpr int most_links = 40;  // as the system has it
+    fs::path path = file;
     std::error_code error;
-    const fs::file_status status = fs::status(file, error);
-    // Renaming onto a device or a directory would replace it or fail late.
-    if (fs::exists(status) && !fs::is_regular_file(status)) {
-        bad_file(file, fs::is_directory(status) ? "expected a file to write, found a directory"
-                                                : "expected a regular file to write");
+    for (int i = 0; i < most_links && fs::is_symlink(path, error); ++i) {
+        const fs::path next = fs::read_symlink(path, error);
+        if (error) break;
+        path = path.parent_path() / next;
     }
-    destination_ = fs::exists(status) ? fs::canonical(file, error).string() : file;
-    if (error) destination_ = file;
+    return path.string();
+}
 
+PendingFile::PendingFile(const std::string& file) : file_(file), destination_(resolved(file)) {
+    struct stat old {};
+    if (::stat(destination_.c_str(), &old) == 0) {
+        // Renaming onto a device or a directory would replace it or fail late.
+        if (!S_ISREG(old.st_mode)) {
+            bad_file(file_, S_ISDIR(old.st_mode) ? "expected a file to write, found a directory"
+                                                 : "expected a regular file to write");
+        }
+        old_ = old;
+    } else if (errno != ENOENT) {
+        bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
+    }
+    create_temporary();
+    try {
+        name_.emplace(temporary_);
+        if (old_) keep_mode();
+    } catch (...) {
+        ::unlink(temporary_.c_str());
+        ::close(descriptor_);
+        throw;
+    }
+}
+
+void PendingFile::create_temporary() {
+    const std::filesystem::path path = destination_;
+    std::string name = path.filename().string();
+    if (name.empty()) bad_file(file_, "expected the name of a file to write");
+    if (old_) {
+        // What is protected from writing is not to be replaced either.
+        const int probe = ::open(destination_.c_str(), O_WRONLY | O_CLOEXEC);
+        if (probe < 0) bad_file(file_, fmt::format("expected a writable file: {}", std::strerror(errno)));
+        ::close(probe);
+        // In a sticky folder (/tmp) only these may rename onto it.
+        struct stat folder {};
+        const uid_t me = ::geteuid();
+        if (::stat(folder_of(destination_).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) && me != 0 &&
+            me != old_->st_uid && me != folder.st_uid) {
+            bad_file(file_, "expected a file of yours: its folder lets nobody else replace it");
+        }
+    }
+    constexpr std::size_t longest = 200;  // leaves room for the rest within the 255 bytes of a name
+    if (name.size() > longest) name.resize(longest);
     static std::atomic<unsigned> counter{0};
     for (;;) {
-        target_.temporary = fmt::format("{}.part-{}-{}", destination_, ::getpid(), counter++);
-        const int fd = ::open(target_.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0) {
-            ::close(fd);
-            return;
-        }
-        if (errno != EEXIST) bad_file(file, fmt::format("expected a writable place: {}", std::strerror(errno)));
+        temporary_ = (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), counter++)).string();
+        // Not for others to read before it has the mode of the file that it replaces.
+        descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, old_ ? 0600 : 0666);
+        if (descriptor_ >= 0) return;
+        if (errno != EEXIST) bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
     }
+}
+
+void PendingFile::keep_mode() const {
+    mode_t mode = old_->st_mode & 07777;
+    // Without the owner, his privileges must not become ours.
+    if (::fchown(descriptor_, old_->st_uid, old_->st_gid) != 0) mode &= 0777;
+    (void)::fchmod(descriptor_, mode);
 }
 
 PendingFile::~PendingFile() {
-    if (!committed_) ::unlink(target_.temporary.c_str());
+    if (!committed_) ::unlink(temporary_.c_str());
+    ::close(descriptor_);
+}
+
+void PendingFile::copy_old(const std::function<bool()>& keep_going) {
+    const int from = ::open(destination_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (from < 0) bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
+    struct Close {
+        int descriptor;
+        ~Close() { ::close(descriptor); }
+    } const close{from};
+    struct stat old {};
+    if (::fstat(from, &old) != 0) bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
+    old_ = old;
+    copied_ = true;
+    std::vector<std::byte> block(copy_block);
+    for (std::int64_t offset = 0;;) {
+        if (keep_going && !keep_going()) throw Error(ErrorCode::cancelled, "cancelled");
+        const ssize_t got = ::read(from, block.data(), block.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) bad_file(file_, fmt::format("offset {}: cannot read: {}", offset, std::strerror(errno)));
+        if (got == 0) return;
+        write_fully(*this, block.data(), got, offset);
+        offset += got;
+    }
+}
+
+void PendingFile::sync() {
+    // EINVAL: a file system that has no such thing.
+    if (::fsync(descriptor_) != 0 && errno != EINVAL) {
+        bad_file(file_, fmt::format("cannot complete: {}", std::strerror(errno)));
+    }
 }
 
 void PendingFile::commit() {
-    if (std::rename(target_.temporary.c_str(), destination_.c_str()) != 0) {
-        bad_file(target_.file, fmt::format("cannot rename {} to it: {}", target_.temporary, std::strerror(errno)));
+    if (copied_) {
+        struct stat now {};
+        const bool there = ::stat(destination_.c_str(), &now) == 0;
+        const auto same_time = [](const timespec& a, const timespec& b) {
+            return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+        };
+        if (!there || now.st_dev != old_->st_dev || now.st_ino != old_->st_ino || now.st_size != old_->st_size ||
+            !same_time(now.st_mtim, old_->st_mtim)) {
+            committed_ = true;  // the work is not lost
+            name_.reset();
+            bad_file(file_, fmt::format("has been changed by someone else meanwhile; the file with the results is {}",
+                                        temporary_));
+        }
+    }
+    if (std::rename(temporary_.c_str(), destination_.c_str()) != 0) {
+        bad_file(file_, fmt::format("cannot rename {} to it: {}", temporary_, std::strerror(errno)));
     }
     committed_ = true;
+    name_.reset();
+    const int descriptor = ::open(folder_of(destination_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;  // a folder to write to, not to read
+    const bool failed = ::fsync(descriptor) != 0 && errno == EIO;
+    ::close(descriptor);
+    if (failed) bad_file(file_, fmt::format("cannot complete: {}", std::strerror(EIO)));
+}
+
+std::unique_ptr<Output> open_plain(PendingFile& file) {
+    return std::make_unique<PlainOutput>(file);
 }
 
 std::unique_ptr<Output> open_output(const Target& target) {
-    if (is_gzip_name(target.file)) return std::make_unique<GzipOutput>(target);
-    return std::make_unique<PlainOutput>(target);
+    if (is_gzip_name(target.file)) return std::make_unique<GzipOutput>(*target.pending);
+    return open_plain(*target.pending);
 }
 
 }  // namespace kith::io

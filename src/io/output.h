@@ -1,30 +1,55 @@
 // A file being written: under a temporary name until it is complete, plain or gzipped.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "io/format.h"
+#include "io/temporary.h"
 
 namespace kith::io {
 
-// Owns the temporary name: commit() renames it to the final one, the destructor without commit() removes it.
+// `file` with links followed, also the last one where it leads nowhere yet.
+std::string resolved(const std::string& file);
+
+// Owns the temporary file, open from construction on: commit() renames it, the destructor without commit() removes it.
 class PendingFile {
 public:
-    // Creates the temporary file. Throws bad_file, also where `file` exists and is not a regular file.
-    PendingFile(const std::string& file, const std::string& dataset);
+    // Throws bad_file where `file` could not be written or renamed to, such as a directory or a device.
+    explicit PendingFile(const std::string& file);
     ~PendingFile();
     PendingFile(const PendingFile&) = delete;
     PendingFile& operator=(const PendingFile&) = delete;
 
-    const Target& target() const { return target_; }
-    void commit();
+    const std::string& file() const { return file_; }  // for messages
+    const std::string& temporary() const { return temporary_; }
+    int descriptor() const { return descriptor_; }
+
+    // Whether a file of that name is there that is not empty.
+    bool adds() const { return old_ && old_->st_size > 0; }
+    // Copies that file into the temporary one; from now on commit() refuses to replace it if it has changed.
+    void copy_old(const std::function<bool()>& keep_going);
+
+    void sync();    // what was written is on the disk
+    void commit();  // after sync()
 
 private:
-    Target target_;
-    std::string destination_;  // target_.file with links resolved, so that a link stays a link
+    void create_temporary();
+    void keep_mode() const;
+
+    std::string file_;
+    std::string destination_;  // file_ with links resolved, so that a link stays a link
+    std::string temporary_;
+    std::optional<TemporaryName> name_;
+    std::optional<struct stat> old_;  // the file of that name
+    bool copied_ = false;
     bool committed_ = false;
+    int descriptor_ = -1;
 };
 
 class Output {
@@ -34,7 +59,8 @@ public:
     virtual void finish() = 0;
 };
 
-// Gzips where target.file ends in ".gz".
+std::unique_ptr<Output> open_plain(PendingFile& file);
+// Gzips where the file's name ends in ".gz".
 std::unique_ptr<Output> open_output(const Target& target);
 
 }  // namespace kith::io

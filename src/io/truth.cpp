@@ -6,6 +6,7 @@
 
 #include "io/errors.h"
 #include "io/flat.h"
+#include "io/output_set.h"
 
 namespace kith {
 namespace io {
@@ -54,6 +55,19 @@ private:
     std::int64_t offset_;
 };
 
+// Rows of k values, converted block by block.
+template <class To, class From>
+void append_as(FlatSink& sink, const From* values, std::int64_t rows, std::int64_t k) {
+    constexpr std::int64_t block_cells = std::int64_t{1} << 20;
+    const std::int64_t step = std::max<std::int64_t>(1, block_cells / k);
+    std::vector<To> block;
+    for (std::int64_t first = 0; first < rows; first += step) {
+        const std::int64_t count = std::min(step, rows - first);
+        block.assign(values + first * k, values + (first + count) * k);
+        sink.append(reinterpret_cast<const std::byte*>(block.data()), count);
+    }
+}
+
 }  // namespace
 
 SourcePtr open_truth(const Location& location) {
@@ -77,34 +91,35 @@ SinkPtr create_truth(const Target& target, const FileInfo&) {
 
 }  // namespace io
 
-void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
+void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors) {
     using namespace io;
-    const auto cells = static_cast<std::size_t>(neighbors.queries * neighbors.k);
+    const std::int64_t q = neighbors.queries, k = neighbors.k;
+    const auto cells = static_cast<std::size_t>(q * k);
     const bool wide = neighbors.distances.empty();
-    if (neighbors.queries < 1 || neighbors.k < 1 || neighbors.ids.size() != cells ||
+    if (q < 1 || k < 1 || neighbors.ids.size() != cells ||
         (wide ? neighbors.distances64.size() : neighbors.distances.size()) != cells) {
-        bad_argument(fmt::format("{}: expected {} x {} ids and distances, at least one of each", path,
-                                 neighbors.queries, neighbors.k));
+        bad_argument(fmt::format("{}: expected {} x {} ids and distances, at least one of each", path, q, k));
     }
-    std::vector<std::int32_t> ids(cells);
-    for (std::size_t i = 0; i < cells; ++i) {
-        const std::int64_t id = neighbors.ids[i];
+    for (const std::int64_t id : neighbors.ids) {
         if (id < -1 || id > std::numeric_limits<std::int32_t>::max()) {
             bad_argument(fmt::format("{}: expected ids that fit in i32, got {}", path, id));
         }
-        ids[i] = static_cast<std::int32_t>(id);
     }
-    std::vector<float> narrowed;
-    if (wide) narrowed.assign(neighbors.distances64.begin(), neighbors.distances64.end());
-    const std::vector<float>& distances = wide ? narrowed : neighbors.distances;
-
-    PendingFile file(path, "");
-    FlatSink sink(file.target(), {"truth", neighbors.queries, neighbors.k, ElementType::i32},
-                  u32_header(file.target(), {"truth", neighbors.queries, neighbors.k, ElementType::i32}));
-    sink.append(reinterpret_cast<const std::byte*>(ids.data()), neighbors.queries);
-    sink.append(reinterpret_cast<const std::byte*>(distances.data()), neighbors.queries);
+    Part& part = outputs.state().part(path);
+    const FileInfo info{"truth", q, k, ElementType::i32};
+    FlatSink sink(part.target, info, u32_header(part.target, info));
+    append_as<std::int32_t>(sink, neighbors.ids.data(), q, k);
+    if (wide) append_as<float>(sink, neighbors.distances64.data(), q, k);
+    else append_as<float>(sink, neighbors.distances.data(), q, k);
     sink.finish();
-    file.commit();
+    part.written = true;
+}
+
+void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
+    OutputSet outputs;
+    outputs.add_big_ann_truth("the output", path);
+    write_big_ann_truth(outputs, path, neighbors);
+    outputs.commit();
 }
 
 Neighbors read_big_ann_truth(const std::string& path) {

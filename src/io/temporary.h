@@ -1,0 +1,22 @@
+// Names of temporary files, known to a signal handler that must remove them.
+#pragma once
+
+#include <string>
+
+namespace kith::io {
+
+// While it lives, remove_temporary_files() removes the file.
+class TemporaryName {
+public:
+    explicit TemporaryName(const std::string& path);
+    ~TemporaryName();
+    TemporaryName(const TemporaryName&) = delete;
+    TemporaryName& operator=(const TemporaryName&) = delete;
+
+    struct Slot;
+
+private:
+    Slot* slot_;
+};
+
+}  // namespace kith::io
