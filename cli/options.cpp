@@ -38,7 +38,7 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
             ->group(group);
     args.p_given =
         add_real(command, "--p", args.p, "Exponent of minkowski, >= 1; inf is chebyshev")->type_name("P")->group(group);
-    CLI::Option* formula =
+    args.formula_given =
         command
             .add_option("--formula", args.formula,
                         "A distance of your own: the next running value from a (running value), q and x (coordinates), "
@@ -48,7 +48,7 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
             ->group(group);
     args.start_given = add_real(command, "--start", args.start, "Value of a before the first coordinate (0)")
                            ->type_name("V")
-                           ->needs(formula)
+                           ->needs(args.formula_given)
                            ->group(group);
     command
         .add_option("--inverse-covariance", args.inverse_covariance,
@@ -61,7 +61,7 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
 
 Metric make_metric(const DistanceArgs& args, std::vector<double>& inverse_covariance) {
     Metric metric;
-    if (!args.formula.empty()) {
+    if (args.formula_given->count() > 0) {
         metric.id = MetricId::formula;
         metric.formula = args.formula;
         metric.start = args.start;

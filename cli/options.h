@@ -26,6 +26,7 @@ struct DistanceArgs {
 
     CLI::Option* metric_given = nullptr;
     CLI::Option* p_given = nullptr;
+    CLI::Option* formula_given = nullptr;
     CLI::Option* start_given = nullptr;
 };
 void add_distance(CLI::App& command, DistanceArgs& args);

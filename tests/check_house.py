@@ -9,12 +9,13 @@ import sys
 
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
-    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "metric", "machine"},
+    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
     "src/plan": {"metric", "gpu/tuning.h", "gpu/select/selectors.h", "gpu/select/choice.h", "cpu/selectors.h"},
-    "src/scale": {"cpu", "gpu", "exact", "metric"},
-    "src/cpu": {"exact", "metric"},
-    "src/gpu": {"exact", "metric"},
+    "src/scale": {"cpu", "gpu", "exact", "formula", "metric"},
+    "src/cpu": {"exact", "formula", "metric"},
+    "src/gpu": {"exact", "formula", "metric"},
     "src/exact": {"metric"},
+    "src/formula": {"metric"},
     "src/metric": set(),
     "src/io": set(),
     "src/machine": set(),

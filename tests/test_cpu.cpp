@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "cpu/backend.h"
-#include "cpu/formula.h"
 #include "cpu/metric_kernels.h"
 #include "exact/canonical.h"
 #include "exact/element.h"
+#include "formula/program.h"
 #include "kith/functor.h"
 #include "metric/all.h"
 
@@ -368,7 +368,7 @@ TEST(UserMetrics, formula_and_functor_give_the_definition) {
     spec.start = functor.start;
     const Answer by_functor = user_answer(spec, data);
     spec.id = MetricId::formula;
-    spec.formula = "q > 0 ? a + fabs(q - x) : fmax(a, q * x)";
+    spec.formula = formula::compile("q > 0 ? a + fabs(q - x) : fmax(a, q * x)");
     const Answer by_formula = user_answer(spec, data);
     for (std::int64_t i = 0; i < data.q; ++i) {
         std::vector<std::pair<double, std::int64_t>> all;
@@ -393,7 +393,7 @@ TEST(UserMetrics, formula_and_functor_give_the_definition) {
 TEST(UserMetrics, bad_formulas_name_the_position) {
     for (const char* text : {"", "a +", "a + y", "a + q^2", "a = 3", "a, q", "sin(q)", "a + (q - x", "\"a\""}) {
         try {
-            cpu::check_formula(text);
+            formula::compile(text);
             ADD_FAILURE() << text;
         } catch (const Error& e) {
             EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
@@ -402,7 +402,7 @@ TEST(UserMetrics, bad_formulas_name_the_position) {
     }
     for (const char* text : {"a + pow(abs(q - x), 3)", "max(a, fabs(q-x))", "q == x ? a : a + 1", "a + min(q, x)",
                              "a + exp(-sqrt(abs(q))) * log(2)", "x >= q ? a : a - 1"})
-        EXPECT_NO_THROW(cpu::check_formula(text)) << text;
+        EXPECT_NO_THROW(formula::compile(text)) << text;
 }
 
 }  // namespace

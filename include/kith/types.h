@@ -113,7 +113,8 @@ struct Metric {
     bool packed_bits = false;
     // formula: the next running value from `a` (running value), `q` and `x` (coordinates of query and point), in
     // binary64, for coordinate 0, 1, ..., d - 1: the "cumulatively computable" distance of Kato and Hosino 2009.
-    // + - * / ?: comparisons, and abs fabs sqrt exp log pow min max fmin fmax. The last value is the distance.
+    // + - * / ?: comparisons && || !, parentheses, decimal numbers (all of them doubles), and abs fabs sqrt exp log pow
+    // min max fmin fmax, with C's precedence, evaluated as written. The last value is the distance.
     std::string formula;
     double start = 0.0;
     // functor: not owned, must outlive the call or the Index.

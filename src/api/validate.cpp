@@ -11,10 +11,10 @@
 #include <omp.h>
 
 #include "api/covariance.h"
-#include "cpu/formula.h"
 #include "cpu/isa.h"
 #include "cpu/metric_kernels.h"
 #include "exact/element.h"
+#include "formula/program.h"
 #include "gpu/backend.h"
 #include "kith/error.h"
 #include "kith/functor.h"
@@ -83,8 +83,7 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points) {
             spec.params.matrix = spec.matrix->data();
             break;
         case MetricId::formula:
-            cpu::check_formula(m.formula);
-            spec.formula = m.formula;
+            spec.formula = formula::compile(m.formula);
             spec.start = m.start;
             break;
         case MetricId::functor:

@@ -1,131 +1,110 @@
-// A metric given as text, evaluated by muParser over a tile of points, one coordinate at a time.
+// A formula evaluated over a tile of points: one loop per operation, over many pairs.
 #include "cpu/formula.h"
 
-#include <muParser.h>
-
 #include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "kith/error.h"
-#include "metric/portable.h"
+#include <utility>
 
 namespace kith::cpu {
 
+using formula::Level;
+using formula::Op;
+using formula::Value;
+
 namespace {
-
-[[noreturn]] void refuse(const std::string& text, std::size_t position, const std::string& reason) {
-    throw Error(ErrorCode::invalid_argument, "formula: '" + text + "' at position " + std::to_string(position + 1) +
-                                                 ": " + reason + "; expected an expression of a, q and x");
+constexpr std::size_t index(Level level) {
+    return static_cast<std::size_t>(level);
 }
-
-double absolute(double x) {
-    return std::fabs(x);
-}
-double root(double x) {
-    return std::sqrt(x);
-}
-double exponential(double x) {
-    return portable::any_exp(x);
-}
-double logarithm(double x) {
-    return portable::any_log(x);
-}
-double power(double x, double y) {
-    return portable::any_pow(x, y);
-}
-double smaller(double x, double y) {
-    return std::fmin(x, y);
-}
-double larger(double x, double y) {
-    return std::fmax(x, y);
-}
-
-// What muParser reads otherwise than C does: assignment, lists, and a power operator that C takes for exclusive or.
-void reject_foreign(const std::string& text) {
-    int depth = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (c == '^') refuse(text, i, "'^' is not an operator, use pow(x, y)");
-        if (c == '(') ++depth;
-        if (c == ')') --depth;
-        if (c == ',' && depth == 0) refuse(text, i, "more than one value");
-        if (c == '"') refuse(text, i, "a string");
-        if (c != '=') continue;
-        if (i + 1 < text.size() && text[i + 1] == '=') {
-            ++i;
-            continue;
-        }
-        if (i > 0 && (text[i - 1] == '<' || text[i - 1] == '>' || text[i - 1] == '!')) continue;
-        refuse(text, i, "an assignment");
-    }
-}
-
 }  // namespace
 
-struct Formula::State {
-    mu::Parser parser;
-    std::vector<double> a, next, q, x;
-    double start = 0;
+Formula::Formula(std::shared_ptr<const formula::Program> program, double start, Isa isa)
+    : program_(std::move(program)), kernels_(formula_kernels(isa)), start_(start) {
+    const auto& values = program_->values;
+    base_.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const Value& value = values[i];
+        if (value.op == Op::point) point_ = &base_[i];
+        const int arity = formula::arity(value.op);
+        if (arity == 0) continue;
+        unsigned per_row = 0;
+        if (value.level > Level::query) {
+            for (int j = 0; j < arity; ++j)
+                per_row |= unsigned{values[static_cast<std::size_t>(value.args[j])].level <= Level::query} << j;
+        }
+        Step step{kernels_.of[static_cast<std::size_t>(value.op)][per_row], static_cast<std::int32_t>(i), value.args};
+        for (int j = arity; j < 3; ++j) step.args[j] = step.args[0];
+        steps_[index(value.level)].push_back(step);
+    }
+}
 
-    void compile(const std::string& text) {
-        reject_foreign(text);
-        try {
-            parser.ClearFun();
-            parser.ClearConst();
-            parser.DefineFun("abs", absolute);
-            parser.DefineFun("fabs", absolute);
-            parser.DefineFun("sqrt", root);
-            parser.DefineFun("exp", exponential);
-            parser.DefineFun("log", logarithm);
-            parser.DefineFun("pow", power);
-            parser.DefineFun("min", smaller);
-            parser.DefineFun("max", larger);
-            parser.DefineFun("fmin", smaller);
-            parser.DefineFun("fmax", larger);
-            reserve(1);
-            parser.SetExpr(text);
-            // Parses: muParser does so at the first evaluation.
-            parser.Eval(next.data(), 1);
-        } catch (const mu::Parser::exception_type& e) {
-            const int at = e.GetPos();
-            refuse(text, at < 0 ? 0 : static_cast<std::size_t>(at), e.GetMsg());
+void Formula::reserve(std::int64_t columns) {
+    if (columns <= capacity_) return;
+    const auto& slots = program_->slots;
+    const std::int64_t point_slot = std::max(block, columns);
+    const auto constants = static_cast<std::int64_t>(std::count_if(
+        program_->values.begin(), program_->values.end(), [](const Value& v) { return v.level == Level::constant; }));
+    memory_ = Buffer<double>((constants + 1 + slots[index(Level::query)]) * chunk +
+                             slots[index(Level::point)] * point_slot + (slots[index(Level::running)] + 1) * columns);
+    capacity_ = columns;
+    double* free = memory_.data();
+    const auto take = [&](std::int64_t count) { return std::exchange(free, free + count); };
+    query_chunk_ = take(chunk);
+    running_ = take(columns);
+    const std::array<std::int64_t, 4> sizes = {0, chunk, point_slot, columns};
+    std::array<double*, 4> first_slot{};
+    for (std::size_t level = 1; level < 4; ++level) first_slot[level] = take(slots[level] * sizes[level]);
+    for (std::size_t i = 0; i < base_.size(); ++i) {
+        const Value& value = program_->values[i];
+        if (value.op == Op::constant) base_[i] = std::fill_n(take(chunk), chunk, value.constant) - chunk;
+        else if (value.op == Op::query) base_[i] = query_chunk_;
+        else if (value.op == Op::running) base_[i] = running_;
+    }
+    for (auto& steps : steps_) {
+        for (Step& step : steps) {
+            const Value& value = program_->values[static_cast<std::size_t>(step.value)];
+            const std::size_t level = index(value.level);
+            step.out = first_slot[level] + value.slot * sizes[level];
+            // The next running value takes the place of the last: nothing is computed after it.
+            if (step.value == program_->result && value.level == Level::running) step.out = running_;
+            base_[static_cast<std::size_t>(step.value)] = step.out;
         }
     }
-
-    void reserve(std::int64_t count) {
-        if (static_cast<std::int64_t>(a.size()) >= count) return;
-        for (auto* array : {&a, &next, &q, &x}) array->assign(static_cast<std::size_t>(count), 0.0);
-        parser.DefineVar("a", a.data());
-        parser.DefineVar("q", q.data());
-        parser.DefineVar("x", x.data());
-    }
-};
-
-void check_formula(const std::string& text) {
-    const Formula formula(text, 0.0);
 }
 
-Formula::Formula(const std::string& text, double start) : state_(std::make_unique<State>()) {
-    state_->start = start;
-    state_->compile(text);
+void Formula::run(const std::vector<Step>& steps, std::int64_t rows, std::int64_t columns) const {
+    for (const Step& s : steps) s.kernel(s.out, at(s.args[0]), at(s.args[1]), at(s.args[2]), rows, columns);
 }
 
-Formula::~Formula() = default;
-
-void Formula::distances(const double* q, const double* points, std::int64_t stride, std::int64_t count, std::int64_t d,
-                        double* out) {
-    State& s = *state_;
-    s.reserve(count);
-    std::fill(s.a.begin(), s.a.begin() + count, s.start);
-    for (std::int64_t j = 0; j < d; ++j) {
-        std::fill(s.q.begin(), s.q.begin() + count, q[j]);
-        for (std::int64_t i = 0; i < count; ++i) s.x[static_cast<std::size_t>(i)] = points[i * stride + j];
-        s.parser.Eval(s.next.data(), static_cast<int>(count));
-        // The variable is bound to the array `a`.
-        std::copy(s.next.begin(), s.next.begin() + count, s.a.begin());
+void Formula::distances(const double* q, const double* points, std::int64_t count, std::int64_t d, double* out) {
+    const std::int64_t columns = Formula::columns(count);
+    reserve(columns);
+    const std::int64_t rows = std::clamp<std::int64_t>(block / columns, 1, chunk);
+    const Level result = program_->values[static_cast<std::size_t>(program_->result)].level;
+    std::fill_n(running_, columns, start_);
+    // Without a running value only the last coordinate counts.
+    for (std::int64_t first = result == Level::running ? 0 : d - 1; first < d; first += chunk) {
+        const std::int64_t here = std::min(chunk, d - first);
+        std::copy_n(q + first, here, query_chunk_);
+        std::fill_n(query_chunk_ + here, Formula::columns(here) - here, 0.0);
+        offset_ = {};
+        run(steps_[index(Level::query)], 1, Formula::columns(here));
+        for (std::int64_t begin = 0; begin < here; begin += rows) {
+            const std::int64_t high = std::min(rows, here - begin);
+            offset_[index(Level::query)] = begin;
+            offset_[index(Level::point)] = 0;
+            if (point_) *point_ = points + (first + begin) * columns;
+            run(steps_[index(Level::point)], high, columns);
+            if (result != Level::running) continue;
+            for (std::int64_t row = 0; row < high; ++row) {
+                offset_[index(Level::query)] = begin + row;
+                offset_[index(Level::point)] = row * columns;
+                run(steps_[index(Level::running)], 1, columns);
+            }
+        }
     }
-    std::copy(s.a.begin(), s.a.begin() + count, out);
+    offset_ = {};
+    const double* const last = at(program_->result);
+    if (result <= Level::query) std::fill_n(out, count, *last);
+    else std::copy_n(last, count, out);
 }
 
 }  // namespace kith::cpu

@@ -7,10 +7,20 @@
 namespace kith::cpu {
 
 RowBlock::RowBlock(std::int64_t capacity, std::int64_t d)
-    : stride_((d + 7) / 8 * 8), rows_(capacity * stride_), aux_(capacity * metric::max_aux), nan_(capacity) {}
+    : capacity_(capacity),
+      d_(d),
+      stride_((d + 7) / 8 * 8),
+      rows_(capacity * stride_),
+      aux_(capacity * metric::max_aux),
+      nan_(capacity) {}
+
+double* RowBlock::columns() {
+    if (columns_.size() == 0) columns_ = Buffer<double>(Formula::columns(capacity_) * d_);
+    return columns_.data();
+}
 
 Ranker::Ranker(const MetricSpec& metric, Isa isa) : metric_(metric), rows_(row_kernels(isa)) {
-    if (metric.id == MetricId::formula) formula_ = std::make_unique<Formula>(metric.formula, metric.start);
+    if (metric.id == MetricId::formula) formula_ = std::make_unique<Formula>(metric.formula, metric.start, isa);
     else if (metric.id != MetricId::functor) kernels_ = &metric_kernels(metric.id, isa);
 }
 
@@ -19,20 +29,22 @@ void Ranker::load(const MatrixView& m, std::int64_t first, std::int64_t count, R
     if (kernels_) kernels_->prepare(block.row(at), block.stride(), count, block.aux(at), metric_.params);
 }
 
-void Ranker::ranks(const RowBlock& queries, std::int64_t i, const RowBlock& points, std::int64_t first,
-                   std::int64_t count, double* out) {
+void Ranker::load_points(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block) const {
+    load(m, first, count, block);
+    if (formula_) formula_->transpose(block.row(0), block.stride(), count, metric_.params.d, block.columns());
+}
+
+void Ranker::ranks(const RowBlock& queries, std::int64_t i, RowBlock& points, std::int64_t count, double* out) {
     const double* q = queries.row(i);
     if (kernels_) {
-        kernels_->ranks(q, queries.aux(i), points.row(first), points.stride(), points.aux(first), count, metric_.params,
-                        out);
+        kernels_->ranks(q, queries.aux(i), points.row(0), points.stride(), points.aux(0), count, metric_.params, out);
         return;
     }
     const std::int64_t d = metric_.params.d;
     if (formula_) {
-        formula_->distances(q, points.row(first), points.stride(), count, d, out);
+        formula_->distances(q, points.columns(), count, d, out);
     } else {
-        metric_.functor->host(metric_.functor->state, q, points.row(first), points.stride(), count, d, metric_.start,
-                              out);
+        metric_.functor->host(metric_.functor->state, q, points.row(0), points.stride(), count, d, metric_.start, out);
     }
     for (std::int64_t j = 0; j < count; ++j) out[j] = exact::ordered_rank(out[j]);
 }

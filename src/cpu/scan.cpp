@@ -64,10 +64,10 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
         std::vector<double> out(static_cast<std::size_t>(c.points));
         for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {
             const std::int64_t count = std::min(c.points, end - first);
-            ranker.load(points.rows, first, count, tile);
+            ranker.load_points(points.rows, first, count, tile);
             for (std::int64_t i = 0; i < here; ++i) {
                 if (block.nan()[i]) continue;
-                ranker.ranks(block, i, tile, 0, count, out.data());
+                ranker.ranks(block, i, tile, count, out.data());
                 TopK& top = best[static_cast<std::size_t>(i)];
                 for (std::int64_t j = 0; j < count; ++j) {
                     if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j]) continue;

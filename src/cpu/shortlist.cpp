@@ -88,7 +88,7 @@ void Shortlist::refine(std::int64_t i) {
             if (next < list.size()) prefetch_row(search_.points.rows, list[next].id);
             ranker_.load(search_.points.rows, some[j].id, 1, gathered_, j);
         }
-        ranker_.ranks(rows_, i, gathered_, 0, here, ranks);
+        ranker_.ranks(rows_, i, gathered_, here, ranks);
         for (std::int64_t j = 0; j < here; ++j) {
             if (!gathered_.nan()[j]) top.push(ranks[j], some[j].id);
         }

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "kith/types.h"
 #include "metric/metric.h"
+
+namespace kith::formula {
+struct Program;
+}
 
 namespace kith {
 
@@ -16,8 +19,8 @@ struct MetricSpec {
     MetricId id = MetricId::sqeuclidean;
     metric::Params params;                              // .matrix points into `matrix` (host)
     std::shared_ptr<const std::vector<double>> matrix;  // mahalanobis
-    std::string formula;                                // formula
-    double start = 0;                                   // formula, functor
+    std::shared_ptr<const ::kith::formula::Program> formula;
+    double start = 0;  // formula, functor
     const FunctorMetric* functor = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Compiling formulas: one kernel per formula and device, kept for the life of the process. Multiply-adds are not fused,
-// so that + - * / and sqrt give the bits that muParser gives on the CPU.
+// Compiling formulas: one kernel per program and device, kept for the life of the process. Multiply-adds are not fused,
+// so that it gives the bits of the CPU.
 #include "gpu/distance/formula.h"
 
 #include <nvrtc.h>
@@ -10,41 +10,18 @@
 #include <vector>
 
 #include "gpu/check.h"
-#include "gpu/portable_source.h"
+#include "gpu/distance/formula_text.h"
 
 namespace kith::gpu {
 
 namespace {
-
-// A thread owns one point and walks the queries of its block row.
-constexpr const char* source = R"(
-#define exp kith::portable::any_exp
-#define log kith::portable::any_log
-#define pow kith::portable::any_pow
-#define min fmin
-#define max fmax
-#define abs fabs
-__device__ __forceinline__ double step(double a, double q, double x) { return ()";
-constexpr const char* source_end = R"(); }
-extern "C" __global__ void formula(double start, const double* queries, long long q_count, const double* points,
-                                   long long x_count, long long d, double* out) {
-    const long long x = blockIdx.x * 32ll + threadIdx.x;
-    if (x >= x_count) return;
-    for (long long q = blockIdx.y * 8ll + threadIdx.y; q < q_count; q += 8ll * gridDim.y) {
-        double a = start;
-        for (long long j = 0; j < d; ++j) a = step(a, queries[q * d + j], points[x * d + j]);
-        out[q * x_count + x] = a;
-    }
-}
-)";
 
 void check_nvrtc(nvrtcResult status, const char* what) {
     if (status != NVRTC_SUCCESS)
         throw Error(ErrorCode::device, std::string("device: ") + what + ": " + nvrtcGetErrorString(status));
 }
 
-cudaKernel_t compile(const std::string& formula, int capability) {
-    const std::string text = std::string(portable_source) + source + formula + source_end;
+cudaKernel_t compile(const std::string& text, int capability) {
     nvrtcProgram program = nullptr;
     check_nvrtc(nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
@@ -56,8 +33,7 @@ cudaKernel_t compile(const std::string& formula, int capability) {
         std::string log(size, '\0');
         nvrtcGetProgramLog(program, log.data());
         nvrtcDestroyProgram(&program);
-        throw Error(ErrorCode::invalid_argument,
-                    "formula: '" + formula + "' does not compile for the GPU: " + log.c_str());
+        throw Error(ErrorCode::device, std::string("formula: it does not compile for the GPU: ") + log.c_str());
     }
     std::size_t size = 0;
     check_nvrtc(nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");
@@ -71,26 +47,27 @@ cudaKernel_t compile(const std::string& formula, int capability) {
     return kernel;
 }
 
-cudaKernel_t kernel_of(const std::string& formula) {
+cudaKernel_t kernel_of(const formula::Program& program) {
     static std::map<std::pair<int, std::string>, cudaKernel_t> kernels;
     static std::mutex mutex;
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
+    const std::string text = kernel_text(program);
     const std::lock_guard lock(mutex);
-    cudaKernel_t& kernel = kernels[{device, formula}];
+    cudaKernel_t& kernel = kernels[{device, text}];
     if (!kernel) {
         cudaDeviceProp p{};
         check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
-        kernel = compile(formula, p.major * 10 + p.minor);
+        kernel = compile(text, p.major * 10 + p.minor);
     }
     return kernel;
 }
 
 }  // namespace
 
-void formula_distances(const std::string& formula, double start, const double* queries, std::int64_t q,
+void formula_distances(const formula::Program& program, double start, const double* queries, std::int64_t q,
                        const double* points, std::int64_t n, std::int64_t d, double* out, cudaStream_t stream) {
-    const cudaKernel_t kernel = kernel_of(formula);
+    const cudaKernel_t kernel = kernel_of(program);
     void* arguments[] = {&start, &queries, &q, &points, &n, &d, &out};
     const std::int64_t rows = (q + 7) / 8;
     check(

@@ -70,7 +70,7 @@ void user_scan(const ScanTile& tile, const MetricSpec& metric, double* distances
                                                               tile.n, d, metric.start, distances, tile.n, stream)),
               metric.functor->name);
     } else {
-        formula_distances(metric.formula, metric.start, tile.queries, tile.q, tile.points, tile.n, d, distances,
+        formula_distances(*metric.formula, metric.start, tile.queries, tile.q, tile.points, tile.n, d, distances,
                           stream);
     }
     distances_to_keys<<<blocks(tile.q * tile.n), threads, 0, stream>>>(tile, distances);
