@@ -1,9 +1,12 @@
 // Where the data lie must not matter: device memory in and out, the caller's stream, points that stream from the host.
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <random>
 #include <thread>
 
+#include "exact/problem.h"
+#include "gpu/backend.h"
 #include "gpu_arrays.h"
 #include "search_cases.h"
 
@@ -72,6 +75,93 @@ TEST(GpuMemory, IsOrderedOnTheCallersStream) {
     gpu_arrays::check(cudaFreeHost(pinned));
     EXPECT_EQ(want.ids, got.ids);
     EXPECT_EQ(want.distances, got.distances);
+}
+
+// Memory that the caller's stream writes only a while later.
+class Late {
+public:
+    explicit Late(cudaStream_t stream) {
+        gpu_arrays::check(cudaLaunchHostFunc(
+            stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }, nullptr));
+    }
+};
+
+// Where the host looks at device memory: values that a metric forbids, a CPU search.
+TEST(GpuMemory, TheHostReadsWhatTheCallersStreamHasWritten) {
+    constexpr std::int64_t n = 500, d = 8, k = 4;
+    const Variant variant = variants("hellinger", d, kith::ElementType::f32).front();
+    const auto c = search_cases::make_case(variant, "gaussian", {n, 9, d, k}, kith::ElementType::f32,
+                                           kith::ElementType::f32, arrays::Shape::dense, 5);
+    const Truth truth = c.truth();
+    for (const char* device : {"cuda", "cpu"}) {
+        const gpu_arrays::Stream stream;
+        const Buffer<float> points(n * d);  // all negative so far
+        void* pinned = nullptr;
+        gpu_arrays::check(cudaMallocHost(&pinned, n * d * sizeof(float)));
+        std::memcpy(pinned, c.points.view.data, n * d * sizeof(float));
+        const Late late(stream.get());
+        gpu_arrays::check(
+            cudaMemcpyAsync(points.data(), pinned, n * d * sizeof(float), cudaMemcpyHostToDevice, stream.get()));
+        kith::Options options = search_cases::options_of(device, variant, {}, false);
+        options.stream = stream.get();
+        EXPECT_EQ("", truth.difference(kith::search(kith::view(points.data(), n, d, 0, 0), c.queries.view, k, options)))
+            << device;
+        gpu_arrays::check(cudaFreeHost(pinned));
+    }
+}
+
+// Points in pinned memory that stream, whose first chunk is copied on a stream of the library's own.
+TEST(GpuMemory, ChunksAreReadInTheOrderOfTheCallersStream) {
+    constexpr std::int64_t n = 20000, d = 24, q = 10, k = 20;
+    const auto set = adversarial::make("gaussian", n, q, d, 8);
+    const auto points = arrays::make(set.points, n, d, kith::ElementType::f32);
+    const auto queries = arrays::make(set.queries, q, d, kith::ElementType::f32);
+    kith::Options options;
+    options.device = "cuda";
+    options.memory = 5 << 20;
+    ASSERT_GT(n, kith::plan({n, q, d, k, kith::ElementType::f32, false}, options).chunk_points);
+    const auto want = kith::search(points.view, queries.view, k, options);
+    const gpu_arrays::Stream stream;
+    options.stream = stream.get();
+    const auto there = gpu_arrays::on_device(points);
+    void* pinned = nullptr;
+    gpu_arrays::check(cudaMallocHost(&pinned, n * d * sizeof(float)));
+    std::memset(pinned, 0, n * d * sizeof(float));
+    const Late late(stream.get());
+    gpu_arrays::check(
+        cudaMemcpyAsync(pinned, there.bytes->data(), n * d * sizeof(float), cudaMemcpyDeviceToHost, stream.get()));
+    const auto got = kith::search(kith::view(static_cast<const float*>(pinned), n, d), queries.view, k, options);
+    EXPECT_EQ(want.ids, got.ids);
+    EXPECT_EQ(want.distances, got.distances);
+    gpu_arrays::check(cudaFreeHost(pinned));
+}
+
+// More points in device memory than a chunk may have, kept for an index.
+TEST(GpuMemory, OwnChunksOfDevicePoints) {
+    constexpr std::int64_t n = 1000, d = 5;
+    const auto set = adversarial::make("gaussian", n, 1, d, 8);
+    for (const arrays::Shape shape : arrays::shapes) {
+        const auto points = arrays::make(set.points, n, d, kith::ElementType::f32, shape);
+        auto there = gpu_arrays::on_device(points);
+        kith::MetricSpec metric;
+        metric.params.d = d;
+        kith::Plan plan;
+        plan.device = 0;
+        plan.path = "exact";
+        plan.chunk_points = 300;
+        const auto prepared = kith::gpu::prepare(there.view, metric, plan, true, nullptr);
+        there = {};
+        const kith::MatrixView kept = kith::gpu::elements(*prepared);
+        ASSERT_EQ(0, kept.device);
+        ASSERT_EQ(n, kept.rows);
+        std::vector<float> values(n * d);
+        gpu_arrays::check(cudaMemcpy(values.data(), kept.data, n * d * sizeof(float), cudaMemcpyDeviceToHost));
+        const bool by_rows = kept.layout == kith::Layout::row_major;
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < d; ++j)
+                ASSERT_EQ(static_cast<float>(set.points[static_cast<std::size_t>(i * d + j)]),
+                          values[static_cast<std::size_t>(by_rows ? i * kept.stride + j : j * kept.stride + i)]);
+    }
 }
 
 // An error that the program left behind is not one of the search's.

@@ -1,8 +1,11 @@
 // select() on CUDA with every selector, from host and device memory.
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstring>
+#include <random>
 #include <string_view>
+#include <thread>
 
 #include "gpu/select/choice.h"
 #include "gpu/select/sample_places.h"
@@ -174,6 +177,40 @@ TEST(GpuSelect, DeviceMemoryAndStream) {
             select_cases::check(all, 3000, got, f64, options, kith::name(type));
         }
     }
+}
+
+// Kernels whose shared memory depends on k, launched with different k at a time.
+TEST(GpuSelect, FromSeveralThreads) {
+    constexpr std::int64_t rows = 3, n = 60000;
+    std::vector<float> values(rows * n);
+    std::mt19937 random(5);
+    for (float& x : values) x = static_cast<float>(random() >> 8) * 0x1p-24f;
+    const auto matrix = kith::view(values.data(), rows, n);
+    kith::Options cpu;
+    cpu.device = "cpu";
+    std::vector<std::jthread> threads;
+    std::atomic<int> wrong = 0;
+    for (const char* selector : {"sampled", "sampled-buckets"}) {
+        for (const std::int64_t k : {40, 4000, 7000, 10000}) {
+            threads.emplace_back([&, selector, k] {
+                const auto want = kith::select(matrix, k, cpu);
+                kith::Options options = on_gpu();
+                options.selector = selector;
+                const gpu_arrays::Stream stream;
+                options.stream = stream.get();
+                for (int repeat = 0; repeat < 60; ++repeat) {
+                    try {
+                        if (kith::select(matrix, k, options).ids != want.ids) ++wrong;
+                    } catch (const kith::Error& error) {
+                        ADD_FAILURE() << selector << ", k " << k << ": " << error.what();
+                        return;
+                    }
+                }
+            });
+        }
+    }
+    threads.clear();
+    EXPECT_EQ(0, wrong);
 }
 
 }  // namespace

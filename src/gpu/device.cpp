@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <vector>
@@ -131,8 +132,16 @@ int location(const void* data) {
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
-    if (device_count() == 0) __builtin_memcpy(to, from, bytes);
-    else check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    const int source = location(from), device = source == host_memory ? location(to) : source;
+    if (device == host_memory) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    const DeviceScope scope(device);
+    check(cudaDeviceSynchronize(), "work before a copy");
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    // Memory that is not pinned may still be on its way to the device.
+    check(cudaStreamSynchronize(nullptr), "cudaMemcpy");
 }
 
 void* allocate(std::size_t bytes, cudaStream_t stream) {

@@ -8,6 +8,7 @@
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric_kernels.h"
 #include "gpu/refine/refine.cuh"
+#include "gpu/shared_memory.h"
 #include "gpu/warp.cuh"
 
 namespace kith::gpu {
@@ -191,9 +192,7 @@ struct Launch {
         int warps = 8;
         while (warps > 1 && static_cast<std::int64_t>(warps) * d * 8 > 48 * 1024) warps /= 2;
         bytes = static_cast<std::size_t>(warps) * static_cast<std::size_t>(d) * 8;
-        if (bytes > 48 * 1024)
-            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-                  "shared memory for the differences of one pair");
+        if (bytes > 48 * 1024) allow_shared_memory(kernel);
         return warps;
     }
 

@@ -201,6 +201,14 @@ DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t str
     return m;
 }
 
+MatrixView view_of(const Rows& r, std::int64_t d, int device) {
+    const bool row_major = r.col_stride == 1;
+    return {r.data, r.count,
+            d,      row_major ? r.row_stride : r.col_stride,
+            r.type, row_major ? Layout::row_major : Layout::column_major,
+            device};
+}
+
 // A dense host copy in the same layout.
 MatrixView copy_to_host(const MatrixView& v, std::vector<std::byte>& storage) {
     const auto element = static_cast<std::int64_t>(size_of(v.type));
@@ -236,7 +244,13 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->streams = plan.chunk_points < view.rows;
     points->source = view;
     if (points->streams) {
-        if (own) points->source = copy_to_host(view, points->owned);
+        if (own && view.device == host_memory) {
+            points->source = copy_to_host(view, points->owned);
+        } else if (own) {
+            points->owned_on_device = upload(view, 0, view.rows, true, stream);
+            points->source = view_of(points->owned_on_device.rows, view.cols, plan.device);
+        }
+        work.wait("preparing the points");
         return points;
     }
     Chunk& chunk = points->resident;
@@ -249,12 +263,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
 
 MatrixView elements(const Points& p) {
     if (p.streams) return p.source;
-    const Rows& r = p.resident.points.rows;
-    const bool row_major = r.col_stride == 1;
-    return {r.data,  p.n,
-            p.d,     row_major ? r.row_stride : r.col_stride,
-            r.type,  row_major ? Layout::row_major : Layout::column_major,
-            p.device};
+    return view_of(p.resident.points.rows, p.d, p.device);
 }
 
 }  // namespace kith::gpu

@@ -57,7 +57,8 @@ public:
     std::int64_t n = 0, d = 0;
     DeviceMetric metric;
     MatrixView source;             // what streams, or the caller's or own device memory
-    std::vector<std::byte> owned;  // host copy of points that stream
+    std::vector<std::byte> owned;  // copies of points that stream: from the host,
+    DeviceRows owned_on_device;    // and of more points on a device than a chunk may have
     Chunk resident;                // where everything fits
     bool streams = false;
 };

@@ -7,7 +7,9 @@
 #include <array>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_radix_sort.cuh>
+#include <vector>
 
+#include "gpu/handles.h"
 #include "gpu/select/packed.cuh"
 #include "gpu/workspace.h"
 
@@ -95,35 +97,28 @@ void segmented(const SelectJob& job) {
 // never waits.
 class Fork {
 public:
-    Fork(std::int64_t count, cudaStream_t trunk) : count_(count), trunk_(trunk) {
-        cudaEvent_t ready = nullptr;
-        check(cudaEventCreateWithFlags(&ready, cudaEventDisableTiming), "cudaEventCreate");
-        cudaEventRecord(ready, trunk_);
-        for (std::int64_t i = 0; i < count_; ++i) {
-            check(cudaStreamCreateWithFlags(&streams_[static_cast<std::size_t>(i)], cudaStreamNonBlocking),
-                  "cudaStreamCreate");
-            check(cudaStreamWaitEvent(operator[](i), ready, 0), "cudaStreamWaitEvent");
+    Fork(std::int64_t count, cudaStream_t trunk) : trunk_(trunk), event_(make_event()) {
+        check(cudaEventRecord(event_.get(), trunk_), "cudaEventRecord");
+        for (std::int64_t i = 0; i < count; ++i) {
+            streams_.push_back(make_stream());
+            check(cudaStreamWaitEvent(operator[](i), event_.get()), "cudaStreamWaitEvent");
         }
-        cudaEventDestroy(ready);
     }
     ~Fork() {
-        for (std::int64_t i = 0; i < count_; ++i) {
-            cudaEvent_t done = nullptr;
-            cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
-            cudaEventRecord(done, operator[](i));
-            cudaStreamWaitEvent(trunk_, done, 0);
-            cudaEventDestroy(done);
-            cudaStreamDestroy(operator[](i));  // takes effect once its work is done
+        for (const Stream& stream : streams_) {
+            const bool joined = cudaEventRecord(event_.get(), stream.get()) == cudaSuccess &&
+                                cudaStreamWaitEvent(trunk_, event_.get()) == cudaSuccess;
+            if (!joined) InFlight(stream.get()).settle();
         }
     }
     Fork(const Fork&) = delete;
     Fork& operator=(const Fork&) = delete;
-    cudaStream_t operator[](std::int64_t i) const { return streams_[static_cast<std::size_t>(i)]; }
+    cudaStream_t operator[](std::int64_t i) const { return streams_[static_cast<std::size_t>(i)].get(); }
 
 private:
-    std::int64_t count_;
     cudaStream_t trunk_;
-    std::array<cudaStream_t, most_streams> streams_{};
+    Event event_;
+    std::vector<Stream> streams_;  // destroyed at once, which takes effect when their work is done
 };
 
 void over_streams(const SelectJob& job) {

@@ -227,8 +227,9 @@ bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketC
     check_launch("measure");
 
     unsigned most = 0;
+    InFlight copy(stream);
     check(cudaMemcpyAsync(&most, buckets.most, sizeof most, cudaMemcpyDeviceToHost, stream), "copy of a size");
-    check(cudaStreamSynchronize(stream), "distribute");
+    copy.wait("distribute");
     if (most > static_cast<unsigned>(cut.capacity)) return false;
     sort_buckets(job, out, buckets, most);
     return true;

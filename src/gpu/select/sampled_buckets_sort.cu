@@ -10,6 +10,7 @@
 #include "gpu/select/block.cuh"
 #include "gpu/select/sampled.cuh"
 #include "gpu/select/sampled_buckets.h"
+#include "gpu/shared_memory.h"
 
 namespace kith::gpu::sampling {
 
@@ -142,9 +143,7 @@ template <int threads>
 void spread(const SelectJob& job, const SelectOut& out, const Buckets& buckets, unsigned most) {
     const int room = static_cast<int>(most + 3) / 4 * 4;
     const auto bytes = static_cast<std::size_t>(room) * (sizeof(Packed) + sizeof(std::uint16_t));
-    check(cudaFuncSetAttribute(sort_spread<threads>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          "shared memory");
+    allow_shared_memory(sort_spread<threads>);
     sort_spread<threads><<<static_cast<unsigned>(job.rows * buckets.per_row), threads, bytes, job.stream>>>(
         out, job.sorted, room, buckets);
     check_launch("sort_spread");
@@ -155,9 +154,7 @@ void crowded(const SelectJob& job, const SelectOut& out, const Buckets& buckets,
     unsigned room = 2 * threads;
     while (room < most) room *= 2;
     const auto bytes = static_cast<std::size_t>(room) * sizeof(Packed);
-    check(cudaFuncSetAttribute(sort_crowded<threads>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          "shared memory");
+    allow_shared_memory(sort_crowded<threads>);
     const std::int64_t grid = std::min<std::int64_t>(job.rows * buckets.per_row, multiprocessors * 1024 / threads);
     sort_crowded<threads><<<static_cast<unsigned>(grid), threads, bytes, job.stream>>>(out, buckets);
     check_launch("sort_crowded");

@@ -5,6 +5,7 @@
 //   finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
 #include "gpu/select/sampled.cuh"
 #include "gpu/select/sampled.h"
+#include "gpu/shared_memory.h"
 #include "gpu/workspace.h"
 
 namespace kith::gpu::sampling {
@@ -174,8 +175,7 @@ template <int block, int mine>
 void finish(const SelectJob& job, const SelectOut& out, const RowLists& lists) {
     const std::int64_t power = std::max(2 * block, sorted_size(job.k));
     const int bytes = static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed)));
-    check(cudaFuncSetAttribute(finish_rows<block, mine>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-          "shared memory");
+    allow_shared_memory(finish_rows<block, mine>);
     finish_rows<block, mine>
         <<<static_cast<unsigned>(job.rows), block, static_cast<std::size_t>(bytes), job.stream>>>(out, job.n, lists);
     check_launch("finish_rows");
