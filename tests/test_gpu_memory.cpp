@@ -1,6 +1,7 @@
 // Where the data lie must not matter: device memory in and out, the caller's stream, points that stream from the host.
 #include <cuda_runtime.h>
 
+#include <array>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -230,6 +231,29 @@ TEST(GpuMemory, SmallBudgetsGiveTheSameBits) {
                 }
                 EXPECT_TRUE(streamed) << "no budget made the points stream: " << c.label << ", path " << path;
             }
+        }
+    }
+}
+
+// The same of graphs, whose rows leave out an id of one chunk only, and of an index whose points stream.
+TEST(GpuMemory, SmallBudgetsOfGraphs) {
+    constexpr std::int64_t n = 30000, d = 24, k = 12;
+    for (const auto& [metric, path, data] : {std::array{"sqeuclidean", "gemm-f16", "integers"},
+                                             {"inner_product", "gemm-f16", "clusters"},
+                                             {"cityblock", "exact", "duplicates"}}) {
+        const Variant variant = variants(metric, d, kith::ElementType::f32).front();
+        const auto c = search_cases::make_case(variant, data, {n, 1, d, k}, kith::ElementType::f32,
+                                               kith::ElementType::f32, arrays::Shape::strided, 6);
+        kith::Options options = search_cases::options_of("cuda", variant, {}, true);
+        options.path = path;
+        const auto want = kith::graph(c.points.view, k, options);
+        options.memory = 5 << 20;
+        ASSERT_GT(n, kith::plan({n, n, d, k, kith::ElementType::f32, true}, options).chunk_points) << c.label;
+        for (const bool index : {false, true}) {
+            const auto got =
+                index ? kith::Index(c.points.view, options).graph(k, options) : kith::graph(c.points.view, k, options);
+            ASSERT_EQ(want.ids, got.ids) << c.label;
+            ASSERT_EQ(want.distances64, got.distances64) << c.label;
         }
     }
 }
