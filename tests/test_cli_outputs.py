@@ -294,17 +294,31 @@ class Ends(Cli):
     def test_size_limit(self):
         write_npy(self.at("wide.npy"), random_rows(300, 200, 6))
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))  # noqa: E731
-        for name in ("big.fvecs", "big.npy", "big.fvecs.gz"):
+        for name in ("big.fvecs", "big.npy", "big.hdf5", "big.fvecs.gz"):
             done = run("convert", self.at("wide.npy"), self.at(name), preexec_fn=limit)
             self.assertEqual(done.returncode, 2, (name, done))
             self.assert_error(done, name, "File too large")
             self.assertFalse(self.at(name).exists())
             self.assert_clean()
         graph = ("graph", "-b", self.at("wide.npy"), "-k", 100, "--out")
-        done = run(*graph, self.at("big.truth"), preexec_fn=limit)
-        self.assertEqual(done.returncode, 2)
-        self.assert_error(done, "big.truth", "File too large")
-        self.assert_clean()
+        for name in ("big.truth", "big.hdf5"):
+            done = run(*graph, self.at(name), preexec_fn=limit)
+            self.assertEqual(done.returncode, 2, (name, done))
+            self.assert_error(done, name, "File too large")
+            self.assert_clean()
+
+    def test_size_limit_in_every_phase(self):
+        file = self.at("some.hdf5")
+        kith("convert", self.at("queries.npy"), file, "--quiet")
+        before = file.read_bytes()
+        most = len(before) + 4 * 7 * 300
+        for size in (*range(0, most, most // 25), most):
+            done = run("convert", self.at("base.npy"), f"{file}/more",
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+            self.assertEqual(done.returncode, 2, (size, done))
+            self.assert_error(done, "some.hdf5", "File too large")
+            self.assertEqual(file.read_bytes(), before)
+            self.assert_clean()
 
     def test_mode(self):
         for name, mode in (("a.npy", 0o600), ("b.hdf5", 0o640), ("c.fvecs.gz", 0o4711)):

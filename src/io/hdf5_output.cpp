@@ -50,15 +50,11 @@ std::string normal_dataset(const std::string& dataset) {
 }
 
 Hdf5Output::Hdf5Output(PendingFile& file, bool force, const std::function<bool()>& keep_going)
-    : pending_(file), force_(force) {
+    : pending_(file), device_(file), force_(force) {
     if (file.adds()) file.copy_old(keep_going);
     Hdf5Session session;
-    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    H5Pset_file_locking(access, false, true);  // nobody else knows the temporary name
-    const char* path = file.temporary().c_str();
-    file_ = Hdf5Handle(
-        file.adds() ? H5Fopen(path, H5F_ACC_RDWR, access) : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access),
-        H5Fclose);
+    file_ = device_.open();
+    device_.require_written();
     if (file_.valid()) return;
     bad_file(name(), hdf5_why(file.adds() ? "expected an HDF5 file, to which a data set can be added"
                                           : "cannot create an HDF5 file"));
@@ -100,7 +96,9 @@ void Hdf5Output::set_attribute(const char* name_of_it, hid_t type, const void* v
     const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
     if (has_attribute(name_of_it)) H5Adelete(file_, name_of_it);
     const Hdf5Handle attribute(H5Acreate2(file_, name_of_it, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-    if (!attribute.valid() || H5Awrite(attribute, type, value) < 0) {
+    const bool failed = !attribute.valid() || H5Awrite(attribute, type, value) < 0;
+    device_.require_written();
+    if (failed) {
         bad_file(name(), hdf5_why(fmt::format("cannot write the attribute {}", name_of_it)));
     }
 }
@@ -124,6 +122,7 @@ Hdf5Handle Hdf5Output::create(const std::string& dataset, const FileInfo& info) 
     H5Pset_create_intermediate_group(links, 1);
     const Hdf5Handle type = hdf5_type(info.type);
     Hdf5Handle created(H5Dcreate2(file_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+    device_.require_written();
     if (!created.valid()) bad_file(name(), hdf5_why(fmt::format("cannot create the data set {}", dataset)));
     return created;
 }
@@ -136,14 +135,18 @@ void Hdf5Output::write_rows(hid_t dataset, const FileInfo& info, std::int64_t fi
     const Hdf5Handle memory(H5Screate_simple(2, extent, nullptr), H5Sclose);
     const Hdf5Handle type = hdf5_type(info.type);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, extent, nullptr);
-    if (H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, rows) < 0) {
+    const bool failed = H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, rows) < 0;
+    device_.require_written();
+    if (failed) {
         bad_file(name(), hdf5_why(fmt::format("cannot write rows {} to {}", first, first + count - 1)));
     }
 }
 
 void Hdf5Output::finish() {
     Hdf5Session session;
-    if (file_.reset() < 0) bad_file(name(), hdf5_why("cannot complete the HDF5 file"));
+    const bool failed = file_.reset() < 0;
+    device_.require_written();
+    if (failed) bad_file(name(), hdf5_why("cannot complete the HDF5 file"));
 }
 
 SinkPtr create_hdf5(const Target& target, const FileInfo& info) {

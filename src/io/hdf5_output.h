@@ -4,8 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "io/hdf5_session.h"
-#include "io/output.h"
+#include "io/hdf5_device.h"
 
 namespace kith::io {
 
@@ -39,6 +38,7 @@ private:
     const std::string& name() const { return pending_.file(); }
 
     PendingFile& pending_;
+    Hdf5Device device_;
     bool force_;
     Hdf5Handle file_;
 };
