@@ -33,8 +33,13 @@ Json lines_of(const std::string& text) {
     return lines;
 }
 
-int execute(bool json) {
-    if (json) {
+struct Args {
+    bool selectors = false;
+    bool json = false;
+};
+
+int execute(const Args& args) {
+    if (args.json) {
         Json list = Json::array();
         for (const MetricLine& metric : metrics) {
             Json aliases = Json::array();
@@ -45,24 +50,23 @@ int execute(bool json) {
         print_json({{"command", "info"},
                     {"kith", KITH_VERSION},
                     {"build", lines_of(build_info())},
+                    {"selectors", lines_of(selectors_help())},
                     {"metrics", list},
                     {"formats", choices("format")}});
         return exit_ok;
     }
-    fmt::print("{}\nMetrics\n", build_info());
-    for (const MetricLine& metric : metrics) {
-        fmt::print("  {:<14} {:<13} {}\n", metric.name, metric.aliases, metric.what);
-    }
+    fmt::print("{}", args.selectors ? selectors_help() : build_info());
     return exit_ok;
 }
 
 }  // namespace
 
 void add_info(CLI::App& app, Run& run) {
-    const auto json = std::make_shared<bool>(false);
+    const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("info", "What this build and this machine have: devices, metrics, formats");
-    command->add_flag("--json", *json, "One JSON object on standard output, nothing else");
-    command->callback([json, &run] { run = [json] { return execute(*json); }; });
+    command->add_flag("--selectors", args->selectors, "The selectors of kith select instead, with their ranges of k");
+    command->add_flag("--json", args->json, "One JSON object on standard output, nothing else");
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }
 
 }  // namespace kith::cli

@@ -100,7 +100,7 @@ void add_speed(CLI::App& command, SpeedArgs& args) {
     command.add_option("--path", args.path, "Force a path by name (kith info lists them)")
         ->type_name("NAME")
         ->group(group);
-    command.add_option("--selector", args.selector, "Force a selector by name (kith info lists them)")
+    command.add_option("--selector", args.selector, "Force a selector by name (kith info --selectors lists them)")
         ->type_name("NAME")
         ->group(group);
     command
@@ -162,6 +162,11 @@ std::vector<std::string> choices(std::string_view option) {
     if (option == "device") return {"auto", "cpu", "cuda"};
     if (option == "isa") return {"avx512", "avx2", "baseline", "sm_90a", "sm_80"};
     if (option == "order") return {"ascending", "descending"};
+    if (option == "machine") {
+        std::vector<std::string> names;
+        for (const MeasuredMachine& machine : measured_machines()) names.emplace_back(machine.name);
+        return names;
+    }
     if (option == "shell") return {"bash", "zsh", "fish"};
     if (option == "type") {
         std::vector<std::string> names;

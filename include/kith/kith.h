@@ -44,7 +44,9 @@ Report select_into(const MatrixView& distances, std::int64_t k, const Options& o
 // the rows without NaN and infinity, for Metric::inverse_covariance. Throws invalid_argument where it is singular.
 std::vector<double> inverse_covariance(const MatrixView& points);
 
-// What this build and this machine have: instruction sets, devices, paths, selectors, formats; for a person to read.
+// What this build and this machine have: instruction sets, devices, metrics, paths, formats; for a person to read.
 std::string build_info();
+// The selectors that Options::selector takes, one a line: name, range of k, what it does; for a person to read.
+std::string selectors_help();
 
 }  // namespace kith

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <sstream>
+#include <string_view>
+
 #include "cpu/isa.h"
 #include "cpu/selectors.h"
 #include "gpu/backend.h"
@@ -14,17 +17,46 @@ namespace kith {
 
 namespace {
 
-// A line for each: its range of k and what it does.
+// Whether `name` is a variant of the family that `head` begins: "heap-queue+buffer" of "heap-queue".
+bool is_variant(std::string_view name, std::string_view head) {
+    return name.size() > head.size() && name.starts_with(head) &&
+           (name[head.size()] == '+' || name[head.size()] == '-');
+}
+
+// A line for each selector: its range of k and what it does. Variants stand under the head of their family, by what
+// follows its name and its words.
 template <class Selectors>
 std::string lines_of(const Selectors& selectors) {
     std::string text;
+    std::string_view head, words;
     for (const auto& s : selectors) {
         const std::string range =
             s.max_k ? fmt::format("k {} to {}", s.min_k, s.max_k) : fmt::format("k from {}", s.min_k);
-        text += fmt::format("  {:<34} {:<14} {}\n", s.name, range, s.what);
+        std::string_view name = s.name, what = s.what;
+        const bool variant = !head.empty() && is_variant(name, head);
+        if (variant) {
+            name.remove_prefix(head.size());
+            if (what.starts_with(words)) what.remove_prefix(words.size());
+            if (what.starts_with("; ")) what.remove_prefix(2);
+        } else {
+            head = name;
+            words = what;
+        }
+        text += fmt::format("  {:<24} {:<14} {}\n", (variant ? "    " : "") + std::string(name), range, what);
     }
     return text;
 }
+
+struct MetricLine {
+    const char* name;
+    const char* aliases;
+    const char* what;
+};
+constexpr MetricLine metrics[] = {
+#define KITH_METRIC(name, type, aliases, what) {#name, aliases, what},
+#include "kith/metrics.def"
+#undef KITH_METRIC
+};
 
 }  // namespace
 
@@ -45,18 +77,25 @@ std::string build_info() {
             info.capability / 10, info.capability % 10, info.multiprocessors,
             static_cast<double>(info.free_bytes) / (1 << 30), static_cast<double>(info.total_bytes) / (1 << 30));
     }
-    text += "metrics      ";
-#define KITH_METRIC(name, type, aliases, what) text += #name " ";
-#include "kith/metrics.def"
-#undef KITH_METRIC
-    text += "formula functor\npaths        ";
+    text += "\nmetrics (name, aliases, what it is of q and x)\n";
+    for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
+    text += "  formula                      an expression of your own; functor: a C++ one\n";
+    text += "\npaths (how a search runs; never changes the answer)\n";
     for (const planner::Path& path : planner::paths())
-        text += fmt::format("{} ({}{}{}) ", path.name, path.on_cpu ? "cpu" : "", path.on_cpu && path.on_gpu ? ", " : "",
-                            path.on_gpu ? "gpu" : "");
-    text += "\nselectors of the CPU\n" + lines_of(cpu::selectors);
-    text += "selectors of a GPU\n" + lines_of(gpu::selectors);
-    text += "formats\n" + formats_help();
+        text += fmt::format("  {:<14} {:<13} {}\n", path.name,
+                            path.on_cpu && path.on_gpu ? "cpu, gpu"
+                            : path.on_cpu              ? "cpu"
+                                                       : "gpu",
+                            path.what);
+    text += "\nformats (name, suffixes, what)\n";
+    std::istringstream lines(formats_help());
+    for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
     return text;
+}
+
+std::string selectors_help() {
+    return "selectors of the CPU\n" + lines_of(cpu::selectors) +
+           "\nselectors of a GPU (variants under their family: NAME and what follows it)\n" + lines_of(gpu::selectors);
 }
 
 }  // namespace kith
