@@ -1,4 +1,4 @@
-// kith plan: what a search or a selection of a shape would do and why, without data.
+// kith plan: what a search or a selection of a shape would do, why, and at what cost, without data.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "command.h"
+#include "estimate.h"
 #include "json.h"
 #include "numbers.h"
 #include "options.h"
@@ -22,13 +23,14 @@ struct Args {
     std::string type = "f32";
     DistanceArgs distance;
     SpeedArgs speed;
+    std::string machine;
     bool f64 = false;
     bool json = false;
 };
 
-int say(const Args& args, Json object, const Plan& plan) {
+int show(const Args& args, Json object, const Plan& plan, const std::string& cost) {
     if (!args.json) {
-        fmt::print("{}", explain(plan));
+        fmt::print("{}{}", cost, explain(plan));
         return exit_ok;
     }
     object["plan"] = to_json(plan);
@@ -48,7 +50,7 @@ int execute_select(const Args& args) {
     object["largest"] = options.largest;
     object["sorted"] = options.sorted;
     object["order"] = options.order;
-    return say(args, std::move(object), plan);
+    return show(args, std::move(object), plan, "");
 }
 
 int execute_search(const Args& args) {
@@ -60,11 +62,13 @@ int execute_search(const Args& args) {
     Shape shape = args.shape;
     shape.type = parse_type(args.type);
     if (shape.graph) shape.q = shape.n;
-    const Plan plan = kith::plan(shape, options);
-    return say(
-        args,
-        {{"command", "plan"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}, {"metric", to_json(options.metric)}},
-        plan);
+    const Plan plan = args.machine.empty() ? kith::plan(shape, options) : plan_on(args.machine, shape, options);
+    const Estimate cost = estimate(shape, options, plan, args.machine);
+    Json object = {
+        {"command", "plan"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}, {"metric", to_json(options.metric)}};
+    if (!args.machine.empty()) object["machine"] = args.machine;
+    object["estimate"] = to_json(cost);
+    return show(args, std::move(object), plan, estimate_text(cost));
 }
 
 }  // namespace
@@ -80,6 +84,14 @@ void add_plan(CLI::App& app, Run& run) {
     CLI::Option* d = add_count(*command, "-d,--d", args->shape.d, "Dimensions", 1)->type_name("D")->group(group);
     CLI::Option* f64 = command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(group);
     graph->excludes(q);
+    std::string names;
+    for (const MeasuredMachine& m : measured_machines())
+        names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", m.name, m.what);
+    CLI::Option* machine = command
+                               ->add_option("--machine", args->machine,
+                                            "Plan for a machine that was measured instead of this one: " + names)
+                               ->type_name("NAME")
+                               ->group(group);
     group = "Shape of a selection";
     CLI::Option* select = command->add_flag("--select", args->select, "Plan kith select")->group(group);
     CLI::Option* rows =
@@ -87,7 +99,8 @@ void add_plan(CLI::App& app, Run& run) {
     CLI::Option* cols = add_count(*command, "--cols", args->cols, "Values of a row", 1)->type_name("N")->group(group);
     add_distance(*command, args->distance);
     const DistanceArgs& distance = args->distance;
-    for (CLI::Option* option : {n, q, d, graph, f64, distance.metric_given, distance.p_given}) option->excludes(select);
+    for (CLI::Option* option : {n, q, d, graph, f64, machine, distance.metric_given, distance.p_given})
+        option->excludes(select);
     for (CLI::Option* option : {rows, cols}) {
         option->needs(select);
         select->needs(option);

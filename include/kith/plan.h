@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kith/types.h"
 
@@ -40,6 +41,24 @@ struct Plan {
 
 // The plan of a search of that shape with these options on this machine. Throws as search() would.
 Plan plan(const Shape& shape, const Options& options = {});
+
+// A machine on which searches were measured (docs/performance.md): plans can be made for it that run elsewhere.
+struct MeasuredMachine {
+    const char* name;  // "h100"
+    const char* what;  // "one NVIDIA H100 80GB HBM3"
+};
+std::vector<MeasuredMachine> measured_machines();
+
+// plan() as the machine of that name would make it, all of it free. Throws invalid_argument for an unknown name.
+Plan plan_on(const std::string& machine, const Shape& shape, const Options& options = {});
+
+// About how long a plan of plan_on() takes there for points and queries in host memory, from the rates measured at the
+// nearest dimensions and k.
+struct MeasuredTime {
+    double seconds = 0;  // 0: nothing alike was measured
+    std::string source;  // what the rates are of, or why there is none
+};
+MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan);
 
 // The plan of select(): the k best of each of `rows` rows of `cols` values of f32 or f64 in host memory. Throws as
 // select() would.

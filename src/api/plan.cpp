@@ -5,6 +5,7 @@
 #include "kith/error.h"
 #include "kith/functor.h"
 #include "kith/plan.h"
+#include "plan/machines.h"
 #include "plan/planner.h"
 
 namespace kith {
@@ -15,19 +16,51 @@ void positive(std::int64_t value, const char* what) {
     if (value < 1) throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}; expected at least 1", what, value));
 }
 
-}  // namespace
-
-Plan plan(const Shape& shape, const Options& options) {
+// Judged without points: parameters of the metric that need them are not looked at.
+planner::Request requested(const Shape& shape, const Options& options) {
     positive(shape.n, "n");
     positive(shape.q, "q");
     positive(shape.d, "d");
     positive(shape.k, "k");
-    MetricSpec metric;  // judged without points: parameters that need them are not looked at
+    MetricSpec metric;
     metric.id = options.metric.id;
     metric.functor = options.metric.functor;
     if (metric.id == MetricId::functor && !metric.functor)
         throw Error(ErrorCode::invalid_argument, "functor: null; expected the result of functor_metric()");
-    return planner::make(api::request(shape, metric, options, host_memory), api::machine());
+    return api::request(shape, metric, options, host_memory);
+}
+
+}  // namespace
+
+Plan plan(const Shape& shape, const Options& options) {
+    return planner::make(requested(shape, options), api::machine());
+}
+
+std::vector<MeasuredMachine> measured_machines() {
+    std::vector<MeasuredMachine> list;
+    for (const planner::KnownMachine& m : planner::known_machines()) list.push_back(m.facts);
+    return list;
+}
+
+Plan plan_on(const std::string& machine, const Shape& shape, const Options& options) {
+    return planner::make(requested(shape, options), planner::known_machine(machine).machine);
+}
+
+MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan) {
+    const planner::KnownMachine& known = planner::known_machine(machine);
+    const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q), d = static_cast<double>(shape.d);
+    const char* const metric = name(options.metric.id);
+    double rate = planner::known_rate(known, plan.path, metric, d, static_cast<double>(shape.k));
+    if (rate == 0) return {0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, plan.path)};
+    if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
+    MeasuredTime time{known.start_seconds + n * q / rate,
+                      fmt::format("rates of {}, {}", known.facts.what, known.source)};
+    const double coordinates = (n + (shape.graph ? 0 : q)) * d;
+    const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
+    if (known.copied_bytes > 0)
+        time.seconds += (coordinates * static_cast<double>(size_of(shape.type)) + results) / known.copied_bytes;
+    if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
+    return time;
 }
 
 Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type, const Options& options) {

@@ -1,0 +1,186 @@
+// What a planned search is about to cost.
+#include "estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "element.h"
+#include "interrupt.h"
+#include "kith/error.h"
+#include "kith/io.h"
+#include "numbers.h"
+#include "print.h"
+
+namespace kith::cli {
+namespace {
+
+// A measurement grows until it takes this long, and starts no further one after that.
+constexpr double enough_seconds = 0.06;
+constexpr double last_start_seconds = 0.25;
+// Points enough that k of them are few; queries enough for whole tiles.
+constexpr std::int64_t least_points = 2048, points_for_each_neighbour = 64, most_queries = 512;
+constexpr double most_elements = 1 << 24;
+// Its matrix is factored for each search.
+constexpr std::int64_t most_mahalanobis_dimensions = 512;
+
+// Uniform in [0, 1), or over 0 to 100 for integers: every metric takes them.
+Matrix random_matrix(std::int64_t rows, std::int64_t cols, ElementType type, std::uint64_t seed) {
+    Matrix matrix;
+    matrix.info = {"", rows, cols, type};
+    const auto count = static_cast<std::size_t>(rows * cols);
+    matrix.bytes.resize(count * size_of(type));
+    std::uint64_t state = seed;
+    for (std::size_t i = 0; i < count; ++i) {
+        state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+        const auto share = static_cast<double>(state >> 40) * 0x1p-24;
+        if (type == ElementType::f32) detail::put_element(matrix.bytes.data(), i, static_cast<float>(share));
+        else store_element(matrix.bytes.data(), i, type, is_integer(type) ? std::floor(100 * share) : share);
+    }
+    return matrix;
+}
+
+// Searches of the same kind on random data, smaller.
+class Trial {
+public:
+    Trial(const Shape& shape, const Options& options, const Plan& plan) : shape_(shape), options_(options) {
+        options_.path = plan.path;
+        options_.progress = [](const Progress&) { return !interrupted(); };
+        if (options.metric.id == MetricId::mahalanobis) {
+            identity_.resize(static_cast<std::size_t>(shape.d * shape.d));
+            for (std::int64_t i = 0; i < shape.d; ++i) identity_[static_cast<std::size_t>(i * shape.d + i)] = 1;
+            options_.metric.inverse_covariance = view(identity_.data(), shape.d, shape.d);
+        }
+        const double room = most_elements / static_cast<double>(shape.d);
+        most_points_ = std::min(shape.n, std::max<std::int64_t>(1, std::llround(room)));
+        n_ = std::min(most_points_, std::max(least_points, points_for_each_neighbour * std::min(shape.k, shape.n)));
+        q_ = 1;
+    }
+
+    double seconds(std::int64_t n, std::int64_t q) {
+        const Matrix points = random_matrix(n, shape_.d, shape_.type, 1);
+        const Matrix queries = random_matrix(q, shape_.d, shape_.type, 2);
+        return search(points.view(), queries.view(), std::min(shape_.k, n), options_).report.seconds;
+    }
+
+    // t(n, q) = pair n q + query q + point n, from three searches.
+    void measure() {
+        const Stopwatch clock;
+        double whole = seconds(n_, q_);
+        while (whole < enough_seconds && clock.seconds() < last_start_seconds &&
+               (n_ < most_points_ || grows_queries())) {
+            const double growth = std::clamp(enough_seconds / std::max(whole, 1e-6), 2.0, 16.0);
+            if (grows_queries()) q_ = std::min({shape_.q, most_queries, scaled(q_, growth)});
+            else n_ = std::min(most_points_, scaled(n_, growth));
+            whole = seconds(n_, q_);
+        }
+        if (n_ == shape_.n && q_ == shape_.q) {
+            pair_ = whole / (static_cast<double>(n_) * static_cast<double>(q_));
+            return;
+        }
+        const double fewer_points = n_ >= 4 ? seconds(n_ / 4, q_) : 0;
+        const double fewer_queries = q_ >= 4 ? seconds(n_, q_ / 4) : 0;
+        const double of_points = std::min(whole, (whole - fewer_points) * 4 / 3);
+        const double of_queries = std::min(whole, (whole - fewer_queries) * 4 / 3);
+        const double of_pairs = std::clamp(of_points + of_queries - whole, whole / 4, whole);
+        pair_ = of_pairs / (static_cast<double>(n_) * static_cast<double>(q_));
+        query_ = std::max(0.0, of_queries - of_pairs) / static_cast<double>(q_);
+        point_ = std::max(0.0, of_points - of_pairs) / static_cast<double>(n_);
+    }
+
+    double predicted() const {
+        const double n = static_cast<double>(shape_.n), q = static_cast<double>(shape_.q);
+        return pair_ * n * q + query_ * q + point_ * n;
+    }
+    std::string described() const {
+        return fmt::format("this machine, measured now with {} x {}", counted(q_, "query", "queries"),
+                           counted(n_, "point", "points"));
+    }
+
+private:
+    static std::int64_t scaled(std::int64_t value, double factor) {
+        return static_cast<std::int64_t>(std::ceil(static_cast<double>(value) * factor));
+    }
+    bool grows_queries() const { return q_ < std::min(shape_.q, most_queries); }
+
+    Shape shape_;
+    Options options_;
+    std::vector<double> identity_;
+    std::int64_t most_points_ = 0, n_ = 0, q_ = 0;
+    double pair_ = 0, query_ = 0, point_ = 0;  // seconds for each
+};
+
+// Two digits: more would be a promise.
+std::string rough_duration(double seconds) {
+    if (seconds < 0.0995) return fmt::format("{:.2g} ms", seconds * 1000);
+    if (seconds < 99) return fmt::format("{:.2g} s", seconds);
+    if (seconds < 99 * 60) return fmt::format("{:.2g} min", seconds / 60);
+    if (seconds < 99 * 3600) return fmt::format("{:.2g} h", seconds / 3600);
+    return fmt::format("{} days", grouped(std::llround(std::min(seconds / 86400, 1e15))));
+}
+
+// Bytes of a coordinate in what the filter of a path keeps.
+double prepared_element(const std::string& path) {
+    if (path == "exact") return 0;
+    return path == "gemm-f16" || path == "gemm-bf16" ? 2 : 4;
+}
+
+}  // namespace
+
+Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, const std::string& machine) {
+    Estimate result;
+    const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q), d = static_cast<double>(shape.d);
+    const double k = static_cast<double>(shape.k);
+    result.point_bytes = (n + (shape.graph ? 0 : q)) * d * static_cast<double>(size_of(shape.type));
+    result.prepared_bytes = static_cast<double>(plan.chunk_points) * d * prepared_element(plan.path);
+    result.workspace_bytes = static_cast<double>(plan.workspace_bytes);
+    result.result_bytes = q * k * (sizeof(std::int64_t) + (options.f64 ? sizeof(double) : sizeof(float)));
+    if (!machine.empty()) {
+        const MeasuredTime measured = measured_time(machine, shape, options, plan);
+        result.seconds = measured.seconds;
+        result.source = measured.source;
+    } else if (options.metric.id == MetricId::mahalanobis && shape.d > most_mahalanobis_dimensions) {
+        result.source = fmt::format("mahalanobis beyond {} dimensions is not measured", most_mahalanobis_dimensions);
+    } else {
+        try {
+            Trial trial(shape, options, plan);
+            trial.measure();
+            result.seconds = trial.predicted();
+            result.source = trial.described();
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::cancelled) throw;
+            result.source = fmt::format("a smaller search failed: {}", error.what());
+        }
+    }
+    if (result.seconds > 0) result.rate = n * q / result.seconds;
+    return result;
+}
+
+std::string estimate_text(const Estimate& e) {
+    const std::string time =
+        e.seconds > 0 ? fmt::format("about {}: {} ({})", rough_duration(e.seconds), pair_rate(e.rate, 1), e.source)
+                      : fmt::format("unknown: {}", e.source);
+    std::string memory =
+        fmt::format("about {}: points and queries {}", bytes_text(e.total_bytes()), bytes_text(e.point_bytes));
+    if (e.prepared_bytes > 0) memory += fmt::format(", the filter's copy {}", bytes_text(e.prepared_bytes));
+    memory += fmt::format(", workspace {}, results {}", bytes_text(e.workspace_bytes), bytes_text(e.result_bytes));
+    return fmt::format("{:<12} {}\n{:<12} {}\n", "time", time, "memory", memory);
+}
+
+Json to_json(const Estimate& e) {
+    Json json = {{"seconds", nullptr}, {"distances_per_second", nullptr}, {"source", e.source}};
+    if (e.seconds > 0) {
+        json["seconds"] = e.seconds;
+        json["distances_per_second"] = e.rate;
+    }
+    const auto whole = [](double bytes) { return static_cast<std::int64_t>(std::min(bytes, 0x1p62)); };
+    json["bytes"] = {{"points", whole(e.point_bytes)},
+                     {"prepared", whole(e.prepared_bytes)},
+                     {"workspace", whole(e.workspace_bytes)},
+                     {"results", whole(e.result_bytes)},
+                     {"total", whole(e.total_bytes())}};
+    return json;
+}
+
+}  // namespace kith::cli

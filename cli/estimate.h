@@ -1,0 +1,28 @@
+// What a planned search is about to cost: time from measured rates, memory from sizes.
+#pragma once
+
+#include <string>
+
+#include "json.h"
+#include "kith/kith.h"
+
+namespace kith::cli {
+
+struct Estimate {
+    double seconds = 0;         // 0: unknown
+    double rate = 0;            // distances a second over the whole search
+    std::string source;         // of the rate, or why there is none
+    double point_bytes = 0;     // the inputs
+    double prepared_bytes = 0;  // what the filter keeps of the points
+    double workspace_bytes = 0;
+    double result_bytes = 0;
+    double total_bytes() const { return point_bytes + prepared_bytes + workspace_bytes + result_bytes; }
+};
+
+// `machine`: of measured_machines(), or "" for this one, on which a smaller search is then timed, for about a third of
+// a second.
+Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, const std::string& machine);
+std::string estimate_text(const Estimate& estimate);
+Json to_json(const Estimate& estimate);
+
+}  // namespace kith::cli

@@ -1,0 +1,116 @@
+// The measured machines; the rates are those of docs/performance.md, which names the commands and the raw results.
+#include "plan/machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kith/error.h"
+
+namespace kith::planner {
+
+namespace {
+
+constexpr double giga = 1e9;
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+// NVIDIA H100 80GB HBM3, 2026-11-21: n 1,048,576, q 8,192 (bench/results/h100-80gb-hbm3/goals.json); the metrics
+// without a filter n 131,072, q 1,024. Uploads and preparation from the same page.
+KnownMachine h100() {
+    KnownMachine m;
+    m.facts = {"h100", "one NVIDIA H100 80GB HBM3"};
+    m.source = "docs/performance.md";
+    m.machine.isa = "avx512";
+    m.machine.threads = 16;
+    m.machine.free_bytes = 100 * gib;
+    m.machine.devices = {{"NVIDIA H100 80GB HBM3", 90, 78 * gib}};
+    m.start_seconds = 0.0002;
+    m.copied_bytes = 52 * giga;
+    m.prepared_values = 65 * giga;
+    m.rates = {
+        {"gemm-f16", "", 16, 10, 3278 * giga},      {"gemm-f16", "", 16, 100, 2792 * giga},
+        {"gemm-f16", "", 16, 1000, 1258 * giga},    {"gemm-f16", "", 64, 10, 2695 * giga},
+        {"gemm-f16", "", 64, 100, 2290 * giga},     {"gemm-f16", "", 64, 1000, 1125 * giga},
+        {"gemm-f16", "", 128, 10, 1924 * giga},     {"gemm-f16", "", 128, 100, 1698 * giga},
+        {"gemm-f16", "", 128, 1000, 934 * giga},    {"gemm-f16", "", 256, 10, 1210 * giga},
+        {"gemm-f16", "", 256, 100, 1055 * giga},    {"gemm-f16", "", 256, 1000, 671 * giga},
+        {"gemm-f16", "", 768, 10, 448 * giga},      {"gemm-f16", "", 768, 100, 396 * giga},
+        {"gemm-f16", "", 768, 1000, 274 * giga},    {"exact", "cityblock", 128, 10, 5.0 * giga},
+        {"exact", "canberra", 128, 10, 2.0 * giga}, {"exact", "jensenshannon", 128, 10, 0.6 * giga},
+    };
+    return m;
+}
+
+// Two cores of an AMD EPYC (Zen 5), 2026-11-21: n 100,000, q 10,000 (direct-f32: 200), one call
+// (bench/results/epyc-zen5-2-cores/).
+KnownMachine zen5() {
+    KnownMachine m;
+    m.facts = {"zen5", "two cores of an AMD EPYC (Zen 5)"};
+    m.source = "docs/performance.md";
+    m.machine.isa = "avx512";
+    m.machine.bf16 = true;
+    m.machine.threads = 2;
+    m.machine.free_bytes = 20 * gib;
+    m.machine.no_device = "that machine has none";
+    m.start_seconds = 0.001;
+    m.rates = {
+        {"gemm-f32", "", 16, 10, 8.62 * giga},     {"gemm-f32", "", 16, 100, 3.18 * giga},
+        {"gemm-bf16", "", 128, 10, 2.65 * giga},   {"gemm-bf16", "", 128, 100, 1.54 * giga},
+        {"gemm-bf16", "", 768, 10, 0.516 * giga},  {"gemm-bf16", "", 768, 100, 0.393 * giga},
+        {"direct-f32", "", 128, 10, 0.606 * giga}, {"direct-f32", "", 128, 100, 0.426 * giga},
+    };
+    return m;
+}
+
+// Between two measured points of a power law; beyond them the nearer one.
+double between(double x, double x0, double y0, double x1, double y1) {
+    if (x <= x0 || x0 == x1) return y0;
+    if (x >= x1) return y1;
+    return y0 * std::pow(y1 / y0, std::log(x / x0) / std::log(x1 / x0));
+}
+
+// At one measured d.
+double rate_for_k(const std::vector<Rate>& rates, double d, double k) {
+    const Rate* below = nullptr;
+    for (const Rate& r : rates) {
+        if (r.d != d) continue;
+        if (below && k <= r.k) return between(k, below->k, below->pairs, r.k, r.pairs);
+        if (k <= r.k) return r.pairs;
+        below = &r;
+    }
+    return below->pairs;
+}
+
+}  // namespace
+
+const std::vector<KnownMachine>& known_machines() {
+    static const std::vector<KnownMachine> list = {h100(), zen5()};
+    return list;
+}
+
+const KnownMachine& known_machine(std::string_view name) {
+    std::string names;
+    for (const KnownMachine& m : known_machines()) {
+        if (name == m.facts.name) return m;
+        names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", m.facts.name, m.facts.what);
+    }
+    throw Error(ErrorCode::invalid_argument, fmt::format("machine: '{}'; expected one of {}", name, names));
+}
+
+double known_rate(const KnownMachine& machine, const std::string& path, std::string_view metric, double d, double k) {
+    std::vector<Rate> rates;
+    for (const Rate& r : machine.rates)
+        if (path == r.path && (*r.metric == '\0' || metric == r.metric)) rates.push_back(r);
+    if (rates.empty()) return 0;
+    const Rate* below = nullptr;
+    for (const Rate& r : rates) {
+        if (d <= r.d && below)
+            return between(d, below->d, rate_for_k(rates, below->d, k), r.d, rate_for_k(rates, r.d, k));
+        if (d <= r.d) return rate_for_k(rates, r.d, k);
+        if (!below || r.d > below->d) below = &r;
+    }
+    return rate_for_k(rates, below->d, k) * below->d / d;
+}
+
+}  // namespace kith::planner
