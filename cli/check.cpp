@@ -15,6 +15,8 @@
 namespace kith::cli {
 namespace {
 
+constexpr float least_normal = std::numeric_limits<float>::min();
+
 // Consecutive floats, -inf to +inf, as consecutive integers; both zeros are 0.
 std::int64_t rank_of(float value) {
     const auto bits = static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(value));
@@ -60,6 +62,11 @@ std::unordered_map<std::int64_t, RowJudge::Standing> RowJudge::standings(std::in
         result[ids[static_cast<std::size_t>(at)]] = {forwards.distances64[static_cast<std::size_t>(i)], place};
     }
     return result;
+}
+
+double RowJudge::self_distance(std::int64_t row) const {
+    const auto standing = standings(row, {row});
+    return standing.empty() ? std::numeric_limits<double>::quiet_NaN() : standing.begin()->second.distance;
 }
 
 RowCheck RowJudge::check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,
@@ -149,6 +156,8 @@ void DistanceCheck::compare(double listed, double canonical) {
     const std::int64_t ulp =
         std::isnan(a) ? std::numeric_limits<std::int64_t>::max() : std::abs(rank_of(a) - rank_of(b));
     largest_ulp = std::max(largest_ulp, ulp);
+    const double share = std::fabs(listed - canonical) / std::max(std::fabs(canonical), double{least_normal});
+    largest_share = std::max(largest_share, std::isnan(share) ? std::numeric_limits<double>::infinity() : share);
 }
 
 }  // namespace kith::cli

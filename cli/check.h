@@ -36,6 +36,9 @@ public:
     RowCheck check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,
                    const double* expected_distances) const;
 
+    // Its distance to itself; NaN where it has a NaN coordinate.
+    double self_distance(std::int64_t row) const;
+
 private:
     // Where a point stands among others: those that the canonical order holds equal (before any root is taken and
     // rounded) share a place.
@@ -56,6 +59,7 @@ struct DistanceCheck {
     std::int64_t compared = 0;
     std::int64_t different = 0;
     std::int64_t largest_ulp = 0;
+    double largest_share = 0;  // of the canonical distance
     void compare(double listed, double canonical);
 };
 

@@ -52,6 +52,20 @@ Matrix load_matrix(const std::string& path, const std::string& format) {
     return matrix;
 }
 
+std::string part_of(const std::string& path, const std::string& format, const char* part) {
+    for (const std::string_view suffix : {".hdf5", ".h5"}) {
+        const std::size_t at = path.rfind(suffix);
+        if (at == std::string::npos) continue;
+        // A range of rows may follow.
+        const std::size_t end = at + suffix.size();
+        if (end != path.size() && path[end] != ':') continue;
+        const std::vector<std::string> names = data_sets(path, format);
+        if (std::find(names.begin(), names.end(), part) == names.end()) break;
+        return path.substr(0, end) + "/" + part + path.substr(end);
+    }
+    return path;
+}
+
 std::vector<double> to_doubles(const Matrix& matrix) {
     std::vector<double> values(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = load_element(matrix.bytes.data(), i, matrix.info.type);

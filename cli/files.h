@@ -16,6 +16,10 @@ namespace kith::cli {
 // A whole matrix.
 Matrix load_matrix(const std::string& path, const std::string& format);
 
+// The path of points or queries: an HDF5 file named without a data set stands for its `part` ("train", "test") where it
+// has that.
+std::string part_of(const std::string& path, const std::string& format, const char* part);
+
 // Elements of any type as doubles (i64 beyond 2^53 are rounded).
 std::vector<double> to_doubles(const Matrix& matrix);
 // Elements of an integer type. Throws invalid_argument naming `what` for other types.

@@ -37,6 +37,7 @@ struct Args {
     std::string ids;
     std::string distances;
     std::string out;
+    std::string csr;
     bool with_data = false;
     bool force = false;
 };
@@ -65,6 +66,8 @@ void check_kind(const Args& args) {
                                                    "and queries; expected --out FILE.hdf5",
                                                    args.out));
     }
+    if (!args.csr.empty() && !args.csr.ends_with(".npz"))
+        refuse(fmt::format("--csr '{}': expected a name ending in .npz", args.csr));
     if (args.f64 && kind == OutKind::big_ann) {
         refuse(fmt::format("--f64: a big-ann ground truth ('{}') holds f32; expected --out FILE.hdf5, or --distances",
                            args.out));
@@ -72,17 +75,20 @@ void check_kind(const Args& args) {
 }
 
 // All files of the command, before any work: an output that cannot be written or would destroy an input is found here.
-void open_outputs(OutputSet& outputs, const Args& args, const Metric& metric) {
-    outputs.reads("--base", args.base);
-    outputs.reads("--queries", args.queries);
+void open_outputs(OutputSet& outputs, const Args& args, const Metric& metric, const std::string& base,
+                  const std::string& queries) {
+    outputs.reads("--base", base);
+    outputs.reads("--queries", queries);
     outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
     if (!args.ids.empty()) outputs.add("--ids", with_data_set(args.ids, "neighbors"));
     if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
     const OutKind kind = kind_of(args.out);
     if (kind == OutKind::big_ann) outputs.add_big_ann_truth("--out", args.out);
     if (kind == OutKind::ann_benchmarks) {
-        outputs.add_ann_benchmarks("--out", args.out, metric, args.with_data, args.with_data);
+        // Without test, it is a graph of train.
+        outputs.add_ann_benchmarks("--out", args.out, metric, args.with_data, args.with_data && !args.graph);
     }
+    if (!args.csr.empty()) outputs.add_bytes("--csr", args.csr);
 }
 
 void write_out(OutputSet& outputs, const Args& args, const Neighbors& neighbors, const MatrixView& base,
@@ -92,8 +98,9 @@ void write_out(OutputSet& outputs, const Args& args, const Neighbors& neighbors,
     if (kind == OutKind::ann_benchmarks) {
         const MatrixView none{};
         write_ann_benchmarks(outputs, args.out, neighbors, args.with_data ? base : none,
-                             args.with_data ? queries : none);
+                             args.with_data && !args.graph ? queries : none);
     }
+    if (!args.csr.empty()) write_csr(outputs, args.csr, neighbors, base.rows);
 }
 
 Json files_json(const Args& args) {
@@ -101,6 +108,7 @@ Json files_json(const Args& args) {
     if (!args.ids.empty()) files["ids"] = args.ids;
     if (!args.distances.empty()) files["distances"] = args.distances;
     if (!args.out.empty()) files["out"] = args.out;
+    if (!args.csr.empty()) files["csr"] = args.csr;
     return files;
 }
 
@@ -113,11 +121,13 @@ int execute(const Args& args) {
     set_speed(args.speed, options);
     check_kind(args);
     OutputSet outputs(args.force, [] { return !interrupted(); });
-    open_outputs(outputs, args, options.metric);
+    const std::string base_path = part_of(args.base, args.format, "train");
+    const std::string queries_path = part_of(args.queries, args.format, "test");
+    open_outputs(outputs, args, options.metric, base_path, queries_path);
 
     const Stopwatch reading;
-    const Matrix base = load_matrix(args.base, args.format);
-    const Matrix own_queries = args.graph ? Matrix{} : load_matrix(args.queries, args.format);
+    const Matrix base = load_matrix(base_path, args.format);
+    const Matrix own_queries = args.graph ? Matrix{} : load_matrix(queries_path, args.format);
     const Matrix& queries = args.graph ? base : own_queries;
     const double read_seconds = reading.seconds();
     std::optional<ResultFiles> results;
@@ -213,6 +223,13 @@ void add(CLI::App& app, Run& run, bool graph) {
         ->type_name("FILE")
         ->group(output);
     command->add_option("-o,--out", args->out, "Write both: .hdf5 (ann-benchmarks) or .truth, .gt, .bin (big-ann)")
+        ->type_name("FILE")
+        ->group(output);
+    command
+        ->add_option(
+            "--csr", args->csr,
+            "Write ids and distances as a sparse matrix for scipy.sparse.load_npz: .npz; missing neighbours are "
+            "left out")
         ->type_name("FILE")
         ->group(output);
     command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")

@@ -15,6 +15,7 @@
 #include "files.h"
 #include "interrupt.h"
 #include "json.h"
+#include "listed.h"
 #include "numbers.h"
 #include "options.h"
 #include "print.h"
@@ -26,6 +27,7 @@ namespace {
 constexpr std::int64_t shown_places = 10;
 
 struct Args {
+    std::string result;
     std::string base;
     std::string queries;
     bool graph = false;
@@ -38,50 +40,6 @@ struct Args {
     SpeedArgs speed;
     VoiceArgs voice;
 };
-
-// Result files: a bare HDF5 name is ann-benchmarks', and a .bin may be big-ann's.
-Matrix load_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
-    if (is_hdf5(path)) return load_matrix(path + "/" + hdf5_name, "");
-    const bool truth = path.ends_with(".truth") || path.ends_with(".gt") ||
-                       ((path.ends_with(".bin") || path.ends_with(".ibin")) && is_big_ann_truth(path));
-    return truth ? load_matrix(path + "/" + truth_name, "truth") : load_matrix(path, "");
-}
-
-struct Listed {
-    std::int64_t rows = 0;
-    std::int64_t stride = 0;  // ids of a row in the file
-    std::int64_t k = 0;       // those to check
-    std::vector<std::int64_t> ids;
-    std::vector<double> distances;
-};
-
-Listed load_listed(const Args& args, std::int64_t q) {
-    Listed listed;
-    const Matrix ids = load_result(args.ids, "neighbors", "ids");
-    listed.rows = ids.info.rows;
-    listed.stride = ids.info.cols;
-    listed.k = args.k > 0 ? args.k : listed.stride;
-    if (listed.rows != q) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} has {}, and there are {}", args.ids, counted(listed.rows, "row", "rows"),
-                                counted(q, "query", "queries")));
-    }
-    if (listed.k > listed.stride) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("-k {}: {} has only {} ids in a row", listed.k, args.ids, listed.stride));
-    }
-    listed.ids = to_ids(ids, args.ids);
-    if (!args.distances.empty()) {
-        const Matrix distances = load_result(args.distances, "distances", "distances");
-        if (distances.info.rows != listed.rows || distances.info.cols != listed.stride) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} is {} x {}, and {} is {} x {}", args.distances, distances.info.rows,
-                                    distances.info.cols, args.ids, listed.rows, listed.stride));
-        }
-        listed.distances = to_doubles(distances);
-    }
-    return listed;
-}
 
 // All rows, or `sample` of them evenly spaced.
 std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample) {
@@ -128,10 +86,11 @@ struct Outcome {
     std::int64_t first_wrong_row = 0;
     std::size_t first_wrong_index = 0;
     DistanceCheck distances;
+    bool distances_may_differ = false;
 
     std::int64_t rows() const { return exact + tied + wrong; }
     double recall() const { return present > 0 ? static_cast<double>(hits) / static_cast<double>(present) : 1.0; }
-    bool is_exact() const { return wrong == 0 && distances.different == 0; }
+    bool is_exact() const { return wrong == 0 && (distances_may_differ || distances.different == 0); }
 };
 
 Outcome judge(const Listed& listed, const Neighbors& expected, const std::vector<std::int64_t>& rows,
@@ -140,15 +99,17 @@ Outcome judge(const Listed& listed, const Neighbors& expected, const std::vector
     for (std::size_t i = 0; i < rows.size(); ++i) {
         stop_if_interrupted();
         const auto k = static_cast<std::size_t>(listed.k);
-        const auto file_row = static_cast<std::size_t>(rows[i] * listed.stride);
-        const RowCheck row = row_judge.check(rows[i], listed.k, listed.ids.data() + file_row,
+        const RowCheck row = row_judge.check(rows[i], listed.k, listed.ids.data() + listed.at(rows[i], 0),
                                              expected.ids.data() + i * k, expected.distances64.data() + i * k);
         outcome.hits += row.hits;
         outcome.present += row.present;
         ++(row.verdict == Verdict::exact ? outcome.exact : row.verdict == Verdict::tied ? outcome.tied : outcome.wrong);
         for (std::size_t j = 0; j < k && !listed.distances.empty(); ++j) {
-            outcome.distances.compare(listed.distances[file_row + j], row.distances[j]);
+            outcome.distances.compare(listed.distances[listed.at(rows[i], static_cast<std::int64_t>(j))],
+                                      row.distances[j]);
         }
+        if (listed.first == 1 && !listed.distances.empty())
+            outcome.distances.compare(listed.distances[listed.at(rows[i], -1)], row_judge.self_distance(rows[i]));
         if (row.verdict == Verdict::wrong && !outcome.first_wrong) {
             outcome.first_wrong = row;
             outcome.first_wrong_row = rows[i];
@@ -166,7 +127,7 @@ void print_first_wrong(const Listed& listed, const Neighbors& expected, const Ou
     for (std::int64_t j = first; j < std::min(listed.k, first + shown_places); ++j) {
         const auto place = static_cast<std::size_t>(j);
         const std::size_t at = outcome.first_wrong_index * static_cast<std::size_t>(listed.k) + place;
-        const std::int64_t id = listed.ids[static_cast<std::size_t>(outcome.first_wrong_row * listed.stride) + place];
+        const std::int64_t id = listed.ids[listed.at(outcome.first_wrong_row, j)];
         const std::string distance =
             std::isnan(row.distances[place]) ? "not a neighbour" : fmt::format("{}", row.distances[place]);
         fmt::print("{:>8}  {:>12}  {:<24}{:>12}  {}{}\n", j + 1, id, distance, expected.ids[at],
@@ -180,7 +141,7 @@ Json first_wrong_json(const Listed& listed, const Neighbors& expected, const Out
                 {"why", outcome.first_wrong->why}};
     for (std::size_t j = 0; j < static_cast<std::size_t>(listed.k); ++j) {
         const std::size_t at = outcome.first_wrong_index * static_cast<std::size_t>(listed.k) + j;
-        row["listed_ids"].push_back(listed.ids[static_cast<std::size_t>(outcome.first_wrong_row * listed.stride) + j]);
+        row["listed_ids"].push_back(listed.ids[listed.at(outcome.first_wrong_row, static_cast<std::int64_t>(j))]);
         row["listed_distances"].push_back(outcome.first_wrong->distances[j]);
         row["expected_ids"].push_back(expected.ids[at]);
         row["expected_distances"].push_back(expected.distances64[at]);
@@ -188,22 +149,79 @@ Json first_wrong_json(const Listed& listed, const Neighbors& expected, const Out
     return row;
 }
 
-void report(const Args& args, const Listed& listed, const Neighbors& expected, const Outcome& outcome, double seconds) {
+// What is to be judged, from the options and from what the file says of itself.
+struct Subject {
+    std::string ids;
+    std::string distances;
+    std::string base;
+    std::string queries;
+    bool graph = false;
+    bool by_kith = true;            // or the distances are another's, who need not round as kith does
+    std::optional<Metric> of_file;  // the metric that the file names
+    bool metric_from_file = false;
+};
+
+Subject subject_of(const Args& args) {
+    const auto refuse = [](const std::string& message) { throw Error(ErrorCode::invalid_argument, message); };
+    if (args.result.empty() == args.ids.empty()) {
+        refuse("expected one file of neighbours: kith verify RESULT, or --ids FILE");
+    }
+    if (args.graph && !args.queries.empty()) {
+        refuse("expected either --queries, or --graph for a graph of the base");
+    }
+    Subject subject;
+    subject.ids = args.ids.empty() ? args.result : args.ids;
+    const ResultFile file(subject.ids);
+    const bool own_base = args.base.empty() && file.has("train");
+    if (args.base.empty() && !own_base) {
+        refuse(fmt::format("--base is missing: {} holds no points (data set train)", subject.ids));
+    }
+    subject.base = own_base ? file.part("train") : args.base;
+    // A file with points and no queries is a graph of them.
+    subject.graph = args.graph || (args.queries.empty() && own_base && !file.has("test"));
+    if (!subject.graph) {
+        if (args.queries.empty() && !file.has("test")) {
+            refuse(fmt::format("--queries is missing (or --graph): {} holds no queries (data set test)", subject.ids));
+        }
+        subject.queries = args.queries.empty() ? file.part("test") : args.queries;
+    }
+    const DistanceArgs& distance = args.distance;
+    const bool named = distance.metric_given->count() > 0 || !distance.formula.empty();
+    try {
+        subject.of_file = file.metric(subject.by_kith);
+    } catch (const Error&) {
+        if (!named) throw;
+    }
+    subject.metric_from_file = !named && subject.of_file;
+    subject.distances = args.distances;
+    if (subject.distances.empty() && !args.result.empty() && file.has("distances")) subject.distances = subject.ids;
+    if (!args.distances.empty() || !subject.of_file) subject.by_kith = true;
+    return subject;
+}
+
+// Where the metric is from, and of another metric than the file's that it may be the mistake.
+std::string metric_text(const Subject& subject, const Metric& metric, bool exact) {
+    if (subject.metric_from_file) return fmt::format("metric: {}, as {} says\n", name(metric.id), subject.ids);
+    if (exact || !subject.of_file || subject.of_file->id == metric.id) return "";
+    return fmt::format("metric: {}, but {} says that it holds {}\n", name(metric.id), subject.ids,
+                       name(subject.of_file->id));
+}
+
+void report(const Args& args, const Subject& subject, const Metric& metric, const Listed& listed,
+            const Neighbors& expected, const Outcome& outcome, double seconds) {
     if (args.voice.json) {
-        Json object = {{"command", "verify"},
-                       {"kith", KITH_VERSION},
-                       {"exact", outcome.is_exact()},
-                       {"recall", outcome.recall()},
-                       {"k", listed.k},
-                       {"rows", listed.rows},
-                       {"rows_checked", outcome.rows()},
-                       {"rows_exact", outcome.exact},
-                       {"rows_tied", outcome.tied},
+        Json object = {{"command", "verify"},         {"kith", KITH_VERSION},
+                       {"metric", to_json(metric)},   {"metric_from", subject.metric_from_file ? "file" : "options"},
+                       {"graph", subject.graph},      {"exact", outcome.is_exact()},
+                       {"recall", outcome.recall()},  {"k", listed.k},
+                       {"rows", listed.rows},         {"rows_checked", outcome.rows()},
+                       {"rows_exact", outcome.exact}, {"rows_tied", outcome.tied},
                        {"rows_wrong", outcome.wrong}};
         if (!listed.distances.empty()) {
             object["distances"] = {{"compared", outcome.distances.compared},
                                    {"different", outcome.distances.different},
                                    {"largest_ulp", outcome.distances.largest_ulp}};
+            if (!subject.by_kith) object["distances"]["largest_share"] = outcome.distances.largest_share;
         }
         if (outcome.first_wrong) object["first_wrong"] = first_wrong_json(listed, expected, outcome);
         object["seconds"] = seconds;
@@ -216,7 +234,14 @@ void report(const Args& args, const Listed& listed, const Neighbors& expected, c
     fmt::print("{}: recall {:.7g}; of {} checked, k {}: {} exact, {} tied, {} wrong\n", verdict, outcome.recall(),
                counted(outcome.rows(), "row", "rows"), listed.k, grouped(outcome.exact), grouped(outcome.tied),
                grouped(outcome.wrong));
-    if (!listed.distances.empty()) {
+    fmt::print("{}", metric_text(subject, metric, outcome.is_exact()));
+    if (listed.first == 1) fmt::print("graph: each row begins with its own point, k counts the others\n");
+    if (!listed.distances.empty() && !subject.by_kith) {
+        fmt::print(
+            "distances: not kith's, so not compared bit for bit; they differ by at most {:.2g} of their value{}\n",
+            outcome.distances.largest_share,
+            outcome.distances.largest_share > 0.01 ? " (another convention of the same order?)" : "");
+    } else if (!listed.distances.empty()) {
         fmt::print("distances: {} of {} differ as f32, by at most {} ulp\n", grouped(outcome.distances.different),
                    grouped(outcome.distances.compared), grouped(outcome.distances.largest_ulp));
     }
@@ -225,18 +250,17 @@ void report(const Args& args, const Listed& listed, const Neighbors& expected, c
 
 int execute(const Args& args) {
     const Stopwatch time;
-    if (args.graph != args.queries.empty()) {
-        throw Error(ErrorCode::invalid_argument, "expected either --queries, or --graph for a graph of the base");
-    }
+    const Subject subject = subject_of(args);
     std::vector<double> inverse_covariance;
     Options options;
-    options.metric = make_metric(args.distance, inverse_covariance);
+    options.metric = subject.metric_from_file ? *subject.of_file : make_metric(args.distance, inverse_covariance);
     options.f64 = true;
     set_speed(args.speed, options);
-    const Matrix base = load_matrix(args.base, args.format);
-    const Matrix own_queries = args.graph ? Matrix{} : load_matrix(args.queries, args.format);
-    const Matrix& queries = args.graph ? base : own_queries;
-    const Listed listed = load_listed(args, queries.info.rows);
+    const Matrix base = load_matrix(part_of(subject.base, args.format, "train"), args.format);
+    const Matrix own_queries =
+        subject.graph ? Matrix{} : load_matrix(part_of(subject.queries, args.format, "test"), args.format);
+    const Matrix& queries = subject.graph ? base : own_queries;
+    const Listed listed = load_listed(subject.ids, subject.distances, queries.info.rows, args.k, subject.graph);
     const std::vector<std::int64_t> rows = sampled_rows(listed.rows, args.sample);
     const MatrixView base_view = base.view();
     const MatrixView queries_view = queries.view();
@@ -250,12 +274,13 @@ int execute(const Args& args) {
     {
         ProgressBar bar(!args.voice.quiet);
         options.progress = bar.callback();
-        expected = recompute(base_view, queries_view, rows, listed.k, options, args.graph);
+        expected = recompute(base_view, queries_view, rows, listed.k, options, subject.graph);
     }
     stop_if_interrupted();
     options.progress = [](const Progress&) { return !interrupted(); };
-    const Outcome outcome = judge(listed, expected, rows, RowJudge(base_view, queries_view, options, args.graph));
-    report(args, listed, expected, outcome, time.seconds());
+    Outcome outcome = judge(listed, expected, rows, RowJudge(base_view, queries_view, options, subject.graph));
+    outcome.distances_may_differ = !subject.by_kith;
+    report(args, subject, options.metric, listed, expected, outcome, time.seconds());
     return outcome.is_exact() ? exit_ok : exit_not_exact;
 }
 
@@ -266,13 +291,17 @@ void add_verify(CLI::App& app, Run& run) {
     CLI::App* command = app.add_subcommand("verify", "Is a file of neighbours exact? Exit code 1 if it is not");
     command->footer("Ties listed in another order count as exact, and are reported.");
     const char* group = "Input";
-    command->add_option("-b,--base", args->base, "The points, one a row")->type_name("FILE")->required()->group(group);
+    command
+        ->add_option("result", args->result,
+                     "An .hdf5 file of neighbours: metric, points (train), queries (test) and distances are its own "
+                     "where it holds them and no option says otherwise")
+        ->type_name("FILE");
+    command->add_option("-b,--base", args->base, "The points, one a row")->type_name("FILE")->group(group);
     command->add_option("-q,--queries", args->queries, "The queries, one a row")->type_name("FILE")->group(group);
     command->add_flag("--graph", args->graph, "Instead of --queries: the file is a graph of the base")->group(group);
     command
         ->add_option("--ids", args->ids, "The neighbours: a matrix of ids, an ann-benchmarks .hdf5 or a big-ann truth")
         ->type_name("FILE")
-        ->required()
         ->group(group);
     command->add_option("--distances", args->distances, "Their distances, to be compared bit for bit as f32")
         ->type_name("FILE")

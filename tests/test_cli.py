@@ -80,7 +80,7 @@ class Front(Cli):
         info = json.loads(kith("info", "--json").stdout)
         self.assertIn("cosine", [metric["name"] for metric in info["metrics"]])
         self.assertIn("npy", info["formats"])
-        text = kith("info").stdout
+        text = kith("info", "--selectors").stdout
         for selector in ("nth-element", "threshold"):
             self.assertIn(selector, text)
 

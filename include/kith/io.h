@@ -88,12 +88,15 @@ void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Nei
 // The metric, with its parameters, that an HDF5 file's attributes name: kith_metric, else distance; none where it has
 // neither. `path` may name a data set in the file. Throws bad_file where it is no HDF5 file, or where its metric needs
 // what a file does not hold (a functor, a given inverse covariance); invalid_argument for a metric that kith lacks.
-std::optional<Metric> read_ann_benchmarks_metric(const std::string& path);
+// *by_kith: whether it was kith_metric.
+std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* by_kith = nullptr);
 
 // Neighbours as a sparse matrix, queries x points, that scipy.sparse.load_npz reads: format csr, the distances as data
 // in the order of each row (not of the ids), f32 or f64; indices i32, or i64 where i32 is too small. Missing neighbours
-// are left out, distances of 0 are stored. Written under a temporary name and renamed.
+// are left out, distances of 0 are stored.
 void write_csr(const std::string& path, const Neighbors& neighbors, std::int64_t points);
+// The same into a file that was added to `outputs` as bytes.
+void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors, std::int64_t points);
 
 // A big-ann ground-truth file: u32 q, u32 k, then q x k i32 ids, then q x k f32 distances.
 void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);

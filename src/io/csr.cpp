@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "io/errors.h"
-#include "io/output.h"
 #include "io/zip.h"
+#include "kith/io.h"
 
 namespace kith {
 namespace io {
@@ -103,20 +103,25 @@ void require_result(const std::string& path, const Neighbors& found, std::int64_
 }  // namespace
 }  // namespace io
 
-void write_csr(const std::string& path, const Neighbors& neighbors, std::int64_t points) {
+void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors, std::int64_t points) {
     using namespace io;
     require_result(path, neighbors, points);
-    PendingFile pending(path, "");
-    const std::unique_ptr<Output> output = open_output(pending.target());
-    ZipWriter zip([&](const void* bytes, std::int64_t count) { output->write(bytes, count); });
+    FileWriter file(outputs, path);
+    ZipWriter zip([&](const void* bytes, std::int64_t count) { file.write(bytes, count); });
     // scipy takes one type for both index arrays.
     const auto cells = static_cast<std::int64_t>(neighbors.ids.size());
     if (std::max(cells, points) <= std::numeric_limits<std::int32_t>::max())
         write_members<std::int32_t>(zip, neighbors, points);
     else write_members<std::int64_t>(zip, neighbors, points);
     zip.finish();
-    output->finish();
-    pending.commit();
+    file.finish();
+}
+
+void write_csr(const std::string& path, const Neighbors& neighbors, std::int64_t points) {
+    OutputSet outputs;
+    outputs.add_bytes("the output", path);
+    write_csr(outputs, path, neighbors, points);
+    outputs.commit();
 }
 
 }  // namespace kith

@@ -92,7 +92,7 @@ void Hdf5Output::set_metric(const Metric& metric) {
 
 }  // namespace io
 
-std::optional<Metric> read_ann_benchmarks_metric(const std::string& path) {
+std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* by_kith) {
     using namespace io;
     const std::string name_of_file = parse_source(path).location.file;
     const OpenFile opened(name_of_file);
@@ -101,6 +101,7 @@ std::optional<Metric> read_ann_benchmarks_metric(const std::string& path) {
 
     std::optional<std::string> word = read_text(name_of_file, file, "kith_metric");
     const bool ours = word.has_value();
+    if (by_kith) *by_kith = ours;
     if (!ours) word = read_text(name_of_file, file, "distance");
     if (!word) return {};
     Metric metric;
