@@ -1,9 +1,9 @@
 // The CPU's limits: Highway loops compiled for every instruction set, the best of which runs.
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <thread>
 #include <vector>
 
 #include "machine_limits.h"
@@ -76,27 +76,30 @@ double best_seconds(F run) {
     return best;
 }
 
+// run(t) on a thread of its own for every t.
+template <class F>
+void on_threads(int threads, const F& run) {
+    std::vector<std::jthread> others;
+    for (int t = 1; t < threads; ++t) others.emplace_back(run, static_cast<std::size_t>(t));
+    run(0);
+}
+
 }  // namespace
 
 Limits cpu_limits(int threads) {
     std::vector<float> sinks(static_cast<std::size_t>(threads) * 64), values(array_floats, 1.0f);
     std::size_t each = 0;
     const double compute = best_seconds([&] {
-#pragma omp parallel num_threads(threads)
-        {
-            float* const sink = &sinks[static_cast<std::size_t>(omp_get_thread_num()) * 64];
-            const std::size_t count = HWY_DYNAMIC_DISPATCH(multiply_add)(rounds, sink);
-#pragma omp single
-            each = count;
-        }
+        on_threads(threads, [&](std::size_t t) {
+            const std::size_t count = HWY_DYNAMIC_DISPATCH(multiply_add)(rounds, &sinks[t * 64]);
+            if (t == 0) each = count;
+        });
     });
     const double read = best_seconds([&] {
-#pragma omp parallel num_threads(threads)
-        {
-            const std::size_t part = array_floats / static_cast<std::size_t>(omp_get_num_threads()) / 64 * 64;
-            const auto t = static_cast<std::size_t>(omp_get_thread_num());
+        on_threads(threads, [&](std::size_t t) {
+            const std::size_t part = array_floats / static_cast<std::size_t>(threads) / 64 * 64;
             sinks[t * 64] = HWY_DYNAMIC_DISPATCH(sum)(values.data() + t * part, part);
-        }
+        });
     });
     return {static_cast<double>(each) * static_cast<double>(rounds) * threads / compute,
             static_cast<double>(array_floats * sizeof(float)) / read,

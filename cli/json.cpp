@@ -47,14 +47,9 @@ Json to_json(const Plan& plan) {
 }
 
 Json to_json(const Report& report) {
-    return {{"path", report.path},
-            {"device", report.device},
-            {"queries", report.queries},
-            {"certified", report.certified},
-            {"retried", report.retried},
-            {"scanned", report.scanned},
-            {"candidates", report.candidates},
-            {"pairs", report.pairs}};
+    return {{"path", report.path},       {"device", report.device},         {"threads", report.threads},
+            {"queries", report.queries}, {"certified", report.certified},   {"retried", report.retried},
+            {"scanned", report.scanned}, {"candidates", report.candidates}, {"pairs", report.pairs}};
 }
 
 Json first_rows_json(const Neighbors& neighbors) {

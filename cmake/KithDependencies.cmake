@@ -1,5 +1,5 @@
 # What the library is built on, found at the top so that every directory of the project sees the imported targets.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)

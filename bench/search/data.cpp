@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <string_view>
 
+#include "machine/parallel.h"
+
 namespace kith::bench {
 
 namespace {
 
 template <class T>
 void fill_on_host(T* to, std::int64_t rows, std::int64_t d, const Recipe& r) {
-#pragma omp parallel for schedule(static)
-    for (std::int64_t row = 0; row < rows; ++row) {
+    machine::parallel_tasks(machine::default_threads(), rows, [&](std::int64_t row) {
         double squares = 0;
         for (std::int64_t i = 0; r.data == Data::unit && i < d; ++i) {
             const double value = coordinate(r, row, i, d);
@@ -19,7 +20,7 @@ void fill_on_host(T* to, std::int64_t rows, std::int64_t d, const Recipe& r) {
         }
         const float scale = r.data == Data::unit ? static_cast<float>(1 / std::sqrt(squares)) : 1;
         for (std::int64_t i = 0; i < d; ++i) to[row * d + i] = element_of<T>(scale * coordinate(r, row, i, d), r.data);
-    }
+    });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "gpu/backend.h"
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
+#include "machine/parallel.h"
 #include "select/device.h"
 
 namespace kith::bench {
@@ -129,10 +130,10 @@ MatrixView Runner::host_values(const Case& c) {
     m.host_distances.resize(std::max(m.host_distances.size(), cells));
     if (m.of_host.rows != c.rows || m.of_host.n != c.n || m.of_host.order != c.order) {
         m.host.resize(static_cast<std::size_t>(c.rows * c.n));
-#pragma omp parallel for
-        for (std::int64_t row = 0; row < c.rows; ++row)
+        machine::parallel_tasks(machine::default_threads(), c.rows, [&](std::int64_t row) {
             for (std::int64_t column = 0; column < c.n; ++column)
                 m.host[static_cast<std::size_t>(row * c.n + column)] = value_at(c.order, row, column, c.n);
+        });
         m.of_host = c;
     }
     return view(m.host.data(), c.rows, c.n);

@@ -134,7 +134,7 @@ typedef struct kith_options {
     int32_t f64;                           /* distances as double instead of float; default 0 */
 
     /* ---- what changes only the speed */
-    int32_t threads; /* CPU threads; 0 (default): OpenMP's choice */
+    int32_t threads; /* CPU threads; 0 (default): OMP_NUM_THREADS, else affinity's and cgroup's; 1 starts none */
     int64_t memory;  /* bytes for tiles, candidates and, on a GPU, prepared points; 0 (default): most of what is free */
     const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N" */
     const char* path;     /* force a path by name; NULL (default): the planner's choice */
@@ -164,7 +164,7 @@ typedef struct kith_neighbors {
 typedef struct kith_report {
     size_t struct_size;     /* sizeof(kith_report) of the caller */
     char path[64];          /* the path that ran */
-    char device[128];       /* where, such as "cpu (avx512, 2 threads)" */
+    char device[128];       /* where, such as "cpu (avx512, 2 threads)", "cpu (avx512, 1 of 2 threads)" */
     int64_t queries;        /* q */
     int64_t certified;      /* queries that the filter answered at once */
     int64_t retried;        /* queries that it answered when repeated */
@@ -174,6 +174,7 @@ typedef struct kith_report {
     double prepare_seconds; /* converting, centring, rounding, norms of the points */
     double seconds;         /* the whole call, preparation included */
     double device_seconds;  /* select on a GPU: its work there, without copies from and to the host */
+    int32_t threads;        /* on a CPU: those that it could have */
 } kith_report;
 
 /* ---------------------------------------------------------------- searches */

@@ -151,7 +151,8 @@ struct Options {
         "auto";  // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"
     std::int64_t memory = 0;  // bytes that tiles and candidates may take, and on a GPU the prepared points as well
                               // (points that do not fit stream through it); 0: most of what is free
-    int threads = 0;          // CPU threads; 0: OpenMP's choice
+    int threads = 0;          // CPU threads, the caller's included; 0: OMP_NUM_THREADS where it is set, else the
+                              // processors that affinity and cgroup leave the process. 1 starts none
     std::string path;         // force a path by name (kith info lists them); "": the planner's choice
     std::string selector;     // select(): force a selector by name (kith info lists them); "": the planner's choice
     std::string order;        // select(): what is known of the order within rows: "" (nothing), "ascending",
@@ -171,7 +172,8 @@ struct Options {
 // certify is filtered again with its own k-th distance as the threshold, and at last scanned: every pair in binary64.
 struct Report {
     std::string path;    // the path that ran, e.g. "gemm-f32"
-    std::string device;  // e.g. "cpu (avx512, 2 threads)"
+    std::string device;  // e.g. "cpu (avx512, 2 threads)"; "1 of 2 threads" where the system had no more
+    int threads = 0;     // on a CPU: those that it could have
     std::int64_t queries = 0;
     std::int64_t certified = 0;  // queries that the filter answered at once
     std::int64_t retried = 0;    // queries that it answered when repeated

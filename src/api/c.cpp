@@ -145,6 +145,7 @@ void fill(kith_report* report, const kith::Report& r) {
     all.prepare_seconds = r.prepare_seconds;
     all.seconds = r.seconds;
     all.device_seconds = r.device_seconds;
+    all.threads = r.threads;
     std::memcpy(report, &all, std::min(all.struct_size, sizeof(all)));
 }
 

@@ -11,6 +11,7 @@
 #include "exact/element.h"
 #include "kith/error.h"
 #include "kith/kith.h"
+#include "machine/parallel.h"
 
 namespace kith::api {
 
@@ -18,10 +19,9 @@ namespace {
 
 // The inverse of L L' from its factor: column c solves L L' y = e_c. Exactly symmetric, as the upper half mirrors the
 // lower.
-std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int64_t d) {
+std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int64_t d, int threads) {
     std::vector<double> inverse(static_cast<std::size_t>(d * d));
-#pragma omp parallel for schedule(dynamic, 8)
-    for (std::int64_t c = 0; c < d; ++c) {
+    machine::parallel_tasks(threads, d, [&](std::int64_t c) {
         std::vector<double> y(static_cast<std::size_t>(d), 0.0);
         double* const v = y.data();
         for (std::int64_t i = c; i < d; ++i) {
@@ -35,7 +35,7 @@ std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int
             v[i] = sum / l[static_cast<std::size_t>(i * d + i)];
             inverse[static_cast<std::size_t>(i * d + c)] = v[i];
         }
-    }
+    });
     for (std::int64_t i = 0; i < d; ++i)
         for (std::int64_t j = i + 1; j < d; ++j)
             inverse[static_cast<std::size_t>(i * d + j)] = inverse[static_cast<std::size_t>(j * d + i)];
@@ -44,7 +44,7 @@ std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int
 
 }  // namespace
 
-std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d) {
+std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d, int threads) {
     const auto refuse = [](const std::string& message) {
         throw Error(ErrorCode::invalid_argument, "inverse_covariance: " + message);
     };
@@ -75,11 +75,11 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
         }
     }
     std::vector<double> factor = matrix;
-    if (!exact::cholesky(factor, d)) refuse("expected a positive definite matrix");
+    if (!exact::cholesky(factor, d, threads)) refuse("expected a positive definite matrix");
     return matrix;
 }
 
-std::vector<double> estimated_inverse_covariance(const MatrixView& points) {
+std::vector<double> estimated_inverse_covariance(const MatrixView& points, int threads) {
     std::vector<std::byte> storage;
     const MatrixView v = on_host(points, storage);
     const std::int64_t n = v.rows, d = v.cols;
@@ -115,22 +115,23 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points) {
                 centred[static_cast<std::size_t>(rows) * size + c] = row[c] - mean[c];
             ++rows;
         }
-#pragma omp parallel for schedule(dynamic, 8) if (d > 32)
-        for (std::int64_t i = 0; i < d; ++i) {
-            double* const out = &covariance[static_cast<std::size_t>(i) * size];
-            for (std::int64_t r = 0; r < rows; ++r) {
-                const double* const x = &centred[static_cast<std::size_t>(r) * size];
-                const double xi = x[i];
-                for (std::int64_t j = 0; j <= i; ++j) out[j] += xi * x[j];
+        machine::parallel_for(threads, d, 32, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                double* const out = &covariance[static_cast<std::size_t>(i) * size];
+                for (std::int64_t r = 0; r < rows; ++r) {
+                    const double* const x = &centred[static_cast<std::size_t>(r) * size];
+                    const double xi = x[i];
+                    for (std::int64_t j = 0; j <= i; ++j) out[j] += xi * x[j];
+                }
             }
-        }
+        });
     }
     for (double& c : covariance) c /= static_cast<double>(count - 1);
-    if (!exact::cholesky(covariance, d))
+    if (!exact::cholesky(covariance, d, threads))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("points: their covariance is singular ({} rows, {} columns); give inverse_covariance",
                                 count, d));
-    return inverse_from_cholesky(covariance, d);
+    return inverse_from_cholesky(covariance, d, threads);
 }
 
 }  // namespace kith::api
@@ -139,7 +140,7 @@ namespace kith {
 
 std::vector<double> inverse_covariance(const MatrixView& points) {
     api::check_view(points, "points");
-    return api::estimated_inverse_covariance(points);
+    return api::estimated_inverse_covariance(points, machine::default_threads());
 }
 
 }  // namespace kith

@@ -1,6 +1,5 @@
 // build_info(): what this build and this machine have.
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <sstream>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "gpu/select/selectors.h"
 #include "kith/io.h"
 #include "kith/kith.h"
+#include "machine/parallel.h"
 #include "plan/planner.h"
 
 namespace kith {
@@ -62,7 +62,7 @@ constexpr MetricLine metrics[] = {
 
 std::string build_info() {
     std::string text = fmt::format("kith {}\n", KITH_VERSION);
-    text += fmt::format("cpu          {} threads, instruction sets:", omp_get_max_threads());
+    text += fmt::format("cpu          {} threads, instruction sets:", machine::default_threads());
     for (int i = cpu::isa_count - 1; i >= 0; --i) {
         const auto isa = static_cast<cpu::Isa>(i);
         text += fmt::format(" {}{}", cpu::name(isa), cpu::supported(isa) ? "" : " (not on this machine)");

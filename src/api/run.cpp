@@ -7,10 +7,14 @@
 
 #include "api/validate.h"
 #include "kith/error.h"
+#include "machine/parallel.h"
 
 namespace kith::api {
 
 namespace {
+
+// Distances that one task makes.
+constexpr std::int64_t values_per_task = 1 << 15;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -18,11 +22,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 // Ranks to the distances of the caller's type.
 template <class T>
-void write_distances(const MetricSpec& metric, const std::vector<double>& ranks, T* out) {
+void write_distances(const MetricSpec& metric, const std::vector<double>& ranks, int threads, T* out) {
     const auto n = static_cast<std::int64_t>(ranks.size());
-#pragma omp parallel for schedule(static) if (n > 100000)
-    for (std::int64_t i = 0; i < n; ++i)
-        out[i] = static_cast<T>(cpu::report_distance(metric, ranks[static_cast<std::size_t>(i)]));
+    machine::parallel_for(threads, n, values_per_task, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i)
+            out[i] = static_cast<T>(cpu::report_distance(metric, ranks[static_cast<std::size_t>(i)]));
+    });
 }
 
 void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
@@ -39,12 +44,19 @@ void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t 
     const std::size_t bytes = cells * (options.f64 ? sizeof(double) : sizeof(float));
     std::vector<std::byte> distances(out.device == host_memory ? 0 : bytes);
     void* const target = out.device == host_memory ? out.distances : distances.data();
-    if (options.f64) write_distances(points.metric, ranks, static_cast<double*>(target));
-    else write_distances(points.metric, ranks, static_cast<float*>(target));
+    if (options.f64) write_distances(points.metric, ranks, plan.threads, static_cast<double*>(target));
+    else write_distances(points.metric, ranks, plan.threads, static_cast<float*>(target));
     if (target != out.distances) gpu::copy(out.distances, target, bytes);
 }
 
 }  // namespace
+
+void name_cpu(const Plan& plan, Report& report) {
+    report.threads = machine::available_threads(plan.threads);
+    report.device = report.threads < plan.threads
+                        ? fmt::format("cpu ({}, {} of {} threads)", plan.isa, report.threads, plan.threads)
+                        : fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
+}
 
 Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
                  const Options& options) {
@@ -75,8 +87,8 @@ Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bo
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(points.n);
     ProgressMeter progress(options.progress, report.pairs);
     if (points.cpu) {
-        report.device = fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
         run_on_cpu(points, queries, k, graph, plan, options, progress, out, report);
+        name_cpu(plan, report);
     } else {
         report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_name(plan.device));
         gpu::search(*points.gpu, queries, k, graph, plan, options.f64, options.stream, progress, out, report);

@@ -31,6 +31,9 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
 Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
            const Options& options, const NeighborsView& out);
 
+// Where a plan has run on the CPU, and by how many threads.
+void name_cpu(const Plan& plan, Report& report);
+
 // A result in vectors of the right type, from a function that fills a NeighborsView.
 template <class Fill>
 Neighbors collect(std::int64_t rows, std::int64_t k, bool f64, Fill fill) {

@@ -32,9 +32,10 @@ void check_dimensions(std::int64_t points, std::int64_t queries) {
 Report search_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
                    const Options& options, const NeighborsView& out) {
     check_out(out);
-    const MetricSpec metric = api::judge_metric(options.metric, points);
-    api::check_values(points, metric, "points");
-    if (!graph) api::check_values(queries, metric, "queries");
+    const int threads = api::threads_of(options);
+    const MetricSpec metric = api::judge_metric(options.metric, points, threads);
+    api::check_values(points, metric, "points", threads);
+    if (!graph) api::check_values(queries, metric, "queries", threads);
     // A filter rounds both sides: the wider type decides what it can hold.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, queries.rows, points.cols, k, type, graph};
@@ -211,7 +212,7 @@ struct Index::State {
         check_dimensions(prepared.d, queries.cols);
         api::check_k(k, queries.rows);
         check_call(call);
-        api::check_values(queries, prepared.metric, "queries");
+        api::check_values(queries, prepared.metric, "queries", api::threads_of(call));
     }
 };
 
@@ -220,8 +221,9 @@ Index::Index(const MatrixView& points, const Options& options) : state_(std::mak
     State& s = *state_;
     s.options = options;
     s.options.progress = nullptr;
-    const MetricSpec metric = api::judge_metric(options.metric, points);
-    api::check_values(points, metric, "points");
+    const int threads = api::threads_of(options);
+    const MetricSpec metric = api::judge_metric(options.metric, points, threads);
+    api::check_values(points, metric, "points", threads);
     // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
     const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
     Options typical = options;

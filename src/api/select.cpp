@@ -33,7 +33,6 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
         report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_info(plan.device).name);
         gpu::select(m, k, options.largest, options.sorted, plan, options.stream, progress, out, report);
     } else {
-        report.device = fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
         std::vector<std::byte> storage;
         const MatrixView host = api::on_host(m, storage);
         const auto cells = static_cast<std::size_t>(m.rows * k);
@@ -42,6 +41,7 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
         cpu::select(host, k, options.largest, options.sorted, plan, progress, ids.empty() ? out.ids : ids.data(),
                     values.empty() ? out.distances : values.data());
         progress.throw_if_cancelled();
+        api::name_cpu(plan, report);
         if (!ids.empty()) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
         if (!values.empty()) gpu::copy(out.distances, values.data(), values.size());
     }

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include <omp.h>
-
 #include "api/covariance.h"
 #include "cpu/isa.h"
 #include "cpu/metric_kernels.h"
@@ -19,10 +17,14 @@
 #include "kith/error.h"
 #include "kith/functor.h"
 #include "machine/memory.h"
+#include "machine/parallel.h"
 
 namespace kith::api {
 
 namespace {
+
+// Values that one task judges at least.
+constexpr std::int64_t values_per_task = 1 << 16;
 
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
@@ -60,7 +62,12 @@ void check_k(std::int64_t k, std::int64_t rows) {
         refuse("k: {} for {} queries: the result passes 2^63 bytes", k, rows);
 }
 
-MetricSpec judge_metric(const Metric& m, const MatrixView& points) {
+int threads_of(const Options& o) {
+    if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
+    return o.threads > 0 ? o.threads : machine::default_threads();
+}
+
+MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads) {
     MetricSpec spec;
     spec.id = m.id;
     spec.params.d = points.cols;
@@ -78,8 +85,8 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points) {
             break;
         case MetricId::mahalanobis:
             spec.matrix = std::make_shared<const std::vector<double>>(
-                m.inverse_covariance.data ? given_inverse_covariance(m.inverse_covariance, points.cols)
-                                          : estimated_inverse_covariance(points));
+                m.inverse_covariance.data ? given_inverse_covariance(m.inverse_covariance, points.cols, threads)
+                                          : estimated_inverse_covariance(points, threads));
             spec.params.matrix = spec.matrix->data();
             break;
         case MetricId::formula:
@@ -106,24 +113,25 @@ planner::MetricFacts facts(const MetricSpec& m) {
     return f;
 }
 
-void check_values(const MatrixView& view, const MetricSpec& metric, const char* what) {
+void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads) {
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     if (!facts(metric).traits.non_negative || view.type == ElementType::u8) return;
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
     std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
-#pragma omp parallel for schedule(static)
-    for (std::int64_t row = 0; row < v.rows; ++row) {
-        if (row >= first.load(std::memory_order_relaxed)) continue;
-        for (std::int64_t col = 0; col < v.cols; ++col) {
-            if (!(exact::load(v.data, v.type, exact::offset(v, row, col)) < 0.0)) continue;
-            std::int64_t seen = first.load();
-            while (row < seen && !first.compare_exchange_weak(seen, row)) {
+    const std::int64_t rows_per_task = std::max<std::int64_t>(1, values_per_task / v.cols);
+    machine::parallel_for(threads, v.rows, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end && row < first.load(std::memory_order_relaxed); ++row) {
+            for (std::int64_t col = 0; col < v.cols; ++col) {
+                if (!(exact::load(v.data, v.type, exact::offset(v, row, col)) < 0.0)) continue;
+                std::int64_t seen = first.load();
+                while (row < seen && !first.compare_exchange_weak(seen, row)) {
+                }
+                break;
             }
-            break;
         }
-    }
+    });
     if (first == std::numeric_limits<std::int64_t>::max()) return;
     const std::int64_t row = first;
     for (std::int64_t col = 0; col < v.cols; ++col) {
@@ -138,7 +146,7 @@ planner::Machine machine() {
     planner::Machine m;
     m.isa = cpu::name(cpu::best_isa());
     m.bf16 = cpu::supports_bf16();
-    m.threads = omp_get_max_threads();
+    m.threads = machine::default_threads();
     m.free_bytes = machine::recently_free_memory();
     m.no_device = gpu::absence();
     for (int i = 0; i < gpu::device_count(); ++i) {
@@ -150,14 +158,13 @@ planner::Machine machine() {
 
 planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o, int data_device) {
     if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for most of what is free", o.memory);
-    if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
     planner::Request r;
     r.shape = shape;
     r.metric = facts(metric);
     r.device = o.device;
     r.data_device = data_device;
     r.memory = o.memory;
-    r.threads = o.threads;
+    r.threads = threads_of(o);
     r.path = o.path;
     if (o.isa == "sm_80" || o.isa == "sm_90a") r.isa = o.isa;
     else if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));

@@ -14,11 +14,14 @@ void check_view(const MatrixView& view, const char* what);
 // Checks k against nothing but sense: k >= 1, q * k addressable.
 void check_k(std::int64_t k, std::int64_t rows);
 
+// The CPU threads that a call may have.
+int threads_of(const Options& options);
+
 // A complete metric for these points (mahalanobis may be estimated from them). Reads the points only for that.
-MetricSpec judge_metric(const Metric& metric, const MatrixView& points);
+MetricSpec judge_metric(const Metric& metric, const MatrixView& points, int threads);
 
 // Refuses coordinates that the metric has no meaning for, naming row and column.
-void check_values(const MatrixView& view, const MetricSpec& metric, const char* what);
+void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads);
 
 planner::MetricFacts facts(const MetricSpec& metric);
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cpu/metric_kernels.h"
-#include "cpu/parallel.h"
+#include "machine/parallel.h"
 
 namespace kith::cpu {
 
@@ -149,7 +149,7 @@ std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int th
     const TileKernels& tiles = tile_kernels(isa);
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
-    parallel_tasks(threads, tasks, [&](std::int64_t task) {
+    machine::parallel_tasks(threads, tasks, [&](std::int64_t task) {
         const Ranker own(points.metric, isa);
         RowBlock rows(panel_points, f.d_);
         Buffer<float> rounded_rows(panel_points * rows.stride());

@@ -2,18 +2,16 @@
 // tiles of queries, and for a few queries a single pass over the caller's own rows.
 #include "cpu/filter_search.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <numeric>
 
 #include "cpu/filter.h"
-#include "cpu/parallel.h"
 #include "cpu/row_filter.h"
 #include "cpu/scan.h"
 #include "cpu/shortlist.h"
+#include "machine/parallel.h"
 
 namespace kith::cpu {
 
@@ -125,9 +123,8 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
     std::vector<std::atomic<bool>> left(static_cast<std::size_t>(q));
     std::vector<Counts> counts(static_cast<std::size_t>(c.blocks * c.ranges));
     std::atomic<std::int64_t> tried{0}, given_up{0};
-    parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task) {
+    machine::parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task, int worker) {
         if (progress.cancelled()) return;
-        const bool caller = omp_get_thread_num() == 0;
         const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
         const std::int64_t range = task % c.ranges;
         const std::int64_t begin = range * c.groups / c.ranges, groups = (range + 1) * c.groups / c.ranges - begin;
@@ -147,7 +144,7 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
             if (g % groups_per_report != 0 && g + 1 < groups) continue;
             progress.add(unreported);
             unreported = 0;
-            if (caller) progress.poll("search");
+            if (worker == 0) progress.poll("search");
             if (progress.cancelled()) return;
         }
         list.finish();

@@ -7,7 +7,7 @@
 #include "cpu/backend.h"
 #include "cpu/filter.h"
 #include "cpu/metric_kernels.h"
-#include "cpu/parallel.h"
+#include "machine/parallel.h"
 
 namespace kith::cpu {
 
@@ -19,7 +19,7 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads) {
     Buffer<std::byte> copy(m.rows * m.cols * element);
     const auto* data = static_cast<const std::byte*>(m.data);
     constexpr std::int64_t block = 256;
-    parallel_tasks(threads, (m.rows + block - 1) / block, [&](std::int64_t task) {
+    machine::parallel_tasks(threads, (m.rows + block - 1) / block, [&](std::int64_t task) {
         const std::int64_t first = task * block, last = std::min(first + block, m.rows);
         if (m.layout == Layout::row_major) {
             for (std::int64_t i = first; i < last; ++i)

@@ -2,13 +2,11 @@
 // fit into the second-level cache. Few queries are spread over ranges of the points and merged.
 #include "cpu/scan.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
-#include "cpu/parallel.h"
 #include "cpu/ranker.h"
 #include "cpu/top_k.h"
+#include "machine/parallel.h"
 
 namespace kith::cpu {
 
@@ -51,9 +49,8 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
     const Cut c = cut(n, q, d, threads);
     const std::int64_t kept = std::min(k, n);
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
-    parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task) {
+    machine::parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task, int worker) {
         if (progress.cancelled()) return;
-        const bool caller = omp_get_thread_num() == 0;
         const std::int64_t first_query = task / c.ranges * c.queries;
         const std::int64_t here = std::min(c.queries, q - first_query);
         const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
@@ -76,7 +73,7 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
                 }
             }
             progress.add(static_cast<double>(count * here));
-            if (caller) progress.poll("search");
+            if (worker == 0) progress.poll("search");
         }
         if (c.ranges > 1) {
             partial[static_cast<std::size_t>(task)] = std::move(best);
@@ -88,7 +85,7 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
         }
     });
     if (c.ranges == 1 || progress.cancelled()) return;
-    parallel_tasks(threads, c.blocks, [&](std::int64_t b) {
+    machine::parallel_tasks(threads, c.blocks, [&](std::int64_t b) {
         std::vector<TopK>& best = partial[static_cast<std::size_t>(b * c.ranges)];
         for (std::size_t i = 0; i < best.size(); ++i) {
             for (std::int64_t r = 1; r < c.ranges; ++r)

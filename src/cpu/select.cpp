@@ -2,13 +2,11 @@
 // they are cut into parts, whose results are merged.
 #include "cpu/select.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
-#include "cpu/parallel.h"
 #include "cpu/selector.h"
 #include "exact/element.h"
+#include "machine/parallel.h"
 
 namespace kith::cpu {
 
@@ -57,9 +55,9 @@ struct Job {
 
     std::int64_t step() const { return matrix.layout == Layout::row_major ? 1 : matrix.stride; }
     const T* row(std::int64_t i) const { return data + exact::offset(matrix, i, 0); }
-    void advance(double pairs) const {
+    void advance(double pairs, int worker) const {
         progress.add(pairs);
-        if (omp_get_thread_num() == 0) progress.poll("select");
+        if (worker == 0) progress.poll("select");
     }
 };
 
@@ -94,20 +92,21 @@ void select_whole_rows(const Job<T>& job) {
     std::int64_t per_task = std::max(together, std::min(task_values / n, share));
     per_task = (per_task + together - 1) / together * together;
     std::vector<Scratch<T>> scratch(static_cast<std::size_t>(job.threads));
-    parallel_tasks(job.threads, (job.matrix.rows + per_task - 1) / per_task, [&](std::int64_t task) {
-        if (job.progress.cancelled()) return;
-        Scratch<T>& own = scratch[static_cast<std::size_t>(omp_get_thread_num())];
-        const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
-        for (std::int64_t first = task * per_task; first < end; first += together) {
-            const std::int64_t count = std::min(together, end - first);
-            if (together > 1) copy_rows(job, first, count, own.rows);
-            for (std::int64_t i = 0; i < count; ++i) {
-                const T* const in = together > 1 ? own.rows.data() + i * n : job.row(first + i);
-                select_row(job, first + i, in, together > 1 ? 1 : job.step(), own.kept);
+    machine::parallel_tasks(
+        job.threads, (job.matrix.rows + per_task - 1) / per_task, [&](std::int64_t task, int worker) {
+            if (job.progress.cancelled()) return;
+            Scratch<T>& own = scratch[static_cast<std::size_t>(worker)];
+            const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
+            for (std::int64_t first = task * per_task; first < end; first += together) {
+                const std::int64_t count = std::min(together, end - first);
+                if (together > 1) copy_rows(job, first, count, own.rows);
+                for (std::int64_t i = 0; i < count; ++i) {
+                    const T* const in = together > 1 ? own.rows.data() + i * n : job.row(first + i);
+                    select_row(job, first + i, in, together > 1 ? 1 : job.step(), own.kept);
+                }
             }
-        }
-        job.advance(static_cast<double>(end - task * per_task) * static_cast<double>(n));
-    });
+            job.advance(static_cast<double>(end - task * per_task) * static_cast<double>(n), worker);
+        });
 }
 
 template <class T>
@@ -119,16 +118,16 @@ void select_parts(const Job<T>& job, std::int64_t parts) {
     };
     const std::int64_t rows = job.matrix.rows, n = job.matrix.cols, length = (n + parts - 1) / parts;
     std::vector<std::vector<Packed<T>>> kept(static_cast<std::size_t>(rows * parts));
-    parallel_tasks(job.threads, rows * parts, [&](std::int64_t task) {
+    machine::parallel_tasks(job.threads, rows * parts, [&](std::int64_t task, int worker) {
         const std::int64_t first = task % parts * length, count = std::min(length, n - first);
         if (job.progress.cancelled() || count < 1) return;
         const T* const in = job.row(task / parts) + first * job.step();
         job.select({in, job.step(), count, std::min(job.k, count), job.largest, false, job.isa},
                    kept[static_cast<std::size_t>(task)]);
-        job.advance(static_cast<double>(count));
+        job.advance(static_cast<double>(count), worker);
     });
     if (job.progress.cancelled()) return;
-    parallel_tasks(job.threads, rows, [&](std::int64_t row) {
+    machine::parallel_tasks(job.threads, rows, [&](std::int64_t row) {
         std::vector<Candidate> all;
         for (std::int64_t part = 0; part < parts; ++part)
             for (const Packed<T> p : kept[static_cast<std::size_t>(row * parts + part)])
