@@ -15,6 +15,8 @@ namespace {
 // Bytes of converted queries, and of converted points, that a thread works on at a time: two of them fit into 1 MiB.
 constexpr std::int64_t block_bytes = 256 << 10;
 constexpr std::int64_t max_queries = 64, max_points = 512;
+// A query against a tile of so many values may take long: a formula is interpreted.
+constexpr std::int64_t values_per_poll = 1 << 12;
 
 struct Cut {
     std::int64_t queries, blocks;  // queries per block, blocks
@@ -71,6 +73,8 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
                     if (graph && first + j == offset + first_query + i) continue;
                     top.push(out[static_cast<std::size_t>(j)], first + j);
                 }
+                if (worker == 0 && count * d >= values_per_poll) progress.poll("search");
+                if (progress.cancelled()) break;
             }
             progress.add(static_cast<double>(count * here));
             if (worker == 0) progress.poll("search");
