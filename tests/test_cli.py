@@ -407,11 +407,11 @@ class Convert(Cli):
 
 class Interrupt(Cli):
     def test_ctrl_c(self):
-        write_npy(self.at("many.npy"), random_rows(3000, 32, 5))
+        write_npy(self.at("many.npy"), random_rows(12000, 32, 5))
         ids = self.at("never.npy")
         before = sorted(os.listdir(self.folder))
         process = subprocess.Popen(
-            # A formula is interpreted: this would take half a minute.
+            # This would take half a minute.
             [cli_support.KITH, "search", "--base", self.at("many.npy"), "--queries", self.at("many.npy"), "-k", "10", "--device", "cpu",
              "--formula", "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))", "--threads", "1", "--ids", ids],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -2,31 +2,38 @@
 #pragma once
 
 #include "cpu/formula_kernels.h"
-#include "cpu/vector_ops-inl.h"
+#include "cpu/vector_portable-inl.h"
 #include "formula/operations.h"
 
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
 using formula::Op;
+using Ops = VectorFormulaOps;
 
 template <bool per_row>
-KITH_HD VectorOps<double>::V argument(const double* p, std::int64_t row, std::int64_t at) {
-    if constexpr (per_row) return VectorOps<double>::set(p[row]);
-    else return VectorOps<double>::load(p + at);
+KITH_HD Ops::V argument(const double* p, std::int64_t row, std::int64_t at) {
+    if constexpr (per_row) return Ops::set(p[row]);
+    else return Ops::load(p + at);
 }
 
 // Bit i of `per_row`: argument i has one value a row.
 template <Op op, int per_row>
 void run(double* out, const double* a, const double* b, const double* c, std::int64_t rows, std::int64_t columns) {
-    using Ops = VectorOps<double>;
     if constexpr (per_row == 0) {
         columns *= rows;
         rows = 1;
     }
     for (std::int64_t row = 0; row < rows; ++row) {
+        if constexpr (op == Op::power && per_row == 2) {
+            if (const double p = b[row]; !Ops::small_whole(p)) {
+                for (std::int64_t at = row * columns; at < (row + 1) * columns; at += Ops::lanes)
+                    Ops::store(out + at, Ops::far_power(Ops::load(a + at), p));
+                continue;
+            }
+        }
         for (std::int64_t at = row * columns; at < (row + 1) * columns; at += Ops::lanes) {
-            typename Ops::V second{}, third{};
+            Ops::V second{}, third{};
             if constexpr (formula::arity(op) > 1) second = argument<(per_row & 2) != 0>(b, row, at);
             if constexpr (formula::arity(op) > 2) third = argument<(per_row & 4) != 0>(c, row, at);
             Ops::store(out + at, formula::apply<op, Ops>(argument<(per_row & 1) != 0>(a, row, at), second, third));
@@ -35,10 +42,16 @@ void run(double* out, const double* a, const double* b, const double* c, std::in
 }
 
 // Where every argument has one value a row, so has the result: such a call is of one row.
+template <Op op, int per_row>
+constexpr FormulaKernel form() {
+    constexpr int all = (1 << formula::arity(op)) - 1;
+    if constexpr (per_row < all) return &run<op, per_row>;
+    else return nullptr;
+}
+
 template <Op op, int... per_row>
 constexpr std::array<FormulaKernel, 8> forms(std::integer_sequence<int, per_row...>) {
-    constexpr int all = (1 << formula::arity(op)) - 1;
-    return {(per_row < all || per_row == 0 ? &run < op, per_row < all ? per_row : 0 > : nullptr)...};
+    return {form<op, per_row>()...};
 }
 
 template <int... op>

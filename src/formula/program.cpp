@@ -15,7 +15,7 @@ namespace {
 template <int i = 0>
 double fold(Op op, double a, double b, double c) {
     if constexpr (i < op_count) {
-        return static_cast<int>(op) == i ? apply<static_cast<Op>(i), ScalarOps<double>>(a, b, c)
+        return static_cast<int>(op) == i ? apply<static_cast<Op>(i), ScalarFormulaOps>(a, b, c)
                                          : fold<i + 1>(op, a, b, c);
     }
     return 0;
