@@ -1,6 +1,7 @@
 // The caller's own metrics on CUDA: a formula gives the bits of the CPU; a functor without a device side is refused.
 #include <cmath>
 
+#include "formula_cases.h"
 #include "kith/functor.h"
 #include "search_cases.h"
 
@@ -57,14 +58,67 @@ TEST(GpuFormula, KnowsItsFunctions) {
     metric.formula = "a + pow(exp(q) - log(1 + x), 2)";
     const auto cpu = kith::search(points.view, queries.view, 9, with(metric, "cpu"));
     const auto gpu = kith::search(points.view, queries.view, 9, with(metric, "cuda"));
-    for (std::size_t i = 0; i < cpu.ids.size(); ++i) {
-        EXPECT_NEAR(cpu.distances64[i], gpu.distances64[i], 1e-12 * std::fabs(cpu.distances64[i]));
+    EXPECT_EQ(cpu.ids, gpu.ids);
+    EXPECT_EQ(cpu.distances64, gpu.distances64);
+}
+
+// The values of one formula for every pair of a query and a point, by one coordinate and by several.
+void expect_bits_of_the_cpu(const std::string& text, formula_cases::Generator& random) {
+    for (const std::int64_t d : {1, 4}) {
+        constexpr std::int64_t n = 300, q = 24;
+        std::vector<double> points, queries;
+        const auto fill = [&](std::vector<double>& values, std::int64_t count) {
+            while (static_cast<std::int64_t>(values.size()) < count) {
+                const double value = random.value();
+                if (!std::isnan(value)) values.push_back(value);
+            }
+        };
+        fill(points, n * d);
+        fill(queries, q * d);
+        // For formulas that choose by the query's value.
+        for (std::int64_t i = 0; i < q / 2; ++i)
+            queries[static_cast<std::size_t>(i * d)] = 0.5 * static_cast<double>(i);
+        kith::Metric metric = kith::MetricId::formula;
+        metric.formula = text;
+        metric.start = 0.75;
+        const auto x = kith::view(points.data(), n, d), y = kith::view(queries.data(), q, d);
+        const auto cpu = kith::search(x, y, n, with(metric, "cpu")), gpu = kith::search(x, y, n, with(metric, "cuda"));
+        ASSERT_EQ(cpu.ids, gpu.ids) << text;
+        for (std::size_t i = 0; i < cpu.distances64.size(); ++i)
+            ASSERT_TRUE(formula_cases::same_bits(cpu.distances64[i], gpu.distances64[i]))
+                << text << ": " << cpu.distances64[i] << " and " << gpu.distances64[i];
     }
+}
+
+TEST(GpuFormula, RandomFormulasHaveTheBitsOfTheCpu) {
+    for (std::uint64_t seed = 0; seed < 16; ++seed) {
+        SCOPED_TRACE(seed);
+        formula_cases::Generator random(seed);
+        expect_bits_of_the_cpu(random.text(random.expression(4 + static_cast<int>(seed % 3))), random);
+        if (HasFatalFailure()) return;
+    }
+    // Several in one kernel: the query's value says which.
+    for (std::uint64_t seed = 100; seed < 112; ++seed) {
+        SCOPED_TRACE(seed);
+        formula_cases::Generator random(seed);
+        std::string text;
+        for (int i = 0; i < 6; ++i)
+            text += "q <= " + std::to_string(i) + " ? (" + random.text(random.expression(4)) + ") : ";
+        expect_bits_of_the_cpu(text + random.text(random.expression(4), 1), random);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(GpuFormula, NumbersAreDoublesAndTheOrderIsAsWritten) {
+    formula_cases::Generator random(7);
+    expect_bits_of_the_cpu("a + ((x + 1e16) - 1e16)", random);
+    expect_bits_of_the_cpu("a + 1/3 * fabs(q - x) + 010 + 5e-324", random);
+    expect_bits_of_the_cpu("a + q * x + 1e308*10 * (x > 1e16) + min(q, -0.0) / max(x, 0)", random);
 }
 
 TEST(GpuFormula, RefusesWhatIsNone) {
     const float values[] = {1, 2, 3, 4};
-    for (const char* text : {"", "a +", "a + b", "a; q", "sin(a)"}) {
+    for (const char* text : {"", " ", "a +", "a + b", "a; q", "sin(a)"}) {
         kith::Metric metric = kith::MetricId::formula;
         metric.formula = text;
         try {

@@ -20,6 +20,9 @@ int device_count() {
 std::string absence() {
     return "this build has no GPU backend (no CUDA compiler was found)";
 }
+std::string formula_compiler() {
+    return "";
+}
 std::string device_name(int) {
     refuse();
 }

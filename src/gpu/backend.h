@@ -31,6 +31,8 @@ std::string device_name(int device);
 std::string absence();
 // The ordinal on which `data` lies, or host_memory.
 int location(const void* data);
+// What compiles formulas for a device, or that there is nothing. Never throws.
+std::string formula_compiler();
 // Copies between host and device memory; either side may be host or device. Behind all work that the device has been
 // given on any stream, and over on return: for what the host reads and writes of the caller's device memory.
 void copy(void* to, const void* from, std::size_t bytes);

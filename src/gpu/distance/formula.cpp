@@ -2,8 +2,6 @@
 // so that it gives the bits of the CPU.
 #include "gpu/distance/formula.h"
 
-#include <nvrtc.h>
-
 #include <map>
 #include <mutex>
 #include <utility>
@@ -11,35 +9,13 @@
 
 #include "gpu/check.h"
 #include "gpu/distance/formula_text.h"
+#include "gpu/nvrtc.h"
 
 namespace kith::gpu {
 
 namespace {
 
-void check_nvrtc(nvrtcResult status, const char* what) {
-    if (status != NVRTC_SUCCESS)
-        throw Error(ErrorCode::device, std::string("device: ") + what + ": " + nvrtcGetErrorString(status));
-}
-
-cudaKernel_t compile(const std::string& text, int capability) {
-    nvrtcProgram program = nullptr;
-    check_nvrtc(nvrtcCreateProgram(&program, text.c_str(), "formula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
-    const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
-    const char* options[] = {architecture.c_str(), "--fmad=false", "--prec-div=true", "--prec-sqrt=true"};
-    const nvrtcResult status = nvrtcCompileProgram(program, 4, options);
-    if (status != NVRTC_SUCCESS) {
-        std::size_t size = 0;
-        nvrtcGetProgramLogSize(program, &size);
-        std::string log(size, '\0');
-        nvrtcGetProgramLog(program, log.data());
-        nvrtcDestroyProgram(&program);
-        throw Error(ErrorCode::device, std::string("formula: it does not compile for the GPU: ") + log.c_str());
-    }
-    std::size_t size = 0;
-    check_nvrtc(nvrtcGetCUBINSize(program, &size), "nvrtcGetCUBINSize");
-    std::vector<char> image(size);
-    check_nvrtc(nvrtcGetCUBIN(program, image.data()), "nvrtcGetCUBIN");
-    nvrtcDestroyProgram(&program);
+cudaKernel_t load(const std::vector<char>& image) {
     cudaLibrary_t library = nullptr;
     check(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0), "cudaLibraryLoadData");
     cudaKernel_t kernel = nullptr;
@@ -52,13 +28,13 @@ cudaKernel_t kernel_of(const formula::Program& program) {
     static std::mutex mutex;
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
-    const std::string text = kernel_text(program);
+    const std::string step = step_text(program);
     const std::lock_guard lock(mutex);
-    cudaKernel_t& kernel = kernels[{device, text}];
+    cudaKernel_t& kernel = kernels[{device, step}];
     if (!kernel) {
         cudaDeviceProp p{};
         check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
-        kernel = compile(text, p.major * 10 + p.minor);
+        kernel = load(compile_cuda(kernel_text(step), p.major * 10 + p.minor));
     }
     return kernel;
 }

@@ -77,8 +77,8 @@ extern "C" __global__ void formula(double start, const double* queries, long lon
 
 }  // namespace
 
-std::string step_text(const formula::Program& program) {
-    const auto name = [&](std::int32_t i) -> std::string {
+std::string step_text(const formula::Program& program, const std::string& name) {
+    const auto argument = [&](std::int32_t i) -> std::string {
         switch (program.values[static_cast<std::size_t>(i)].op) {
             case Op::running:
                 return "a";
@@ -90,7 +90,7 @@ std::string step_text(const formula::Program& program) {
                 return fmt::format("v{}", i);
         }
     };
-    std::string text = "__device__ __forceinline__ double step(double a, double q, double x) {\n";
+    std::string text = "__device__ __forceinline__ double " + name + "(double a, double q, double x) {\n";
     for (std::size_t i = 0; i < program.values.size(); ++i) {
         const formula::Value& v = program.values[i];
         if (v.op == Op::constant) {
@@ -99,14 +99,16 @@ std::string step_text(const formula::Program& program) {
                                 double_to_bits(v.constant), v.constant);
         } else if (formula::arity(v.op) > 0) {
             text += fmt::format("    const double v{} = ", i) +
-                    fmt::format(fmt::runtime(text_of(v.op)), name(v.args[0]), name(v.args[1]), name(v.args[2])) + ";\n";
+                    fmt::format(fmt::runtime(text_of(v.op)), argument(v.args[0]), argument(v.args[1]),
+                                argument(v.args[2])) +
+                    ";\n";
         }
     }
-    return text + "    return " + name(program.result) + ";\n}\n";
+    return text + "    return " + argument(program.result) + ";\n}\n";
 }
 
-std::string kernel_text(const formula::Program& program) {
-    return portable_source + step_text(program) + kernel;
+std::string kernel_text(const std::string& step) {
+    return portable_source + step + kernel;
 }
 
 }  // namespace kith::gpu
