@@ -130,8 +130,8 @@ TEST(Formula, ManyThreadsAndPointsGiveTheSameBits) {
 
 TEST(Formula, RefusesWhatIsNone) {
     const Data data = make("integers", kith::ElementType::f32);
-    for (const char* text : {"", "a +", "a + b", "a + fabs(q - x", "a; q", "a = q", "sin(a)", "a + fabs(q, x)", "\"a\"",
-                             "a ^ 2", "q, x", "a + q x"}) {
+    for (const char* text : {"", " ", "a +", "a + b", "a + fabs(q - x", "a; q", "a = q", "sin(a)", "a + fabs(q, x)",
+                             "\"a\"", "a ^ 2", "q, x", "a + q x"}) {
         try {
             kith::search(data.points.view, data.queries.view, 1, on_cpu(formula(text)));
             ADD_FAILURE() << "accepted: " << text;

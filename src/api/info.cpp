@@ -78,7 +78,7 @@ std::string build_info() {
             static_cast<double>(info.free_bytes) / (1 << 30), static_cast<double>(info.total_bytes) / (1 << 30));
     }
     if (const std::string compiler = gpu::formula_compiler(); !compiler.empty())
-        text += fmt::format("formulas     on a GPU by {}\n", compiler);
+        text += fmt::format("gpu formulas {}\n", compiler);
     text += "\nmetrics (name, aliases, what it is of q and x)\n";
     for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
     text += "  formula                      an expression of your own; functor: a C++ one\n";
