@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -316,6 +318,43 @@ INSTANTIATE_TEST_SUITE_P(Call, GpuCancel,
                          testing::Values("tiles", "chunks", "scanned_chunks", "graph", "symmetric", "select", "index",
                                          "uncertain"),
                          [](const auto& info) { return info.param; });
+
+// While a chunk is on its way to the device, which a stream of the caller's holds up here until it is asked for.
+TEST(GpuCancelScenes, WhileAChunkIsCopied) {
+    struct Gate {
+        std::mutex mutex;
+        std::condition_variable opened;
+        bool open = false, late = false;
+    } gate;
+    const Scene s = scene("chunks");
+    const kith::Index index(kith::view(s.points.data(), s.n, s.d), s.options);
+    const gpu_arrays::Stream stream;
+    check(cudaLaunchHostFunc(
+        stream.get(),
+        [](void* data) {
+            auto& g = *static_cast<Gate*>(data);
+            std::unique_lock lock(g.mutex);
+            g.late = !g.opened.wait_for(lock, std::chrono::seconds(20), [&] { return g.open; });
+        },
+        &gate));
+    kith::Options options;
+    options.memory = s.options.memory;
+    options.stream = stream.get();
+    options.progress = [&](const kith::Progress&) {
+        const std::lock_guard lock(gate.mutex);
+        gate.open = true;
+        gate.opened.notify_all();
+        return false;
+    };
+    try {
+        index.search(kith::view(s.queries.data(), s.q, s.d), s.k, options);
+        ADD_FAILURE() << "not cancelled";
+    } catch (const kith::Error& error) {
+        EXPECT_EQ(kith::ErrorCode::cancelled, error.code()) << error.what();
+    }
+    check(cudaDeviceSynchronize());
+    EXPECT_FALSE(gate.late) << "nobody asked for 20 seconds";
+}
 
 // The scenes are what their names say.
 TEST(GpuCancelScenes, TakeTheirPaths) {

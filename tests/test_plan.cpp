@@ -331,6 +331,19 @@ TEST(PlanSelection, KeepsTheBudget) {
     EXPECT_THROW(kith::planner::selection(r, with_large_gpu), kith::Error);
 }
 
+// A selection is cancelled between its tiles, and the values of one come from the host in a fraction of a second.
+TEST(PlanSelection, TilesFromTheHostAreShort) {
+    Request r = selecting(1 << 16, 1 << 20, 100);
+    r.device = "cuda";
+    const auto tile = [&] { return kith::planner::selection(r, with_large_gpu).query_tile; };
+    EXPECT_EQ(1 << 10, tile());
+    r.data_device = 0;
+    EXPECT_LT(1 << 11, tile());
+    r.data_device = kith::host_memory;
+    r.memory = 1 << 30;
+    EXPECT_GT(1 << 8, tile());
+}
+
 // ---- the levels of samples of the GPU's filter
 
 // What every step of the filter relies on.

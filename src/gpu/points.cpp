@@ -13,7 +13,8 @@
 
 namespace kith::gpu {
 
-DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream) {
+DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream,
+                  const std::atomic<bool>* stop) {
     DeviceRows out;
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
@@ -27,7 +28,7 @@ DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, b
     // Dense in the same layout: `lines` runs of `length` elements.
     const std::int64_t lines = row_major ? count : v.cols, length = row_major ? v.cols : count;
     const char* const from = static_cast<const char*>(v.data) + (row_major ? first * v.stride : first) * element;
-    copy_to_device(out.elements.get(), {from, lines, length * element, v.stride * element}, stream);
+    copy_to_device(out.elements.get(), {from, lines, length * element, v.stride * element}, stream, stop);
     out.rows = {out.elements.get(), count, row_major ? v.cols : 1, row_major ? 1 : count, v.type};
     return out;
 }

@@ -1,6 +1,7 @@
 // Points on a device: the elements and what a search needs of each point once.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -63,8 +64,10 @@ public:
     bool streams = false;
 };
 
-// Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `own`.
-DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream);
+// Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `own`. `stop`:
+// see copy_to_device.
+DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool own, cudaStream_t stream,
+                  const std::atomic<bool>* stop = nullptr);
 // Their auxiliary values and NaN flags.
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
 // Vectors of the filter, in one or two terms. Synchronises for centre and scale.

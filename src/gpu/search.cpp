@@ -321,7 +321,7 @@ void search(const Points& points, const MatrixView& queries, std::int64_t k, boo
             }
         };
         if (points.streams) {
-            ChunkStream chunks(points, plan.chunk_points, plan.path, run.stream);
+            ChunkStream chunks(points, plan, progress, run.stream);
             std::int64_t seen = 0;
             while (const Chunk* chunk = chunks.next()) {
                 const bool merge = seen > 0;

@@ -2,14 +2,15 @@
 #include "gpu/stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 namespace kith::gpu {
 
-ChunkStream::ChunkStream(const Points& points, std::int64_t chunk_points, const std::string& path, cudaStream_t compute)
+ChunkStream::ChunkStream(const Points& points, const Plan& plan, ProgressMeter& progress, cudaStream_t compute)
     : points_(points),
-      chunk_points_(chunk_points),
-      path_(path),
+      plan_(plan),
+      progress_(progress),
       compute_(compute),
       copy_(make_stream()),
       copied_(make_event()),
@@ -23,10 +24,10 @@ ChunkStream::ChunkStream(const Points& points, std::int64_t chunk_points, const 
 
 void ChunkStream::start_copy(std::int64_t first) {
     pending_first_ = first;
-    following_ = std::min(points_.n, first + chunk_points_);
+    following_ = std::min(points_.n, first + plan_.chunk_points);
     const auto copy = [this, first, count = following_ - first] {
         const DeviceScope scope(points_.device);
-        DeviceRows rows = upload(points_.source, first, count, false, copy_.get());
+        DeviceRows rows = upload(points_.source, first, count, false, copy_.get(), &stop_);
         check(cudaEventRecord(copied_.get(), copy_.get()), "cudaEventRecord");
         return rows;
     };
@@ -39,6 +40,11 @@ void ChunkStream::start_copy(std::int64_t first) {
 
 const Chunk* ChunkStream::next() {
     if (!pending_.valid()) return nullptr;
+    // A chunk may be gigabytes in memory that is not pinned.
+    while (pending_.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout) {
+        progress_.poll("search");
+        progress_.throw_if_cancelled();
+    }
     DeviceRows rows = pending_.get();
     check(cudaStreamWaitEvent(compute_, copied_.get()), "cudaStreamWaitEvent");
     // The chunk before goes back to the pool only when the searches on it are over.
@@ -48,7 +54,7 @@ const Chunk* ChunkStream::next() {
     current_.points = std::move(rows);
     if (following_ < points_.n) start_copy(following_);
     measure(current_.points, points_.metric, compute_);
-    if (path_ != "exact") current_.filter = prepare_filter(current_.points, points_.metric, 1, compute_);
+    if (plan_.path != "exact") current_.filter = prepare_filter(current_.points, points_.metric, 1, compute_);
     return &current_;
 }
 

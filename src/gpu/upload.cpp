@@ -81,8 +81,15 @@ void gather(const Runs& from, std::int64_t first, std::int64_t bytes, char* to) 
 // thread ever waits for another.
 class StagedUpload {
 public:
-    StagedUpload(const Ring& ring, int device, char* to, const Runs& from, cudaStream_t stream)
-        : ring_(ring), device_(device), to_(to), from_(from), stream_(stream), total_(from.count * from.bytes) {
+    StagedUpload(const Ring& ring, int device, char* to, const Runs& from, cudaStream_t stream,
+                 const std::atomic<bool>* stop)
+        : ring_(ring),
+          device_(device),
+          to_(to),
+          from_(from),
+          stream_(stream),
+          stop_(stop),
+          total_(from.count * from.bytes) {
         // Small uploads in smaller pieces, so that copies start early and all threads have some.
         constexpr std::int64_t least = tuning::upload_block / 8;
         piece_ = std::clamp(total_ / (2 * blocks_each * ring.threads()) / least * least, least, tuning::upload_block);
@@ -114,6 +121,7 @@ private:
             for (int turn = 0;; ++turn) {
                 const std::int64_t first = next_.fetch_add(piece_);
                 if (first >= total_) return;
+                if (stop_ && *stop_) throw Error(ErrorCode::cancelled, "copy to the device: cancelled");
                 const std::int64_t bytes = std::min(piece_, total_ - first);
                 const Ring::Block& block = ring_.block(thread, turn);
                 check(cudaEventSynchronize(block.copied.get()), "cudaEventSynchronize");
@@ -135,6 +143,7 @@ private:
     char* to_;
     Runs from_;
     cudaStream_t stream_;
+    const std::atomic<bool>* stop_;
     std::int64_t total_, piece_ = 0;
     std::atomic<std::int64_t> next_ = 0;
     std::mutex failing_;
@@ -166,7 +175,7 @@ void copy_directly(char* to, const Runs& from, cudaStream_t stream) {
 
 }  // namespace
 
-void copy_to_device(void* to, const Runs& from, cudaStream_t stream) {
+void copy_to_device(void* to, const Runs& from, cudaStream_t stream, const std::atomic<bool>* stop) {
     const std::int64_t total = from.count * from.bytes;
     if (total == 0) return;
     auto* const target = static_cast<char*>(to);
@@ -178,7 +187,7 @@ void copy_to_device(void* to, const Runs& from, cudaStream_t stream) {
     SharedRing& shared = shared_ring(device);
     const std::lock_guard lock(shared.mutex);
     if (!shared.ring) shared.ring = std::make_unique<Ring>();
-    StagedUpload(*shared.ring, device, target, runs, stream).run();
+    StagedUpload(*shared.ring, device, target, runs, stream, stop).run();
 }
 
 }  // namespace kith::gpu

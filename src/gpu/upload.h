@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace kith::gpu {
@@ -16,8 +17,8 @@ struct Runs {
 
 // The runs, end to end, to memory of the current device, in the order of `stream`; they may lie on the host or on any
 // device. Pageable memory has been read on return, and not before the work already on the stream was over; other memory
-// is read by the copy on the stream. Uploads to one device take turns. Throws device or out_of_memory; what is at `to`
-// is undefined then.
-void copy_to_device(void* to, const Runs& from, cudaStream_t stream);
+// is read by the copy on the stream. Uploads to one device take turns. Throws device or out_of_memory, or cancelled
+// once `stop` (may be null) is set; what is at `to` is undefined then.
+void copy_to_device(void* to, const Runs& from, cudaStream_t stream, const std::atomic<bool>* stop);
 
 }  // namespace kith::gpu

@@ -15,6 +15,11 @@ namespace {
 
 // A GPU selector counts the values of a row in 32 bits, with one number to spare.
 constexpr std::int64_t most_gpu_columns = 0xfffffffe;
+// Blocks of a launch, of which a row takes at least one.
+constexpr std::int64_t most_gpu_rows = 0x7fffffff;
+// Values that come from the host at a time: less than a quarter of a second at 20 GB/s, as a selection can be cancelled
+// between its tiles only.
+constexpr double most_host_bytes = 4.0 * (1 << 30);
 
 // The CPU's choice. EPYC (Zen 5), 2026-11-21, f32, one thread, uniform values, three rounds on a machine that others
 // used as well (rates varied by 2, ratios within a round less). Rate of insertion over the better of vector and
@@ -114,7 +119,11 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
     p.selector = gpu_selector(r, p.why);
     const double row = row_bytes(r, *gpu::find_selector(p.selector));
     const auto budget = static_cast<double>(r.memory > 0 ? r.memory : device.free_bytes / 2);
-    const double fit = std::clamp(budget / row, 1.0, static_cast<double>(r.shape.q));
+    double fit = std::min<double>(budget / row, most_gpu_rows);
+    if (r.data_device == host_memory)
+        fit = std::min(fit,
+                       most_host_bytes / static_cast<double>(r.shape.n) / static_cast<double>(size_of(r.shape.type)));
+    fit = std::clamp(fit, 1.0, static_cast<double>(r.shape.q));
     p.query_tile = static_cast<std::int64_t>(fit);
     const double needed = row * static_cast<double>(p.query_tile);
     if (needed > budget)
