@@ -158,7 +158,7 @@ std::string search_trial(std::uint64_t seed, const std::string& device, std::str
     if (graph) c.k = std::min<std::int64_t>(c.k, 40000 / c.n + 1);
     label = c.label + ", entry " + std::to_string(static_cast<int>(entry)) + (graph ? ", graph" : "");
     if (c.device != "cpu" && c.variant.name == "functor") return "";
-    random_case::user_step = c.step;
+    random_case::user_step = c.step.get();
     random_case::user_start = c.start;
     const std::vector<std::byte> points = c.points.bytes, queries = c.queries.bytes;
     const kith::Neighbors got = answer(c, entry, graph);

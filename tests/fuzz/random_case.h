@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "kith/kith.h"
 #include "metric_variants.h"
 #include "oracle.h"
+#include "random_formula.h"
 
 namespace random_case {
 
@@ -35,8 +37,8 @@ inline bool chance(Random& random, int in) {
 
 // A step as a formula's text, and what the text means.
 struct UserStep {
-    const char* text;
-    double (*step)(double a, double q, double x);
+    std::string text;
+    random_formula::Step step;
 };
 
 inline const UserStep user_steps[] = {
@@ -125,10 +127,10 @@ inline void perturb(std::vector<double>& values, std::int64_t rows, std::int64_t
 struct Case {
     std::string label;
     std::string device = "cpu";
-    Variant variant;                 // name "formula" or "functor": the user's own
-    const UserStep* step = nullptr;  // then
-    double start = 0;                // then
-    kith::FunctorMetric functor;     // then; options() points here
+    Variant variant;                       // name "formula" or "functor": the user's own
+    std::shared_ptr<const UserStep> step;  // then
+    double start = 0;                      // then
+    kith::FunctorMetric functor;           // then; options() points here
     const oracle::Definition* definition = nullptr;
     arrays::Array points, queries;
     std::int64_t n = 1, q = 1, d = 1, k = 1;
@@ -154,9 +156,8 @@ inline std::int64_t log_uniform(Random& random, std::int64_t most) {
     return static_cast<std::int64_t>(std::exp(random.uniform() * std::log(static_cast<double>(most) + 0.99)));
 }
 
-// Sizes whose oracle takes some milliseconds.
-inline void choose_sizes(Case& c, Random& random, std::int64_t most_d) {
-    constexpr double steps = 3e6;
+// Sizes of up to so many steps of the oracle.
+inline void choose_sizes(Case& c, Random& random, std::int64_t most_d, double steps) {
     const bool filter = chance(random, 4);  // points enough for its thresholds to fall
     c.n = filter ? 1000 + random.below(9000) : log_uniform(random, 2000);
     c.d = std::min(most_d, filter ? log_uniform(random, 64) : log_uniform(random, 700));
@@ -180,7 +181,9 @@ inline std::vector<std::string> all_metrics() {
 inline void choose_metric(Case& c, Random& random, const std::string& name, kith::ElementType type) {
     if (name == "formula" || name == "functor") {
         c.variant = {name, name, name == "formula" ? kith::MetricId::formula : kith::MetricId::functor, {}, nullptr};
-        c.step = &user_steps[random.below(std::size(user_steps))];
+        const random_formula::Part own = random_formula::make(random, 1 + static_cast<int>(random.below(5)));
+        c.step = std::make_shared<const UserStep>(chance(random, 3) ? one_of(random, user_steps)
+                                                                    : UserStep{own.text, own.value});
         c.start = chance(random, 3) ? 2.5 : 0.0;
         c.definition = &user_definition;
         c.functor = kith::functor_metric(c.step->step, c.start);
@@ -216,8 +219,9 @@ inline Case make(std::uint64_t seed, const std::string& device) {
     Case c;
     c.device = device;
     const std::string name = one_of(random, all_metrics());
-    // The oracle's mahalanobis takes d^2 steps.
-    choose_sizes(c, random, name == "mahalanobis" ? 24 : 2000);
+    // Some milliseconds: mahalanobis takes d^2 steps, one of a formula many calls.
+    const bool user = name == "formula" || name == "functor";
+    choose_sizes(c, random, name == "mahalanobis" ? 24 : 2000, user ? 2e5 : 3e6);
     const kith::ElementType type = one_of(random, arrays::element_types);
     choose_metric(c, random, name, type);
     kith::ElementType query_type = chance(random, 5) ? one_of(random, arrays::element_types) : type;
