@@ -35,6 +35,8 @@ class Trial:
         self.outputs = {}  # name: what it must hold, see oracle.Expected
         # Something is meant to go wrong; and what is asked for is no longer what was expected.
         self.arguments, self.hostile, self.spoiled = [], False, False
+        self.clash = False  # one file for two things
+        self.others = []    # HDF5 files with other data in them
 
     # ------------------------------------------------------------ files
 
@@ -73,24 +75,32 @@ class Trial:
         """A name to write to, sometimes one where something is already, or that cannot be written."""
         suffix = self.random.choice(suffixes)
         path, kind = name + suffix, self.random.randrange(24)
+        there = self.folder / path.split("/")[0]
         if kind == 0:
             path, self.hostile = "absent/" + path, True
         elif kind == 1:
-            (self.folder / path).mkdir()
+            there.mkdir()
             self.hostile = True
             return path
         elif kind == 2:
             path, self.hostile = "x" * 260 + suffix, True
-        elif kind == 3 and self.inputs:
-            path, self.hostile = self.random.choice(list(self.inputs)), True
-            path = self.random.choice([path, "./" + path])
-            return path
+        elif kind == 3:
+            taken = [*self.inputs, *self.outputs]
+            if taken:
+                self.hostile = self.clash = True
+                return self.random.choice(["", "./", f"../{self.folder.name}/"]) + self.random.choice(taken)
         elif kind == 4:
-            os.mkfifo(self.folder / path)
+            os.mkfifo(there)
             self.hostile = True
             return path
+        elif kind == 5 and ".h" in suffix:
+            # Data that are none of its business.
+            oracle.write_npy(self.folder / "other.npy", [[1, 2], [3, 4]], "u1")
+            oracle.calm(self.kith, self.folder, "convert", "other.npy", f"{there.name}/other", "--quiet")
+            (self.folder / "other.npy").unlink()
+            self.others.append(there.name)
         elif kind < 8:
-            (self.folder / path).write_bytes(b"what was there before")
+            there.write_bytes(b"what was there before")
         self.outputs[path] = expected
         return path
 
@@ -148,9 +158,12 @@ class Trial:
         if f64:
             self.arguments.append("--f64")
         if r.random() < 0.5:
-            self.arguments += ["--ids", self.output("ids", [".npy", ".ivecs", ".ibin", ".npy.gz"], ("ids", expected))]
+            self.arguments += ["--ids", self.output("ids", [".npy", ".ivecs", ".ibin", ".npy.gz", ".hdf5/ids"], ("ids", expected))]
         if r.random() < 0.4:
-            self.arguments += ["--distances", self.output("dist", [".npy", ".fvecs", ".fbin"], ("distances", expected))]
+            self.arguments += ["--distances", self.output("dist", [".npy", ".fvecs", ".fbin", ".hdf5/d"], ("distances", expected))]
+        if not self.outputs and r.random() < 0.1:  # both into one file
+            self.arguments += ["--ids", "pair.hdf5/ids", "--distances", "pair.hdf5/distances"]
+            self.outputs |= {"pair.hdf5/ids": ("ids", expected), "pair.hdf5/distances": ("distances", expected)}
         if r.random() < 0.3 and not f64:
             self.arguments += ["-o", self.output("out", [".hdf5", ".truth", ".h5", ".gt"], ("both", expected))]
         if r.random() < 0.1:
@@ -195,7 +208,7 @@ class Trial:
         """Of neighbours that a calm search wrote, sometimes with one changed."""
         r = self.random
         self.search(graph=r.random() < 0.3)
-        self.outputs, self.hostile = {}, False
+        self.outputs, self.hostile, self.clash, self.others = {}, False, False, []
         command = [a for a in self.arguments if a not in ("--explain", "--f64", "--json", "--quiet")]
         for option in ("--ids", "--distances", "-o", "--path", "--memory", "--isa"):
             if option in command:
@@ -282,6 +295,8 @@ class Trial:
             allowed |= {-signal.SIGPIPE, 128 + signal.SIGPIPE}
         text = result.err.decode(errors="replace")
         shown = f"exit code {result.code}; standard error: {text.strip()[-600:]!r}"
+        if result.code == 127 and "error while loading shared libraries" in text:
+            return  # not yet kith
         if result.code not in allowed:
             raise Finding(shown)
         lines = [line for line in text.splitlines() if line.startswith("kith:") and not line.startswith("kith: warning")]
@@ -306,20 +321,25 @@ class Trial:
         for name, content in self.before.items():
             if name not in after:
                 raise Finding(f"{name} is gone; {shown}")
-            if name not in self.outputs and after[name] != content:
+            if name not in {given.split("/")[0] for given in self.outputs} and after[name] != content:
                 raise Finding(f"{name} was changed; {shown}")
-        outputs = {name.split(".hdf5/")[0] + ".hdf5" if ".hdf5/" in name else name: name for name in self.outputs}
+        files = {name: name.split("/")[0] if ".hdf5/" in name else name for name in self.outputs}
         for name in after.keys() - self.before.keys():
-            if name not in outputs:
+            if name not in files.values():
                 raise Finding(f"left {name}; {shown}")
-        for name, given in outputs.items():
-            kind, expected = self.outputs[given]
-            there = after.get(name)
-            if there is None or there == self.before.get(name):
+        if self.clash and result.code == 0 and not self.spoiled:
+            raise Finding(f"one file for two things; {shown}")
+        for name in self.others:
+            if oracle.read(self.kith, self.folder, f"{name}/other") != [[1, 2], [3, 4]]:
+                raise Finding(f"{name}/other is gone; {shown}")
+        for name, file in files.items():
+            kind, expected = self.outputs[name]
+            if after.get(file) is None or after[file] == self.before.get(file):
                 if result.code == 0:
                     raise Finding(f"exit code 0, and {name} is not written")
-                continue
-            if not self.spoiled and (why := expected.check(self.kith, self.folder, given, kind)):
+            elif not self.spoiled and (why := expected.check(self.kith, self.folder, name, kind)):
+                if result.code and "no data set" in why:  # not written, beside one that was
+                    continue
                 raise Finding(f"{name}: {why}; {shown}")
 
 
@@ -340,7 +360,7 @@ def main():
         trial = Trial(str(a.kith.resolve()), seed, folder)
         try:
             trial.run()
-        except Finding as finding:
+        except (Finding, ValueError) as finding:
             found += 1
             conditions = getattr(trial, "conditions", "before the run")
             print(f"FOUND (seed {seed}): {finding}\n  kith {shlex.join(trial.arguments)}\n  {conditions}\n"
