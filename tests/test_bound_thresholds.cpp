@@ -135,13 +135,14 @@ TEST(Threshold, NeverRises) {
 TEST(Threshold, PassesWhatIsNotCovered) {
     const float infinity = std::numeric_limits<float>::infinity();
     for (const float value : {std::numeric_limits<float>::quiet_NaN(), -infinity}) {
-        Candidates list(1, with_error(0), room);
+        Candidates list(2, with_error(0), room);
         list.append(value, 0, 0);
-        EXPECT_TRUE(keeps(list, 0)) << value;
-        EXPECT_EQ(infinity, list.threshold()) << value;
         list.append(3, 0, 1);
         EXPECT_TRUE(keeps(list, 0)) << value;
-        EXPECT_TRUE(keeps(list, 1)) << value;
+        EXPECT_EQ(infinity, list.threshold()) << value << ": one witness is not two";
+        list.append(5, 0, 2);
+        EXPECT_TRUE(keeps(list, 0)) << value;
+        EXPECT_TRUE(keeps(list, 2)) << value << ": the second of two witnesses";
     }
 }
 

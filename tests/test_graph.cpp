@@ -31,6 +31,23 @@ TEST_P(Graph, ExcludesItselfById) {
     }
 }
 
+// The filters offer a point to itself like any other, in blocks that begin anywhere.
+TEST_P(Graph, FiltersExcludeItByIdToo) {
+    for (const char* data : {"duplicates", "gaussian", "outlier"}) {
+        const search_cases::Size size{400, 1, 16, 12};
+        const auto c = search_cases::make_case(variants(GetParam(), size.d, kith::ElementType::f32).front(), data, size,
+                                               kith::ElementType::f32, kith::ElementType::f32, arrays::Shape::dense, 9);
+        const Truth truth(c.variant.name, c.variant.params, c.points.view, {}, c.k, true);
+        for (const char* path : {"gemm-f32", "gemm-bf16", "direct-f32"}) {
+            try {
+                ASSERT_EQ("", truth.difference(graph(c, {path, "", 2, false}))) << c.label << ", path " << path;
+            } catch (const kith::Error& error) {
+                ASSERT_NE(std::string::npos, std::string(error.what()).find(path)) << error.what();
+            }
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Metric, Graph, testing::ValuesIn(metric_names()), [](const auto& info) { return info.param; });
 
 TEST(Graph, KeepsDuplicates) {
