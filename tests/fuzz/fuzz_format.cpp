@@ -95,6 +95,7 @@ void make_seeds(const fs::path& corpus) {
         for (const auto& [rows, cols] : {std::pair(1, 1), std::pair(5, 3)}) {
             tolerate_errors([&, rows = rows, cols = cols] {
                 const std::string path = folder().file("seed");
+                fs::remove(path);  // not to be added to
                 kith::MatrixWriter writer(path, {format, rows, cols, type});
                 const std::vector<std::byte> zeros(static_cast<std::size_t>(rows * cols) * kith::size_of(type));
                 writer.append(zeros.data(), rows);
