@@ -74,8 +74,12 @@ void Hdf5Output::reserve(const std::string& dataset) {
         H5L_info_t link;
         H5O_info_t object;
         // Other links may lead into other files.
-        if (H5Lget_info(file_, part.c_str(), &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD ||
-            H5Oget_info_by_name(file_, part.c_str(), &object, H5P_DEFAULT) < 0) {
+        if (H5Lget_info(file_, part.c_str(), &link, H5P_DEFAULT) < 0 ||
+            (link.type == H5L_TYPE_HARD &&
+             H5Oget_info_by_name2(file_, part.c_str(), &object, H5O_INFO_BASIC, H5P_DEFAULT) < 0)) {
+            bad_file(name(), hdf5_why(fmt::format("cannot examine {}", part)));
+        }
+        if (link.type != H5L_TYPE_HARD) {
             bad_argument(fmt::format("{}: expected groups and data sets of this file, and {} is a link", name(), part));
         }
         const bool last = end == std::string::npos;
