@@ -52,7 +52,7 @@ std::int64_t convert_block(const std::byte* source, ElementType from, std::byte*
         if (from == ElementType::i64) {
             // Doubles would blur integers beyond 2^53.
             const std::int64_t value = load_integer(source, at, from);
-            store_element(target, at, to, static_cast<double>(value));
+            store_integer(target, at, to, value);
             const double stored = load_element(target, at, to);
             same = std::fabs(stored) < 0x1p63 && static_cast<std::int64_t>(stored) == value;
         } else {
@@ -60,6 +60,8 @@ std::int64_t convert_block(const std::byte* source, ElementType from, std::byte*
             store_element(target, at, to, value);
             const double stored = load_element(target, at, to);
             same = stored == value || (std::isnan(stored) && std::isnan(value));
+            // The largest integer, taken for 2^63, is 2^63 as a double.
+            if (to == ElementType::i64) same = same && value < 0x1p63;
         }
         if (!same && changed < 0) changed = i;
     }
@@ -68,7 +70,7 @@ std::int64_t convert_block(const std::byte* source, ElementType from, std::byte*
 
 int execute(const Args& args) {
     const Stopwatch time;
-    MatrixReader reader(args.in, args.from);
+    MatrixReader reader(args.in, reading(args.from));
     const FileInfo in = reader.info();
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("IN", args.in);
@@ -90,11 +92,10 @@ int execute(const Args& args) {
         }
         const std::int64_t changed = convert_block(source.data(), in.type, target.data(), type, count * in.cols);
         if (changed >= 0 && !args.lossy) {
-            throw Error(
-                ErrorCode::invalid_argument,
-                fmt::format("{}: row {}, column {}: {} is not a value of {}; --lossy takes the nearest", args.in,
-                            first + changed / in.cols, changed % in.cols,
-                            load_element(source.data(), static_cast<std::size_t>(changed), in.type), name(type)));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{}: row {}, column {}: {} is not a value of {}; --lossy takes the nearest",
+                                    args.in, first + changed / in.cols, changed % in.cols,
+                                    text_of(source.data(), static_cast<std::size_t>(changed), in.type), name(type)));
         }
         writer.append(target.data(), count);
     }

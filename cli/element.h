@@ -1,12 +1,15 @@
 // One element of any type, to and from double and int64, rounding to nearest even where it must.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "kith/types.h"
 
@@ -129,6 +132,45 @@ inline void store_element(void* data, std::size_t index, ElementType type, doubl
         case ElementType::i64:
             return put_element(data, index, nearest_integer<std::int64_t>(value));
     }
+}
+
+// The nearest of `type` to an integer. A double between would round a second time; one that is odd where bits are lost
+// cannot: no value of a type with 51 bits or fewer, and no middle between two, is odd.
+inline void store_integer(void* data, std::size_t index, ElementType type, std::int64_t value) {
+    using namespace detail;
+    const auto clamped = [&](auto zero) {
+        using T = decltype(zero);
+        const std::int64_t least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+        put_element(data, index, static_cast<T>(std::clamp(value, least, most)));
+    };
+    switch (type) {
+        case ElementType::f32:
+            return put_element(data, index, static_cast<float>(value));
+        case ElementType::f64:
+            return put_element(data, index, static_cast<double>(value));
+        case ElementType::f16:
+        case ElementType::bf16: {
+            std::uint64_t size = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+            int shift = 0;
+            for (; size >> 53 != 0; ++shift) size = size >> 1 | (size & 1);
+            const double odd = std::ldexp(static_cast<double>(size), shift);
+            return store_element(data, index, type, value < 0 ? -odd : odd);
+        }
+        case ElementType::i8:
+            return clamped(std::int8_t{});
+        case ElementType::u8:
+            return clamped(std::uint8_t{});
+        case ElementType::i32:
+            return clamped(std::int32_t{});
+        case ElementType::i64:
+            return put_element(data, index, value);
+    }
+}
+
+// The value in full: integers with every digit.
+inline std::string text_of(const void* data, std::size_t index, ElementType type) {
+    return is_integer(type) ? fmt::format("{}", load_integer(data, index, type))
+                            : fmt::format("{}", load_element(data, index, type));
 }
 
 }  // namespace kith::cli

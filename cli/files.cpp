@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "element.h"
 #include "interrupt.h"
 #include "kith/error.h"
+#include "kith/memory.h"
 
 namespace kith::cli {
 namespace {
@@ -39,16 +41,58 @@ void append_converted(MatrixWriter& writer, const Source* source, std::int64_t r
 }  // namespace
 
 Matrix load_matrix(const std::string& path, const std::string& format) {
-    MatrixReader reader(path, format);
-    Matrix matrix;
-    matrix.info = reader.info();
-    const std::int64_t row_bytes = matrix.info.cols * static_cast<std::int64_t>(size_of(matrix.info.type));
-    matrix.bytes.resize(static_cast<std::size_t>(matrix.info.rows * row_bytes));
-    const std::int64_t step = rows_of_block(row_bytes);
-    for (std::int64_t first = 0; first < matrix.info.rows; first += step) {
-        stop_if_interrupted();
-        reader.read(first, std::min(step, matrix.info.rows - first), matrix.bytes.data() + first * row_bytes);
+    return read_matrix(path, reading(format));
+}
+
+ReadOptions reading(const std::string& format) {
+    return {format, [] { return !interrupted(); }};
+}
+
+namespace {
+
+template <class T>
+bool holds_all(const Matrix& matrix, std::size_t cells, std::size_t& first_missing) {
+    for (std::size_t i = 0; i < cells; ++i) {
+        if (i % 0x10000 == 0) stop_if_interrupted();
+        const std::int64_t value = load_integer(matrix.bytes.data(), i, matrix.info.type);
+        const T stored = static_cast<T>(value);
+        if (std::abs(stored) < static_cast<T>(0x1p63) && static_cast<std::int64_t>(stored) == value) continue;
+        first_missing = i;
+        return false;
     }
+    return true;
+}
+
+template <class T>
+void convert_all(Matrix& matrix, std::size_t cells, ElementType type) {
+    std::vector<std::byte> converted(cells * sizeof(T));
+    for (std::size_t i = 0; i < cells; ++i) {
+        if (i % 0x10000 == 0) stop_if_interrupted();
+        const auto value = static_cast<T>(load_integer(matrix.bytes.data(), i, matrix.info.type));
+        std::memcpy(converted.data() + i * sizeof(T), &value, sizeof value);
+    }
+    matrix.bytes = std::move(converted);
+    matrix.info.type = type;
+}
+
+}  // namespace
+
+Matrix load_points(const std::string& path, const std::string& format) {
+    Matrix matrix = load_matrix(path, format);
+    if (matrix.info.type != ElementType::i32 && matrix.info.type != ElementType::i64) return matrix;
+    const auto cells = static_cast<std::size_t>(matrix.info.rows * matrix.info.cols);
+    std::size_t missing = 0;
+    const bool narrow = holds_all<float>(matrix, cells, missing);
+    if (!narrow && !holds_all<double>(matrix, cells, missing)) {
+        const auto cols = static_cast<std::size_t>(matrix.info.cols);
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("{}: row {}, column {}: {} is not a value of f64; expected coordinates that are", path,
+                        missing / cols, missing % cols, load_integer(matrix.bytes.data(), missing, matrix.info.type)));
+    }
+    require_memory(static_cast<std::int64_t>(cells * (narrow ? sizeof(float) : sizeof(double))), path);
+    if (narrow) convert_all<float>(matrix, cells, ElementType::f32);
+    else convert_all<double>(matrix, cells, ElementType::f64);
     return matrix;
 }
 

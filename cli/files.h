@@ -15,6 +15,11 @@ namespace kith::cli {
 
 // A whole matrix.
 Matrix load_matrix(const std::string& path, const std::string& format);
+// A whole matrix to search in: integers of 32 and 64 bits become f32 where that holds each of them, else f64. Throws
+// invalid_argument where neither does.
+Matrix load_points(const std::string& path, const std::string& format);
+// To read files of that format in a way that Ctrl-C stops.
+ReadOptions reading(const std::string& format);
 
 // The path of points or queries: an HDF5 file named without a data set stands for its `part` ("train", "test") where it
 // has that.

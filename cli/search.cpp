@@ -126,8 +126,8 @@ int execute(const Args& args) {
     open_outputs(outputs, args, options.metric, base_path, queries_path);
 
     const Stopwatch reading;
-    const Matrix base = load_matrix(base_path, args.format);
-    const Matrix own_queries = args.graph ? Matrix{} : load_matrix(queries_path, args.format);
+    const Matrix base = load_points(base_path, args.format);
+    const Matrix own_queries = args.graph ? Matrix{} : load_points(queries_path, args.format);
     const Matrix& queries = args.graph ? base : own_queries;
     const double read_seconds = reading.seconds();
     std::optional<ResultFiles> results;

@@ -256,9 +256,9 @@ int execute(const Args& args) {
     options.metric = subject.metric_from_file ? *subject.of_file : make_metric(args.distance, inverse_covariance);
     options.f64 = true;
     set_speed(args.speed, options);
-    const Matrix base = load_matrix(part_of(subject.base, args.format, "train"), args.format);
+    const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);
     const Matrix own_queries =
-        subject.graph ? Matrix{} : load_matrix(part_of(subject.queries, args.format, "test"), args.format);
+        subject.graph ? Matrix{} : load_points(part_of(subject.queries, args.format, "test"), args.format);
     const Matrix& queries = subject.graph ? base : own_queries;
     const Listed listed = load_listed(subject.ids, subject.distances, queries.info.rows, args.k, subject.graph);
     const std::vector<std::int64_t> rows = sampled_rows(listed.rows, args.sample);

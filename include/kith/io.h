@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,13 @@ struct FileInfo {
     ElementType type = ElementType::f32;
 };
 
+struct ReadOptions {
+    std::string format{};  // "": by the file's suffix
+    // Called from the calling thread many times a second while a file is opened or read; false cancels: the call throws
+    // Error{cancelled}.
+    std::function<bool()> proceed{};
+};
+
 // Reads a matrix by rows. `path` may carry a data set (file.hdf5/train; an HDF5 file of one needs no name) and a row
 // range (file.fvecs:1000:5000 is rows 1000 to 5999; file.fvecs:1000: is row 1000 to the last). The format follows the
 // extension unless named. Throws bad_file naming the file, the offset and what was expected, also where the file
@@ -27,6 +35,7 @@ struct FileInfo {
 class MatrixReader {
 public:
     explicit MatrixReader(const std::string& path, const std::string& format = "");
+    MatrixReader(const std::string& path, const ReadOptions& options);
     ~MatrixReader();
     MatrixReader(MatrixReader&&) noexcept;
     MatrixReader& operator=(MatrixReader&&) noexcept;
@@ -48,7 +57,9 @@ struct Matrix {
         return {bytes.data(), info.rows, info.cols, info.cols, info.type, Layout::row_major, host_memory};
     }
 };
+// Throws out_of_memory before it allocates where the matrix does not fit into what is free (kith/memory.h).
 Matrix read_matrix(const std::string& path, const std::string& format = "");
+Matrix read_matrix(const std::string& path, const ReadOptions& options);
 
 // The names of the data sets in a file (hdf5: "train", "group/points"; truth: "ids", "distances"), each to be read as
 // path/NAME; none for a format of one matrix. Throws bad_file.

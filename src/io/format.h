@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,10 +16,14 @@ namespace kith::io {
 
 static_assert(std::endian::native == std::endian::little, "the formats are little-endian and read without conversion");
 
+// False cancels what calls it; may be empty.
+using Proceed = std::function<bool()>;
+
 // A file to read, and the data set in it ("" where none was named).
 struct Location {
     std::string file;
-    std::string dataset;
+    std::string dataset{};
+    Proceed proceed{};  // asked at least every 16 MiB of reading
 };
 
 class PendingFile;

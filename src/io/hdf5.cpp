@@ -81,7 +81,8 @@ FileInfo matrix_of(Hdf5Data& opened) {
 
 class Hdf5Source final : public Source {
 public:
-    Hdf5Source(FileInfo info, Hdf5Data opened) : Source(std::move(info)), opened_(std::move(opened)) {}
+    Hdf5Source(FileInfo info, Hdf5Data opened, Proceed proceed)
+        : Source(std::move(info)), opened_(std::move(opened)), proceed_(std::move(proceed)) {}
     ~Hdf5Source() override {
         Hdf5Session session;
         opened_.dataset.reset();
@@ -89,6 +90,16 @@ public:
     }
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
+        const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(info_.type));
+        const std::int64_t step = std::max<std::int64_t>(1, polled_bytes / row_bytes);
+        for (const std::int64_t end = first + count; first < end; first += step, out += step * row_bytes) {
+            require_proceed(proceed_);
+            read_block(first, std::min(step, end - first), out);
+        }
+    }
+
+private:
+    void read_block(std::int64_t first, std::int64_t count, std::byte* out) {
         Hdf5Session session;
         require_chunks(opened_, first, count);
         const Hdf5Handle space(H5Dget_space(opened_.dataset), H5Sclose);
@@ -108,8 +119,8 @@ public:
         opened_.file.require_unchanged();
     }
 
-private:
     Hdf5Data opened_;
+    Proceed proceed_;
 };
 
 }  // namespace
@@ -135,7 +146,7 @@ SourcePtr open_hdf5(const Location& location) {
     const FileInfo info = matrix_of(opened);
     require_storage(opened, info);
     opened.file.require_unchanged();
-    return std::make_unique<Hdf5Source>(info, std::move(opened));
+    return std::make_unique<Hdf5Source>(info, std::move(opened), location.proceed);
 }
 
 std::vector<std::string> names_hdf5(const Location& location) {

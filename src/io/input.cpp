@@ -1,24 +1,20 @@
-// Reads files with pread, gzipped ones through zlib.
+// Reads files with pread.
 #include "io/input.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "io/errors.h"
+#include "io/gzip.h"
 
 namespace kith::io {
 namespace {
-
-// Linux transfers at most 2^31 - 4096 bytes a call, and zlib counts in 32 bits.
-constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
 std::int64_t time_of_change(const struct stat& status) {
     return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
@@ -26,13 +22,14 @@ std::int64_t time_of_change(const struct stat& status) {
 
 class PlainInput final : public Input {
 public:
-    explicit PlainInput(const std::string& path) : Input(path), file_(path) { size_ = file_.size(); }
+    explicit PlainInput(const Location& location) : Input(location), file_(location.file) { size_ = file_.size(); }
 
 private:
     void fetch(std::int64_t offset, std::byte* out, std::int64_t count) override {
         while (count > 0) {
-            const ssize_t got =
-                ::pread(file_.descriptor(), out, static_cast<std::size_t>(std::min(count, call_limit)), offset);
+            poll();
+            const auto some = static_cast<std::size_t>(std::min(count, polled_bytes));
+            const ssize_t got = ::pread(file_.descriptor(), out, some, offset);
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) bad_bytes(path_, offset, fmt::format("{} more bytes", count), std::strerror(errno));
             if (got == 0) bad_bytes(path_, offset, fmt::format("{} more bytes", count), "the end: the file has shrunk");
@@ -46,83 +43,11 @@ private:
     OpenFile file_;
 };
 
-// The counting pass keeps what it decompresses up to this size, so that a usual file is decompressed once.
-constexpr std::size_t kept_limit = std::size_t{64} << 20;
-constexpr std::size_t counting_step = std::size_t{1} << 18;
-
-class GzipInput final : public Input {
-public:
-    explicit GzipInput(const std::string& path) : Input(path), compressed_(path) {
-        const int fd = ::dup(compressed_.descriptor());
-        file_.reset(fd < 0 ? nullptr : gzdopen(fd, "rb"));
-        if (!file_) {
-            if (fd >= 0) ::close(fd);
-            bad_file(path, "cannot start decompression");
-        }
-        gzbuffer(file_.get(), 1 << 17);
-        count_all();
-    }
-
-private:
-    struct Close {
-        void operator()(gzFile_s* file) const { gzclose(file); }
-    };
-
-    void count_all() {
-        std::vector<std::byte> step(counting_step);
-        bool keep = true;
-        while (const std::int64_t got = gunzip(step.data(), static_cast<std::int64_t>(step.size()))) {
-            if (gzdirect(file_.get())) bad_bytes(path_, 0, "gzip data (1f 8b), as the name ends in .gz", "other data");
-            if (keep && kept_.size() + static_cast<std::size_t>(got) > kept_limit) {
-                keep = false;
-                kept_ = {};
-            }
-            if (keep) kept_.insert(kept_.end(), step.begin(), step.begin() + got);
-            size_ += got;
-        }
-        position_ = size_;
-        if (keep) file_.reset();
-    }
-
-    // Up to `count` bytes from the current place; fewer only at the end of a complete stream.
-    std::int64_t gunzip(std::byte* out, std::int64_t count) {
-        std::int64_t done = 0;
-        while (done < count) {
-            const int got = gzread(file_.get(), out + done, static_cast<unsigned>(std::min(count - done, call_limit)));
-            int code = Z_OK;
-            const char* what = gzerror(file_.get(), &code);
-            // A stream that breaks off is reported as Z_BUF_ERROR beside the bytes before the break.
-            if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
-                bad_bytes(path_, gzoffset(file_.get()), "a complete gzip stream",
-                          code == Z_BUF_ERROR ? "its end in the middle" : what);
-            }
-            if (got == 0) break;
-            done += got;
-        }
-        compressed_.require_unchanged();
-        return done;
-    }
-
-    void fetch(std::int64_t offset, std::byte* out, std::int64_t count) override {
-        if (!file_) {
-            std::memcpy(out, kept_.data() + offset, static_cast<std::size_t>(count));
-            return;
-        }
-        // zlib decompresses from the start again where the seek goes backwards.
-        if (offset != position_ && gzseek(file_.get(), offset, SEEK_SET) != offset) {
-            bad_bytes(path_, offset, "more decompressed data", "a broken gzip stream");
-        }
-        position_ = offset + gunzip(out, count);
-        if (position_ != offset + count) bad_bytes(path_, position_, "more decompressed data", "the end");
-    }
-
-    OpenFile compressed_;
-    std::unique_ptr<gzFile_s, Close> file_;  // null once everything is kept
-    std::vector<std::byte> kept_;
-    std::int64_t position_ = 0;
-};
-
 }  // namespace
+
+void require_proceed(const Proceed& proceed) {
+    if (proceed && !proceed()) throw Error(ErrorCode::cancelled, "cancelled");
+}
 
 void Input::read_at(std::int64_t offset, void* out, std::int64_t count) {
     if (offset > size_ || count > size_ - offset) {
@@ -184,9 +109,9 @@ void OpenFile::require_same(int descriptor) const {
     }
 }
 
-std::unique_ptr<Input> open_input(const std::string& path) {
-    if (is_gzip_name(path)) return std::make_unique<GzipInput>(path);
-    return std::make_unique<PlainInput>(path);
+std::unique_ptr<Input> open_bytes(const Location& location) {
+    if (is_gzip_name(location.file)) return open_gzip(location);
+    return std::make_unique<PlainInput>(location);
 }
 
 std::unique_ptr<Input> open_input(const Location& location) {
@@ -194,7 +119,7 @@ std::unique_ptr<Input> open_input(const Location& location) {
         bad_argument(fmt::format("{}/{}: expected {} alone: this format has no named data sets", location.file,
                                  location.dataset, location.file));
     }
-    return open_input(location.file);
+    return open_bytes(location);
 }
 
 }  // namespace kith::io

@@ -10,6 +10,12 @@
 
 namespace kith::io {
 
+// Throws cancelled where `proceed` says so.
+void require_proceed(const Proceed& proceed);
+
+// Readers ask whether to go on after at most so many bytes.
+constexpr std::int64_t polled_bytes = std::int64_t{16} << 20;
+
 class Input {
 public:
     virtual ~Input() = default;
@@ -27,15 +33,18 @@ public:
     }
 
 protected:
-    explicit Input(std::string path) : path_(std::move(path)) {}
+    explicit Input(const Location& location) : path_(location.file), proceed_(location.proceed) {}
+    // Throws cancelled where the caller wants no more. Between any two calls lie at most 16 MiB.
+    void poll() const { require_proceed(proceed_); }
     virtual void fetch(std::int64_t offset, std::byte* out, std::int64_t count) = 0;
 
     std::string path_;
+    Proceed proceed_;
     std::int64_t size_ = 0;
 };
 
 // Gunzips names that end in ".gz". Throws bad_file.
-std::unique_ptr<Input> open_input(const std::string& path);
+std::unique_ptr<Input> open_bytes(const Location& location);
 
 // As above, for formats of one matrix per file: invalid_argument where a data set is named.
 std::unique_ptr<Input> open_input(const Location& location);

@@ -6,8 +6,10 @@
 
 #include "io/errors.h"
 #include "io/format.h"
+#include "io/input.h"
 #include "io/output_set.h"
 #include "io/path.h"
+#include "kith/memory.h"
 
 namespace kith {
 namespace io {
@@ -82,10 +84,14 @@ struct MatrixReader::State {
     std::int64_t first = 0;  // of the selection, in the file
 };
 
-MatrixReader::MatrixReader(const std::string& path, const std::string& format) : state_(std::make_unique<State>()) {
-    const io::SourcePath parsed = io::parse_source(path);
+MatrixReader::MatrixReader(const std::string& path, const std::string& format)
+    : MatrixReader(path, ReadOptions{format}) {}
+
+MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : state_(std::make_unique<State>()) {
+    io::SourcePath parsed = io::parse_source(path);
+    parsed.location.proceed = options.proceed;
     state_->path = path;
-    state_->source = io::format_of(parsed.location.file, format).open(parsed.location);
+    state_->source = io::format_of(parsed.location.file, options.format).open(parsed.location);
     state_->info = state_->source->info();
     if (!parsed.rows) return;
 
@@ -117,13 +123,26 @@ void MatrixReader::read(std::int64_t first, std::int64_t count, void* out) {
 }
 
 Matrix read_matrix(const std::string& path, const std::string& format) {
-    MatrixReader reader(path, format);
+    return read_matrix(path, ReadOptions{format});
+}
+
+Matrix read_matrix(const std::string& path, const ReadOptions& options) {
+    MatrixReader reader(path, options);
     Matrix matrix;
     matrix.info = reader.info();
-    // Within the file's own size: the reader has checked it.
-    matrix.bytes.resize(
-        static_cast<std::size_t>(io::matrix_bytes(matrix.info.rows, matrix.info.cols, matrix.info.type)));
-    reader.read(0, matrix.info.rows, matrix.bytes.data());
+    const FileInfo& info = matrix.info;
+    const std::int64_t bytes = io::matrix_bytes(info.rows, info.cols, info.type);
+    require_memory(bytes, fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type)));
+    matrix.bytes.reserve(static_cast<std::size_t>(bytes));
+    // The vector grows as the rows come: setting all of a large one to zero first could not be cancelled.
+    const std::int64_t row_bytes = bytes / info.rows;
+    const std::int64_t step = std::max<std::int64_t>(1, io::polled_bytes / row_bytes);
+    for (std::int64_t first = 0; first < info.rows; first += step) {
+        io::require_proceed(options.proceed);
+        const std::int64_t count = std::min(step, info.rows - first);
+        matrix.bytes.resize(static_cast<std::size_t>((first + count) * row_bytes));
+        reader.read(first, count, matrix.bytes.data() + first * row_bytes);
+    }
     return matrix;
 }
 

@@ -75,7 +75,7 @@ SourcePtr open_truth(const Location& location) {
     if (!part.empty() && part != "ids" && part != "distances") {
         bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
     }
-    std::unique_ptr<Input> input = open_input(location.file);
+    std::unique_ptr<Input> input = open_bytes(location);
     const TruthShape shape = examine(*input);
     return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
 }
@@ -124,7 +124,7 @@ void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
 
 Neighbors read_big_ann_truth(const std::string& path) {
     using namespace io;
-    std::unique_ptr<Input> input = open_input(path);
+    std::unique_ptr<Input> input = open_bytes({path});
     const TruthShape shape = examine(*input);
     const auto cells = static_cast<std::size_t>(shape.queries * shape.k);
     Neighbors neighbors;

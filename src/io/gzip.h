@@ -1,0 +1,33 @@
+// Inputs that decompress: read forward from the start, kept in memory where they are small.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "io/input.h"
+
+namespace kith::io {
+
+class StreamInput : public Input {
+protected:
+    using Input::Input;
+    // Decompresses everything once, which gives size_; a usual file is kept, so that it is decompressed once.
+    void count_all();
+    // Back to the start.
+    virtual void restart() = 0;
+    // Up to `count` bytes from the current place, `count` at most 2^24; fewer only at the end of a complete stream.
+    virtual std::int64_t next(std::byte* out, std::int64_t count) = 0;
+
+private:
+    void fetch(std::int64_t offset, std::byte* out, std::int64_t count) final;
+    void forward(std::byte* out, std::int64_t count);
+
+    std::vector<std::byte> kept_;
+    bool is_kept_ = false;
+    std::int64_t position_ = 0;
+};
+
+std::unique_ptr<Input> open_gzip(const Location& location);
+
+}  // namespace kith::io
