@@ -22,16 +22,18 @@ struct FileInfo {
 };
 
 struct ReadOptions {
-    std::string format{};  // "": by the file's suffix
+    std::string format{};  // "": by the file's suffix; with ".gz" behind it, gzipped whatever the suffix
     // Called from the calling thread many times a second while a file is opened or read; false cancels: the call throws
     // Error{cancelled}.
     std::function<bool()> proceed{};
 };
 
-// Reads a matrix by rows. `path` may carry a data set (file.hdf5/train; an HDF5 file of one needs no name) and a row
-// range (file.fvecs:1000:5000 is rows 1000 to 5999; file.fvecs:1000: is row 1000 to the last). The format follows the
-// extension unless named. Throws bad_file naming the file, the offset and what was expected, also where the file
-// changes while it is read; a hostile header never causes an allocation beyond the file's own size.
+// Reads a matrix by rows. `path` may carry a data set (file.hdf5/train, file.npz/arr_0; a file of one needs no name)
+// and a row range (file.fvecs:1000:5000 is rows 1000 to 5999; file.fvecs:1000: is row 1000 to the last). The format
+// follows the extension unless named. "-" or "/dev/stdin" is standard input, of a named format: all of it is copied to
+// a temporary file, once in a process. Throws bad_file naming the file, the offset and what was expected, also where
+// the file changes while it is read; a hostile header never causes an allocation beyond the file's own size (text:
+// eight times that).
 class MatrixReader {
 public:
     explicit MatrixReader(const std::string& path, const std::string& format = "");

@@ -10,7 +10,7 @@
 
 namespace kith::io {
 
-void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset) {
+void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored) {
     if (info.rows < 1 || info.cols < 1) {
         bad_bytes(input.path(), offset, "at least one row and one column",
                   fmt::format("{} x {}", info.rows, info.cols));
@@ -19,10 +19,10 @@ void require_exact_size(const Input& input, const FileInfo& info, std::int64_t o
     const std::int64_t found = input.size() - offset;
     if (bytes != found) {
         const std::string size = bytes < 0 ? "more than 2^63" : fmt::format("{}", bytes);
-        bad_bytes(
-            input.path(), offset,
-            fmt::format("{} bytes up to the end of the file ({} x {} {})", size, info.rows, info.cols, name(info.type)),
-            fmt::format("{}", found));
+        bad_bytes(input.path(), offset,
+                  fmt::format("{} bytes up to the end of the file ({} x {} {})", size, info.rows, info.cols,
+                              stored.empty() ? std::string_view(name(info.type)) : stored),
+                  fmt::format("{}", found));
     }
 }
 

@@ -13,7 +13,8 @@
 namespace kith::io {
 
 // Throws bad_file unless the matrix is not empty and fills the file exactly from `offset` to its end.
-void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset);
+// `stored` names the type in the file where it is another than info.type, of the same size.
+void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored = "");
 
 class FlatSource final : public Source {
 public:

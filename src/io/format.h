@@ -23,7 +23,8 @@ using Proceed = std::function<bool()>;
 struct Location {
     std::string file;
     std::string dataset{};
-    Proceed proceed{};  // asked at least every 16 MiB of reading
+    Proceed proceed{};     // asked at least every 16 MiB of reading
+    bool gzipped = false;  // whatever the name says
 };
 
 class PendingFile;

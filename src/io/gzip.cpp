@@ -19,7 +19,7 @@ constexpr std::int64_t step_bytes = std::int64_t{1} << 18;
 
 class GzipInput final : public StreamInput {
 public:
-    explicit GzipInput(const Location& location) : StreamInput(location), compressed_(location.file) {
+    explicit GzipInput(const Location& location) : StreamInput(location), compressed_(location) {
         const int fd = ::dup(compressed_.descriptor());
         file_.reset(fd < 0 ? nullptr : gzdopen(fd, "rb"));
         if (!file_) {

@@ -126,10 +126,13 @@ private:
 }  // namespace
 
 SourcePtr open_hdf5(const Location& location) {
-    if (is_gzip_name(location.file)) bad_file(location.file, "expected an HDF5 file as it is, found a gzipped one");
+    const std::string file = name_in_messages(location.file);
+    if (is_standard_input(location.file)) bad_argument("standard input: HDF5 is read from named files only");
+    if (location.gzipped || is_gzip_name(location.file))
+        bad_file(file, "expected an HDF5 file as it is, found a gzipped one");
     Hdf5Session session;
-    Hdf5Data opened{location.file, OpenFile(location.file)};
-    opened.handle = hdf5_open_file(opened.file, location.file);
+    Hdf5Data opened{file, OpenFile(location)};
+    opened.handle = hdf5_open_file(opened.file);
 
     std::string dataset = location.dataset;
     while (dataset.starts_with('/')) dataset.erase(0, 1);
@@ -140,9 +143,9 @@ SourcePtr open_hdf5(const Location& location) {
         opened.dataset = Hdf5Handle(H5Dopen2(opened.handle, dataset.c_str(), H5P_DEFAULT), H5Dclose);
     }
     if (!opened.dataset.valid()) {
-        bad_file(location.file, fmt::format("no data set {}; expected one of: {}", dataset, in_words(names)));
+        bad_file(file, fmt::format("no data set {}; expected one of: {}", dataset, in_words(names)));
     }
-    opened.name = fmt::format("{}/{}", location.file, dataset);
+    opened.name = fmt::format("{}/{}", file, dataset);
     const FileInfo info = matrix_of(opened);
     require_storage(opened, info);
     opened.file.require_unchanged();
@@ -151,8 +154,9 @@ SourcePtr open_hdf5(const Location& location) {
 
 std::vector<std::string> names_hdf5(const Location& location) {
     Hdf5Session session;
-    const OpenFile file(location.file);
-    const Hdf5Handle handle = hdf5_open_file(file, location.file);
+    if (is_standard_input(location.file)) return {};
+    const OpenFile file(location);
+    const Hdf5Handle handle = hdf5_open_file(file);
     return names_in(handle, SIZE_MAX);
 }
 

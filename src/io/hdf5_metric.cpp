@@ -95,9 +95,9 @@ void Hdf5Output::set_metric(const Metric& metric) {
 std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* by_kith) {
     using namespace io;
     const std::string name_of_file = parse_source(path).location.file;
-    const OpenFile opened(name_of_file);
+    const OpenFile opened({name_of_file});
     Hdf5Session session;
-    const Hdf5Handle file = hdf5_open_file(opened, name_of_file);
+    const Hdf5Handle file = hdf5_open_file(opened);
 
     std::optional<std::string> word = read_text(name_of_file, file, "kith_metric");
     const bool ours = word.has_value();

@@ -69,6 +69,6 @@ Hdf5Handle hdf5_type(ElementType type);
 std::string hdf5_why(std::string_view what);
 
 // Opens a file to read, without locking it: reading must work where locks do not. Throws bad_file.
-Hdf5Handle hdf5_open_file(const OpenFile& file, const std::string& path);
+Hdf5Handle hdf5_open_file(const OpenFile& file);
 
 }  // namespace kith::io

@@ -137,7 +137,7 @@ void require_chunks(const Hdf5Data& data, std::int64_t first, std::int64_t count
     if (data.chunk.empty()) return;
     std::vector<Bytef> raw;
     std::vector<hsize_t> end = data.shape;
-    end[0] = static_cast<hsize_t>(first + count);
+    end[0] = static_cast<hsize_t>(first) + static_cast<hsize_t>(count);
     std::vector<hsize_t> place(data.shape.size(), 0);
     const hsize_t first_of_all = static_cast<hsize_t>(first) / data.chunk[0] * data.chunk[0];
     place[0] = first_of_all;

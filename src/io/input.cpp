@@ -12,6 +12,7 @@
 
 #include "io/errors.h"
 #include "io/gzip.h"
+#include "io/standard_input.h"
 
 namespace kith::io {
 namespace {
@@ -22,7 +23,7 @@ std::int64_t time_of_change(const struct stat& status) {
 
 class PlainInput final : public Input {
 public:
-    explicit PlainInput(const Location& location) : Input(location), file_(location.file) { size_ = file_.size(); }
+    explicit PlainInput(const Location& location) : Input(location), file_(location) { size_ = file_.size(); }
 
 private:
     void fetch(std::int64_t offset, std::byte* out, std::int64_t count) override {
@@ -60,14 +61,18 @@ bool is_gzip_name(std::string_view path) {
     return path.ends_with(".gz");
 }
 
-OpenFile::OpenFile(const std::string& path) : path_(path) {
+OpenFile::OpenFile(const Location& location) : path_(name_in_messages(location.file)) {
+    // A descriptor of its own, and so a place of its own, of the copy, which has no name.
+    const std::string file = is_standard_input(location.file)
+                                 ? fmt::format("/proc/self/fd/{}", copy_of_standard_input(location.proceed))
+                                 : location.file;
     // O_NONBLOCK: a named pipe must be refused below, not waited for.
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd_ < 0) bad_file(path, fmt::format("expected a readable file: {}", std::strerror(errno)));
+    fd_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd_ < 0) bad_file(path_, fmt::format("expected a readable file: {}", std::strerror(errno)));
     struct stat status {};
     if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
         ::close(fd_);
-        bad_file(path, S_ISDIR(status.st_mode) ? "expected a file, found a directory" : "expected a regular file");
+        bad_file(path_, S_ISDIR(status.st_mode) ? "expected a file, found a directory" : "expected a regular file");
     }
     size_ = status.st_size;
     changed_ = time_of_change(status);
@@ -110,14 +115,15 @@ void OpenFile::require_same(int descriptor) const {
 }
 
 std::unique_ptr<Input> open_bytes(const Location& location) {
-    if (is_gzip_name(location.file)) return open_gzip(location);
+    if (location.gzipped || is_gzip_name(location.file)) return open_gzip(location);
     return std::make_unique<PlainInput>(location);
 }
 
 std::unique_ptr<Input> open_input(const Location& location) {
     if (!location.dataset.empty()) {
-        bad_argument(fmt::format("{}/{}: expected {} alone: this format has no named data sets", location.file,
-                                 location.dataset, location.file));
+        const std::string file = name_in_messages(location.file);
+        bad_argument(
+            fmt::format("{}/{}: expected {} alone: this format has no named data sets", file, location.dataset, file));
     }
     return open_bytes(location);
 }

@@ -10,6 +10,10 @@
 
 namespace kith::io {
 
+// "-" is standard input: a copy of it, which is made when it is first opened.
+bool is_standard_input(std::string_view file);
+std::string name_in_messages(const std::string& file);
+
 // Throws cancelled where `proceed` says so.
 void require_proceed(const Proceed& proceed);
 
@@ -33,7 +37,7 @@ public:
     }
 
 protected:
-    explicit Input(const Location& location) : path_(location.file), proceed_(location.proceed) {}
+    explicit Input(const Location& location) : path_(name_in_messages(location.file)), proceed_(location.proceed) {}
     // Throws cancelled where the caller wants no more. Between any two calls lie at most 16 MiB.
     void poll() const { require_proceed(proceed_); }
     virtual void fetch(std::int64_t offset, std::byte* out, std::int64_t count) = 0;
@@ -54,12 +58,13 @@ bool is_gzip_name(std::string_view path);
 // A regular file, open for reading, and how it was at that time.
 class OpenFile {
 public:
-    // Throws bad_file.
-    explicit OpenFile(const std::string& path);
+    // Throws bad_file; cancelled while standard input is copied.
+    explicit OpenFile(const Location& location);
     ~OpenFile();
     OpenFile(OpenFile&& other) noexcept;
     OpenFile& operator=(OpenFile&& other) noexcept;
 
+    const std::string& path() const { return path_; }  // for messages
     int descriptor() const { return fd_; }
     std::int64_t size() const { return size_; }
     // Throws bad_file if the file is no longer as it was when it was opened: what was read since may be of two files,

@@ -30,7 +30,7 @@ std::span<const Format> formats() {
 
 std::string only_name(const Location& location, const std::vector<std::string>& names) {
     if (names.size() == 1) return names[0];
-    bad_file(location.file,
+    bad_file(name_in_messages(location.file),
              fmt::format("expected the name of a data set, as in {}/NAME, of: {}", location.file, in_words(names)));
 }
 
@@ -90,6 +90,7 @@ MatrixReader::MatrixReader(const std::string& path, const std::string& format)
 MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : state_(std::make_unique<State>()) {
     io::SourcePath parsed = io::parse_source(path);
     parsed.location.proceed = options.proceed;
+    parsed.location.gzipped = io::is_gzip_name(options.format);
     state_->path = path;
     state_->source = io::format_of(parsed.location.file, options.format).open(parsed.location);
     state_->info = state_->source->info();
@@ -147,7 +148,8 @@ Matrix read_matrix(const std::string& path, const ReadOptions& options) {
 }
 
 std::vector<std::string> data_sets(const std::string& path, const std::string& format) {
-    const io::Location location = io::parse_source(path).location;
+    io::Location location = io::parse_source(path).location;
+    location.gzipped = io::is_gzip_name(format);
     const io::Format& known = io::format_of(location.file, format);
     return known.names ? known.names(location) : std::vector<std::string>();
 }
@@ -227,7 +229,7 @@ std::string formats_help() {
     }
     help +=
         "Every suffix but HDF5's may be followed by .gz. FILE:1000:5000 is rows 1000 to 5999, FILE:1000: row 1000 to "
-        "the last.\n";
+        "the last. FILE - or /dev/stdin is standard input, of the format named by an option (gzipped: FORMAT.gz).\n";
     return help;
 }
 

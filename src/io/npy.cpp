@@ -1,9 +1,12 @@
 // npy, versions 1 to 3, in C and Fortran order; writes version 1.0 in C order.
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "io/errors.h"
 #include "io/flat.h"
+#include "io/npy.h"
 #include "io/npy_header.h"
 
 namespace kith::io {
@@ -69,25 +72,108 @@ private:
     bool swapped_;
 };
 
+ElementType type_in_file(const NpyHeader& header) {
+    switch (header.foreign) {
+        case NpyForeign::i16:
+        case NpyForeign::u16:
+            return ElementType::f16;
+        case NpyForeign::u32:
+            return ElementType::i32;
+        default:
+            return header.type;
+    }
+}
+
+// `to[i]` becomes `from[i]`; the index of the first that T does not hold, or -1.
+template <class Stored, class T>
+std::int64_t widen(const std::byte* from, std::byte* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i, from += sizeof(Stored), to += sizeof(T)) {
+        Stored value{};
+        std::memcpy(&value, from, sizeof value);
+        if constexpr (std::is_same_v<Stored, std::uint64_t>) {
+            if (value > INT64_MAX) return i;
+        }
+        T wide{};
+        if constexpr (std::is_same_v<T, std::uint8_t>) wide = value != 0;
+        else wide = static_cast<T>(value);
+        std::memcpy(to, &wide, sizeof wide);
+    }
+    return -1;
+}
+
+// Elements of a type that kith lacks, each exactly as one of another.
+class ForeignSource final : public Source {
+public:
+    ForeignSource(SourcePtr stored, const FileInfo& info, NpyForeign foreign, std::string name)
+        : Source(info), stored_(std::move(stored)), foreign_(foreign), name_(std::move(name)) {}
+
+    void read(std::int64_t first, std::int64_t count, std::byte* out) override {
+        const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(stored_->info().type));
+        const std::int64_t step = std::min(count, std::max<std::int64_t>(1, polled_bytes / row_bytes));
+        std::vector<std::byte> block(static_cast<std::size_t>(step * row_bytes));
+        for (const std::int64_t end = first + count; first < end; first += step) {
+            const std::int64_t cells = std::min(step, end - first) * info_.cols;
+            stored_->read(first, cells / info_.cols, block.data());
+            if (const std::int64_t beyond = convert(block.data(), out, cells); beyond >= 0) {
+                std::uint64_t value = 0;
+                std::memcpy(&value, block.data() + beyond * 8, sizeof value);
+                bad_file(name_, fmt::format("row {}, column {}: expected a number below 2^63, found {}",
+                                            first + beyond / info_.cols, beyond % info_.cols, value));
+            }
+            out += cells * static_cast<std::int64_t>(size_of(info_.type));
+        }
+    }
+
+private:
+    std::int64_t convert(const std::byte* from, std::byte* to, std::int64_t cells) const {
+        switch (foreign_) {
+            case NpyForeign::i16:
+                return widen<std::int16_t, float>(from, to, cells);
+            case NpyForeign::u16:
+                return widen<std::uint16_t, float>(from, to, cells);
+            case NpyForeign::u32:
+                return widen<std::uint32_t, std::int64_t>(from, to, cells);
+            case NpyForeign::u64:
+                return widen<std::uint64_t, std::int64_t>(from, to, cells);
+            default:
+                return widen<std::uint8_t, std::uint8_t>(from, to, cells);
+        }
+    }
+
+    SourcePtr stored_;
+    NpyForeign foreign_;
+    std::string name_;
+};
+
 }  // namespace
 
-SourcePtr open_npy(const Location& location) {
-    std::unique_ptr<Input> input = open_input(location);
+SourcePtr open_array(std::unique_ptr<Input> input, const char* format) {
     const NpyHeader header = read_npy_header(*input);
-    FileInfo info{"npy", header.shape[0], 1, header.type};
+    // As it lies in the file; foreign elements as any of the same size.
+    FileInfo info{format, header.shape[0], 1, type_in_file(header)};
     for (std::size_t i = 1; i < header.shape.size(); ++i) {
         if (__builtin_mul_overflow(info.cols, header.shape[i], &info.cols)) {
             bad_bytes(input->path(), 10, "a shape whose product fits in 64 bits", "a larger one");
         }
     }
-    require_exact_size(*input, info, header.data_offset);
+    require_exact_size(*input, info, header.data_offset, header.stored);
     const bool transposed = header.fortran_order && info.rows > 1 && info.cols > 1;
     if (transposed && header.shape.size() > 2) {
         bad_bytes(input->path(), 10, "at most two dimensions in Fortran order", fmt::format("{}", header.shape.size()));
     }
-    if (transposed) return std::make_unique<FortranSource>(std::move(input), info, header);
-    return std::make_unique<FlatSource>(std::move(input), info, header.data_offset,
-                                        header.swapped && size_of(info.type) > 1);
+    const std::string name = input->path();
+    SourcePtr source;
+    if (transposed) source = std::make_unique<FortranSource>(std::move(input), info, header);
+    else
+        source = std::make_unique<FlatSource>(std::move(input), info, header.data_offset,
+                                              header.swapped && size_of(info.type) > 1);
+    if (header.foreign == NpyForeign::none) return source;
+    info.type = header.type;
+    return std::make_unique<ForeignSource>(std::move(source), info, header.foreign, name);
+}
+
+SourcePtr open_npy(const Location& location) {
+    return open_array(open_input(location), "npy");
 }
 
 SinkPtr create_npy(const Target& target, const FileInfo& info) {

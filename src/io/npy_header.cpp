@@ -14,14 +14,21 @@ namespace {
 struct NpyType {
     std::string_view code;  // of a dtype, after the byte order
     ElementType type;
+    NpyForeign foreign = NpyForeign::none;
 };
-constexpr std::array<NpyType, 7> npy_types{{{"f2", ElementType::f16},
-                                            {"f4", ElementType::f32},
-                                            {"f8", ElementType::f64},
-                                            {"i1", ElementType::i8},
-                                            {"u1", ElementType::u8},
-                                            {"i4", ElementType::i32},
-                                            {"i8", ElementType::i64}}};
+// Where two are read as one type, the first is written.
+constexpr std::array<NpyType, 12> npy_types{{{"f2", ElementType::f16},
+                                             {"f4", ElementType::f32},
+                                             {"f8", ElementType::f64},
+                                             {"i1", ElementType::i8},
+                                             {"u1", ElementType::u8},
+                                             {"i4", ElementType::i32},
+                                             {"i8", ElementType::i64},
+                                             {"b1", ElementType::u8, NpyForeign::boolean},
+                                             {"i2", ElementType::f32, NpyForeign::i16},
+                                             {"u2", ElementType::f32, NpyForeign::u16},
+                                             {"u4", ElementType::i64, NpyForeign::u32},
+                                             {"u8", ElementType::i64, NpyForeign::u64}}};
 
 constexpr std::string_view magic = "\x93NUMPY";
 
@@ -96,7 +103,7 @@ private:
 };
 
 void parse_descr(Cursor& cursor, NpyHeader& header) {
-    constexpr std::string_view expected = "a dtype of f2 f4 f8 i1 u1 i4 i8";
+    constexpr std::string_view expected = "a dtype of f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 b1";
     const Cursor start = cursor;
     std::string_view descr = cursor.quoted(expected);
     if (!descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos) {
@@ -106,6 +113,8 @@ void parse_descr(Cursor& cursor, NpyHeader& header) {
     const auto* known = std::find_if(npy_types.begin(), npy_types.end(), [&](NpyType t) { return t.code == descr; });
     if (known == npy_types.end()) start.refuse(expected);
     header.type = known->type;
+    header.foreign = known->foreign;
+    header.stored = known->code;
 }
 
 void parse_shape(Cursor& cursor, NpyHeader& header) {

@@ -3,15 +3,21 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/input.h"
 
 namespace kith::io {
 
+// How elements lie in the file where kith has no type of that kind.
+enum class NpyForeign : std::uint8_t { none, boolean, i16, u16, u32, u64 };
+
 struct NpyHeader {
-    ElementType type = ElementType::f32;
-    bool swapped = false;  // big-endian elements
+    ElementType type = ElementType::f32;  // of the reader
+    NpyForeign foreign = NpyForeign::none;
+    std::string_view stored;  // the file's name of the type, "f4"
+    bool swapped = false;     // big-endian elements
     bool fortran_order = false;
     std::vector<std::int64_t> shape;
     std::int64_t data_offset = 0;

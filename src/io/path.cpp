@@ -68,8 +68,13 @@ const Format* format_by_suffix(std::string file) {
 }  // namespace
 
 SourcePath parse_source(const std::string& path) {
-    if (is_file(path)) return {{path, ""}, {}};
     std::string rest = path;
+    for (const std::string& name : {std::string("-"), std::string("/dev/stdin")}) {
+        if (path != name && !path.starts_with(name + "/") && !path.starts_with(name + ":")) continue;
+        const std::optional<RowRange> rows = take_rows(path, rest);
+        return {{name, rest.size() > name.size() ? rest.substr(name.size() + 1) : ""}, rows};
+    }
+    if (is_file(path)) return {{path, ""}, {}};
     const std::optional<RowRange> rows = take_rows(path, rest);
     if (is_file(rest)) return {{rest, ""}, rows};
     for (std::size_t slash = rest.rfind('/'); slash != std::string::npos && slash > 0;
@@ -90,13 +95,16 @@ Location parse_target(const std::string& path) {
 }
 
 const Format& format_of(const std::string& file, const std::string& name) {
+    const std::string plain = is_gzip_name(name) ? name.substr(0, name.size() - 3) : name;
     std::string names;
     for (const Format& format : formats()) {
-        if (name == format.name) return format;
+        if (plain == format.name) return format;
         names += names.empty() ? "" : " ";
         names += format.name;
     }
-    if (!name.empty()) bad_argument(fmt::format("{}: expected a format of {}, got \"{}\"", file, names, name));
+    const std::string shown = name_in_messages(file);
+    if (!name.empty()) bad_argument(fmt::format("{}: expected a format of {}, got \"{}\"", shown, names, name));
+    if (is_standard_input(file)) bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
     if (const Format* format = format_by_suffix(file)) return *format;
     bad_argument(fmt::format("{}: expected a file name with a known suffix, or a format of {}", file, names));
 }

@@ -18,14 +18,16 @@ struct SourcePath {
     std::optional<RowRange> rows;
 };
 
-// FILE[/DATASET][:FIRST:[COUNT]]. A name that exists as it stands is taken as it stands; otherwise FILE is the longest
-// part before a '/' that is a regular file. Throws invalid_argument for numbers beyond 2^63.
+// FILE[/DATASET][:FIRST:[COUNT]]. FILE "-" or "/dev/stdin" is standard input. A name that exists as it stands is taken
+// as it stands; otherwise FILE is the longest part before a '/' that is a regular file. Throws invalid_argument for
+// numbers beyond 2^63.
 SourcePath parse_source(const std::string& path);
 
 // FILE[/DATASET]: FILE ends before the last '/' that follows a format's suffix and no directory's name.
 Location parse_target(const std::string& path);
 
-// The format of that name, or where `name` is "" of the file's suffix. Throws invalid_argument with the list.
+// The format of that name (with ".gz" behind it: gzipped), or where `name` is "" of the file's suffix. Throws
+// invalid_argument with the list.
 const Format& format_of(const std::string& file, const std::string& name);
 
 }  // namespace kith::io

@@ -1,0 +1,58 @@
+// Lines of a file and their cells, as tables in text have them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "io/input.h"
+
+namespace kith::io {
+
+// Reads lines in large blocks.
+class Lines {
+public:
+    // From `offset` on, which is the start of line `number`, counted from 1.
+    explicit Lines(Input& input, std::int64_t offset = 0, std::int64_t number = 1);
+    // The next line, without its end; valid until the next call. False at the end of the file. Throws bad_file for a
+    // line that is longer than 64 MiB.
+    bool next(std::string_view& line);
+    // Of the line that next() gave last.
+    std::int64_t offset() const { return line_offset_; }
+    std::int64_t number() const { return number_ - 1; }
+
+private:
+    bool fill();
+
+    Input* input_;
+    std::vector<char> buffer_;
+    std::size_t begin_ = 0, end_ = 0;  // what is unread within the buffer
+    std::int64_t read_to_;             // where the buffer ends within the file
+    std::int64_t number_;              // of the next line
+    std::int64_t line_offset_ = 0;
+};
+
+// `blanks`: any number of blanks and tabs, also before and after the cells.
+enum class Separator : char { comma = ',', semicolon = ';', tab = '\t', blanks = ' ' };
+
+// The separator of a table by one of its lines: the first of semicolon, comma, tab that it has.
+Separator separator_of(std::string_view line);
+
+// Without the blanks around it, a byte order mark and a carriage return.
+std::string_view trimmed(std::string_view text);
+
+// The cells of a line, trimmed, one after another; quotes around a cell are taken off.
+class Cells {
+public:
+    Cells(std::string_view line, Separator separator) : rest_(line), separator_(separator) {}
+    bool next(std::string_view& cell);
+
+private:
+    std::string_view rest_;
+    Separator separator_;
+    bool done_ = false;
+};
+
+std::int64_t count_cells(std::string_view line, Separator separator);
+
+}  // namespace kith::io

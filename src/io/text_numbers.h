@@ -1,0 +1,23 @@
+// Numbers as text: exactly rounded once, in no locale.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kith::io {
+
+enum class Parsed : std::uint8_t { number, other, too_large };
+
+// The value of all of `text`, to the nearest T, ties to even. "" and "nan" are NaN, "inf" is infinite; what is too
+// small becomes 0. Integers take digits only.
+Parsed parse_number(std::string_view text, float& value);
+Parsed parse_number(std::string_view text, double& value);
+Parsed parse_number(std::string_view text, std::int64_t& value);
+
+// Appends the shortest text that reads as the same value.
+void append_number(std::string& text, float value);
+void append_number(std::string& text, double value);
+void append_number(std::string& text, std::int64_t value);
+
+}  // namespace kith::io
