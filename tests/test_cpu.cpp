@@ -170,8 +170,8 @@ Answer run(const Data<T>& data, const MetricSpec& spec, std::int64_t k, bool gra
     answer.ranks.resize(answer.ids.size());
     const std::function<bool(const Progress&)> silent;
     ProgressMeter progress(silent, 1);
-    cpu::search(*points, view(data.queries.data(), data.q, data.d), k, graph, plan, progress, answer.ids.data(),
-                answer.ranks.data(), answer.report);
+    cpu::search(*points, view(data.queries.data(), data.q, data.d), graph, plan, progress,
+                cpu::Results(k, answer.ids.data(), answer.ranks.data()), answer.report);
     return answer;
 }
 
@@ -351,8 +351,8 @@ Answer user_answer(const MetricSpec& spec, const Data<double>& data) {
     answer.ranks.resize(answer.ids.size());
     const std::function<bool(const Progress&)> silent;
     ProgressMeter progress(silent, 1);
-    cpu::search(*points, view(data.queries.data(), data.q, data.d), 7, false, plan, progress, answer.ids.data(),
-                answer.ranks.data(), answer.report);
+    cpu::search(*points, view(data.queries.data(), data.q, data.d), false, plan, progress,
+                cpu::Results(7, answer.ids.data(), answer.ranks.data()), answer.report);
     return answer;
 }
 

@@ -7,27 +7,15 @@
 
 #include "api/validate.h"
 #include "kith/error.h"
+#include "kith/memory.h"
 #include "machine/parallel.h"
 
 namespace kith::api {
 
 namespace {
 
-// Distances that one task makes.
-constexpr std::int64_t values_per_task = 1 << 15;
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Ranks to the distances of the caller's type.
-template <class T>
-void write_distances(const MetricSpec& metric, const std::vector<double>& ranks, int threads, T* out) {
-    const auto n = static_cast<std::int64_t>(ranks.size());
-    machine::parallel_for(threads, n, values_per_task, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i)
-            out[i] = static_cast<T>(cpu::report_distance(metric, ranks[static_cast<std::size_t>(i)]));
-    });
 }
 
 void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
@@ -35,21 +23,27 @@ void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t 
     std::vector<std::byte> storage;
     const MatrixView host_queries = on_host(queries, storage);
     const auto cells = static_cast<std::size_t>(queries.rows * k);
-    std::vector<double> ranks(cells);
-    std::vector<std::int64_t> ids(cells);
-    cpu::search(*points.cpu, host_queries, k, graph, plan, progress, ids.data(), ranks.data(), report);
-    progress.throw_if_cancelled();
-    gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
-    if (!out.distances) return;
     const std::size_t bytes = cells * (options.f64 ? sizeof(double) : sizeof(float));
-    std::vector<std::byte> distances(out.device == host_memory ? 0 : bytes);
-    void* const target = out.device == host_memory ? out.distances : distances.data();
-    if (options.f64) write_distances(points.metric, ranks, plan.threads, static_cast<double*>(target));
-    else write_distances(points.metric, ranks, plan.threads, static_cast<float*>(target));
-    if (target != out.distances) gpu::copy(out.distances, target, bytes);
+    const bool staged = out.device != host_memory;
+    if (staged) check_result_memory(k, queries.rows, sizeof(std::int64_t) + (options.f64 ? 8 : 4));
+    std::vector<std::int64_t> ids(staged ? cells : 0);
+    std::vector<std::byte> distances(staged && out.distances ? bytes : 0);
+    const cpu::Results results(points.metric, k, staged ? ids.data() : out.ids,
+                               distances.empty() ? out.distances : distances.data(), options.f64);
+    cpu::search(*points.cpu, host_queries, graph, plan, progress, results, report);
+    progress.throw_if_cancelled();
+    if (staged) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
+    if (!distances.empty()) gpu::copy(out.distances, distances.data(), bytes);
 }
 
 }  // namespace
+
+void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes) {
+    // Smaller ones are not worth the question.
+    constexpr std::int64_t least = 16 << 20;
+    const std::int64_t bytes = rows * k * cell_bytes;
+    if (bytes >= least) require_memory(bytes, fmt::format("k: {} for {} queries: the result", k, rows));
+}
 
 void name_cpu(const Plan& plan, Report& report) {
     report.threads = machine::available_threads(plan.threads);

@@ -34,6 +34,9 @@ Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bo
 // Where a plan has run on the CPU, and by how many threads.
 void name_cpu(const Plan& plan, Report& report);
 
+// Throws out_of_memory, saying what is needed and what is free, where a result would not fit on the host.
+void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes);
+
 // A result in vectors of the right type, from a function that fills a NeighborsView.
 template <class Fill>
 Neighbors collect(std::int64_t rows, std::int64_t k, bool f64, Fill fill) {
@@ -41,14 +44,10 @@ Neighbors collect(std::int64_t rows, std::int64_t k, bool f64, Fill fill) {
     r.queries = rows;
     r.k = k;
     const auto cells = static_cast<std::size_t>(rows * k);
-    try {
-        r.ids.resize(cells);
-        if (f64) r.distances64.resize(cells);
-        else r.distances.resize(cells);
-    } catch (const std::exception&) {
-        throw Error(ErrorCode::out_of_memory, "k: " + std::to_string(k) + " for " + std::to_string(rows) +
-                                                  " queries: the result does not fit in host memory");
-    }
+    check_result_memory(k, rows, sizeof(std::int64_t) + (f64 ? sizeof(double) : sizeof(float)));
+    r.ids.resize(cells);
+    if (f64) r.distances64.resize(cells);
+    else r.distances.resize(cells);
     r.report = fill(
         NeighborsView{r.ids.data(), f64 ? static_cast<void*>(r.distances64.data()) : r.distances.data(), host_memory});
     return r;

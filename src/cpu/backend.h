@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cpu/results.h"
 #include "exact/problem.h"
 #include "exact/progress.h"
 #include "kith/plan.h"
@@ -19,12 +20,9 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
-// The k nearest of each query: ids and ranks (binary64, before report()), q x k, row-major. Rows short of k end in id
-// -1, rank +inf. `graph`: query i excludes id i. Adds to the counters of `report`.
-void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-            ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report);
-
-// Rank to reported distance.
-double report_distance(const MetricSpec& metric, double rank);
+// The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i. Adds to the counters of
+// `report`.
+void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
+            const Results& results, Report& report);
 
 }  // namespace kith::cpu

@@ -20,6 +20,8 @@ namespace {
 // Packed queries of a block: with a panel beside them they fit into the second-level cache.
 constexpr std::int64_t block_bytes = 384 << 10;
 constexpr std::int64_t max_block_tiles = 16;
+// Bytes of neighbours that all queries keep between ranges of the points.
+constexpr std::int64_t kept_bytes = 64 << 20;
 // With bf16, a query with more candidates than n over max_share (or these few) is left to f32.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
@@ -97,12 +99,13 @@ struct Cut {
     std::int64_t ranges;         // ranges of groups, for few blocks
 };
 
-Cut cut(std::int64_t n, std::int64_t q, std::int64_t block, int threads) {
+Cut cut(std::int64_t n, std::int64_t q, std::int64_t block, std::int64_t k, int threads) {
     Cut c;
     c.block = std::clamp<std::int64_t>((q + threads - 1) / threads, 1, block);
     c.blocks = (q + c.block - 1) / c.block;
     c.groups = (n + panel_points - 1) / panel_points;
-    c.ranges = std::min(c.blocks >= 4 * threads ? 1 : (2 * threads + c.blocks - 1) / c.blocks, c.groups);
+    const std::int64_t most = std::max<std::int64_t>(kept_bytes / TopK::bytes(k) / q, 1);
+    c.ranges = std::min({c.blocks >= 4 * threads ? 1 : (2 * threads + c.blocks - 1) / c.blocks, c.groups, most});
     return c;
 }
 
@@ -116,8 +119,8 @@ struct Outcome {
 
 // Answers queries `numbers`. `make_loop(shortlist, count)` prepares a block's queries and evaluates groups for them.
 template <class MakeLoop>
-Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut& c, int threads, std::int64_t k,
-            ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report, const MakeLoop& make_loop) {
+Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut& c, int threads,
+            ProgressMeter& progress, const Results& results, Report& report, const MakeLoop& make_loop) {
     const std::int64_t n = s.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
     std::vector<std::atomic<bool>> left(static_cast<std::size_t>(q));
@@ -156,9 +159,8 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
                 given_up += 1;
                 left[static_cast<std::size_t>(first + i)] = true;
             }
-            const std::int64_t row = numbers[static_cast<std::size_t>(first + i)] * k;
             if (c.ranges > 1) partial[static_cast<std::size_t>(task)].push_back(std::move(list.best(i)));
-            else if (answered) list.best(i).finish(ids + row, ranks + row, k);
+            else if (answered) results.put(numbers[static_cast<std::size_t>(first + i)], list.best(i));
         }
     });
     Outcome outcome;
@@ -175,7 +177,7 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
                           [static_cast<std::size_t>(i % c.block)];
         };
         for (std::int64_t r = 1; r < c.ranges; ++r) part(0).merge(part(r));
-        part(0).finish(ids + number * k, ranks + number * k, k);
+        results.put(number, part(0));
     }
     for (const Counts& count : counts) {
         outcome.retried += count.retried;
@@ -187,14 +189,13 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
 }
 
 // Runs the filter of that rounding on queries `numbers`; false where the points have none.
-bool filter_with(Rounding rounding, const Search& search, const std::vector<std::int64_t>& numbers, std::int64_t k,
-                 const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report,
-                 Outcome& outcome) {
+bool filter_with(Rounding rounding, const Search& search, const std::vector<std::int64_t>& numbers, const Plan& plan,
+                 ProgressMeter& progress, const Results& results, Report& report, Outcome& outcome) {
     const std::int64_t n = search.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     const int threads = std::max(plan.threads, 1);
     Search s = search;
     if (q <= max_row_queries && !s.points.packed(rounding) && row_filter_serves(s.points, s.queries)) {
-        outcome = run(s, numbers, cut(n, q, max_row_queries, threads), threads, k, progress, ids, ranks, report,
+        outcome = run(s, numbers, cut(n, q, max_row_queries, s.k, threads), threads, progress, results, report,
                       [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
         return true;
     }
@@ -204,25 +205,25 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
-    const Cut c = cut(n, q, block, threads);
+    const Cut c = cut(n, q, block, s.k, threads);
     if (rounding == Rounding::bf16)
         s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(c.ranges),
                                     static_cast<double>(8 * s.k + few_candidates));
-    outcome = run(s, numbers, c, threads, k, progress, ids, ranks, report,
+    outcome = run(s, numbers, c, threads, progress, results, report,
                   [&](Shortlist& list, std::int64_t count) { return PanelLoop(s, *filter, list, count); });
     return true;
 }
 
 }  // namespace
 
-bool filter_search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa,
-                   const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report) {
+bool filter_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
+                   ProgressMeter& progress, const Results& results, Report& report) {
     const std::int64_t n = points.rows.rows, q = queries.rows;
-    const Search s{points, queries, std::min(k, n), graph, isa};
+    const Search s{points, queries, std::min(results.k(), n), graph, isa};
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(q));
     std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
     const auto filter = [&](Rounding rounding, Outcome& outcome) {
-        return filter_with(rounding, s, numbers, k, plan, progress, ids, ranks, report, outcome);
+        return filter_with(rounding, s, numbers, plan, progress, results, report, outcome);
     };
     const Rounding rounding = rounding_of(plan.path);
     Outcome first, second;
@@ -243,7 +244,7 @@ bool filter_search(const Points& points, const MatrixView& queries, std::int64_t
     }
     count_again(second.left);
     for (const std::int64_t i : second.left) {
-        scan(points, queries, i, 1, k, graph, isa, std::max(plan.threads, 1), progress, ids + i * k, ranks + i * k);
+        scan(points, queries, i, 1, graph, isa, std::max(plan.threads, 1), progress, results.from(i));
         report.candidates += static_cast<double>(n);
     }
     const auto scanned = static_cast<std::int64_t>(second.left.size());

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "cpu/points.h"
+#include "cpu/results.h"
 #include "exact/progress.h"
 #include "kith/plan.h"
 
 namespace kith::cpu {
 
 // As cpu::search. False, with nothing written, where the points have no filter.
-bool filter_search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, Isa isa,
-                   const Plan& plan, ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report);
+bool filter_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
+                   ProgressMeter& progress, const Results& results, Report& report);
 
 }  // namespace kith::cpu

@@ -6,7 +6,6 @@
 
 #include "cpu/backend.h"
 #include "cpu/filter.h"
-#include "cpu/metric_kernels.h"
 #include "machine/parallel.h"
 
 namespace kith::cpu {
@@ -63,11 +62,6 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 
 MatrixView elements(const Points& points) {
     return points.rows;
-}
-
-double report_distance(const MetricSpec& metric, double rank) {
-    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return rank;
-    return metric_kernels(metric.id, Isa::baseline).report(rank, metric.params);
 }
 
 }  // namespace kith::cpu

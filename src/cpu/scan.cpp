@@ -15,6 +15,9 @@ namespace {
 // Bytes of converted queries, and of converted points, that a thread works on at a time: two of them fit into 1 MiB.
 constexpr std::int64_t block_bytes = 256 << 10;
 constexpr std::int64_t max_queries = 64, max_points = 512;
+// Bytes of neighbours that a thread keeps of its queries, and all of them between ranges of the points, where one query
+// does not need more.
+constexpr std::int64_t kept_bytes = 32 << 20;
 // A query against a tile of so many values may take long: a formula is interpreted.
 constexpr std::int64_t values_per_poll = 1 << 12;
 
@@ -24,10 +27,10 @@ struct Cut {
     std::int64_t range, ranges;    // points per range, ranges
 };
 
-Cut cut(std::int64_t n, std::int64_t q, std::int64_t d, int threads) {
+Cut cut(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k, int threads) {
     Cut c;
-    const std::int64_t rows = block_bytes / (8 * d);
-    c.queries = std::clamp<std::int64_t>(std::min(rows, (q + threads - 1) / threads), 1, max_queries);
+    const std::int64_t rows = block_bytes / (8 * d), lists = kept_bytes / TopK::bytes(k);
+    c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1, max_queries);
     c.blocks = (q + c.queries - 1) / c.queries;
     c.points = std::clamp<std::int64_t>(rows / 8 * 8, 8, max_points);
     // Enough tasks for every thread, of whole tiles.
@@ -38,18 +41,10 @@ Cut cut(std::int64_t n, std::int64_t q, std::int64_t d, int threads) {
     return c;
 }
 
-}  // namespace
-
-void scan(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, std::int64_t k,
-          bool graph, Isa isa, int threads, ProgressMeter& progress, std::int64_t* ids, double* ranks) {
-    const std::int64_t n = points.rows.rows, d = points.rows.cols;
-    if (q == 0 || n == 0) {
-        std::fill(ids, ids + q * k, -1);
-        std::fill(ranks, ranks + q * k, std::numeric_limits<double>::infinity());
-        return;
-    }
-    const Cut c = cut(n, q, d, threads);
-    const std::int64_t kept = std::min(k, n);
+void scan_group(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, bool graph,
+                Isa isa, int threads, ProgressMeter& progress, const Results& results) {
+    const std::int64_t n = points.rows.rows, d = points.rows.cols, kept = std::min(results.k(), n);
+    const Cut c = cut(n, q, d, kept, threads);
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
     machine::parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task, int worker) {
         if (progress.cancelled()) return;
@@ -83,10 +78,7 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
             partial[static_cast<std::size_t>(task)] = std::move(best);
             return;
         }
-        for (std::int64_t i = 0; i < here; ++i) {
-            const std::int64_t row = (first_query + i) * k;
-            best[static_cast<std::size_t>(i)].finish(ids + row, ranks + row, k);
-        }
+        for (std::int64_t i = 0; i < here; ++i) results.put(first_query + i, best[static_cast<std::size_t>(i)]);
     });
     if (c.ranges == 1 || progress.cancelled()) return;
     machine::parallel_tasks(threads, c.blocks, [&](std::int64_t b) {
@@ -94,10 +86,21 @@ void scan(const Points& points, const MatrixView& queries, std::int64_t offset, 
         for (std::size_t i = 0; i < best.size(); ++i) {
             for (std::int64_t r = 1; r < c.ranges; ++r)
                 best[i].merge(partial[static_cast<std::size_t>(b * c.ranges + r)][i]);
-            const std::int64_t row = (b * c.queries + static_cast<std::int64_t>(i)) * k;
-            best[i].finish(ids + row, ranks + row, k);
+            results.put(b * c.queries + static_cast<std::int64_t>(i), best[i]);
         }
     });
+}
+
+}  // namespace
+
+void scan(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, bool graph, Isa isa,
+          int threads, ProgressMeter& progress, const Results& results) {
+    // What ranges of the points keep of a group of queries at the same time.
+    const std::int64_t all = TopK::bytes(std::min(results.k(), points.rows.rows));
+    const std::int64_t group = q <= 2 * threads * max_queries ? std::max<std::int64_t>(kept_bytes / all, 1) : q;
+    for (std::int64_t first = 0; first < q && !progress.cancelled(); first += group)
+        scan_group(points, queries, offset + first, std::min(group, q - first), graph, isa, threads, progress,
+                   results.from(first));
 }
 
 }  // namespace kith::cpu

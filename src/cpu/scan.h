@@ -3,13 +3,14 @@
 
 #include "cpu/isa.h"
 #include "cpu/points.h"
+#include "cpu/results.h"
 #include "exact/progress.h"
 
 namespace kith::cpu {
 
-// Neighbours of queries [first, first + count) as in cpu::search, into rows 0 and up of `ids` and `ranks`. Stops early
-// when `progress` is cancelled.
-void scan(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t count, std::int64_t k,
-          bool graph, Isa isa, int threads, ProgressMeter& progress, std::int64_t* ids, double* ranks);
+// Neighbours of queries [first, first + count) as in cpu::search, into rows 0 and up of `results`. Stops early when
+// `progress` is cancelled.
+void scan(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t count, bool graph, Isa isa,
+          int threads, ProgressMeter& progress, const Results& results);
 
 }  // namespace kith::cpu

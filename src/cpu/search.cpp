@@ -7,13 +7,13 @@
 
 namespace kith::cpu {
 
-void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-            ProgressMeter& progress, std::int64_t* ids, double* ranks, Report& report) {
+void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
+            const Results& results, Report& report) {
     const Isa isa = isa_named(plan.isa);
     if (plan.path != "exact" && queries.rows > 0 &&
-        filter_search(points, queries, k, graph, isa, plan, progress, ids, ranks, report))
+        filter_search(points, queries, graph, isa, plan, progress, results, report))
         return;
-    scan(points, queries, 0, queries.rows, k, graph, isa, std::max(plan.threads, 1), progress, ids, ranks);
+    scan(points, queries, 0, queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);
     report.scanned += queries.rows;
     report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
 }

@@ -21,6 +21,9 @@ class TopK {
 public:
     explicit TopK(std::int64_t k) : k_(static_cast<std::size_t>(k)) {}
 
+    // What one takes at most.
+    static std::int64_t bytes(std::int64_t k) { return (2 * k + 64) * static_cast<std::int64_t>(sizeof(Neighbor)); }
+
     void push(double rank, std::int64_t id) {
         const Neighbor candidate{rank, id};
         if (!(candidate < worst_)) return;
@@ -37,14 +40,12 @@ public:
     void merge(const TopK& other) {
         for (const Neighbor& n : other.buffer_) push(n.rank, n.id);
     }
-    // Writes `k` >= the k of the constructor neighbours in order, missing ones as (-1, +inf).
-    void finish(std::int64_t* ids, double* ranks, std::int64_t k) {
+    // The best of them in order, k at most; nothing is pushed after it.
+    const std::vector<Neighbor>& finish() {
         const std::size_t kept = std::min(k_, buffer_.size());
         std::partial_sort(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(kept), buffer_.end());
-        for (std::size_t i = 0; i < static_cast<std::size_t>(k); ++i) {
-            ids[i] = i < kept ? buffer_[i].id : -1;
-            ranks[i] = i < kept ? buffer_[i].rank : std::numeric_limits<double>::infinity();
-        }
+        buffer_.resize(kept);
+        return buffer_;
     }
 
 private:
