@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/guard.h"
 #include "api/validate.h"
 #include "exact/cholesky.h"
 #include "exact/element.h"
@@ -139,8 +140,10 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
 namespace kith {
 
 std::vector<double> inverse_covariance(const MatrixView& points) {
-    api::check_view(points, "points");
-    return api::estimated_inverse_covariance(points, machine::default_threads());
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        return api::estimated_inverse_covariance(points, machine::default_threads());
+    });
 }
 
 }  // namespace kith

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "api/guard.h"
 #include "api/validate.h"
 #include "kith/error.h"
 #include "kith/memory.h"
@@ -25,7 +26,7 @@ void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t 
     const auto cells = static_cast<std::size_t>(queries.rows * k);
     const std::size_t bytes = cells * (options.f64 ? sizeof(double) : sizeof(float));
     const bool staged = out.device != host_memory;
-    if (staged) check_result_memory(k, queries.rows, sizeof(std::int64_t) + (options.f64 ? 8 : 4));
+    if (staged) check_result_memory(k, queries.rows, 8 + (options.f64 ? 8 : 4));
     std::vector<std::int64_t> ids(staged ? cells : 0);
     std::vector<std::byte> distances(staged && out.distances ? bytes : 0);
     const cpu::Results results(points.metric, k, staged ? ids.data() : out.ids,
@@ -43,6 +44,11 @@ void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_by
     constexpr std::int64_t least = 16 << 20;
     const std::int64_t bytes = rows * k * cell_bytes;
     if (bytes >= least) require_memory(bytes, fmt::format("k: {} for {} queries: the result", k, rows));
+}
+
+void refuse_memory() {
+    throw Error(ErrorCode::out_of_memory, fmt::format("memory: an allocation failed; {:.1f} MiB are free",
+                                                      static_cast<double>(free_memory()) / (1 << 20)));
 }
 
 void name_cpu(const Plan& plan, Report& report) {

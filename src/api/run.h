@@ -44,7 +44,7 @@ Neighbors collect(std::int64_t rows, std::int64_t k, bool f64, Fill fill) {
     r.queries = rows;
     r.k = k;
     const auto cells = static_cast<std::size_t>(rows * k);
-    check_result_memory(k, rows, sizeof(std::int64_t) + (f64 ? sizeof(double) : sizeof(float)));
+    check_result_memory(k, rows, 8 + (f64 ? 8 : 4));
     r.ids.resize(cells);
     if (f64) r.distances64.resize(cells);
     else r.distances.resize(cells);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "api/guard.h"
 #include "api/run.h"
 #include "api/validate.h"
 #include "exact/element.h"
@@ -51,33 +52,43 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
 
 Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options,
                    const NeighborsView& out) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
-    check_dimensions(points.cols, queries.cols);
-    api::check_k(k, queries.rows);
-    return search_once(points, queries, k, false, options, out);
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        api::check_view(queries, "queries");
+        check_dimensions(points.cols, queries.cols);
+        api::check_k(k, queries.rows);
+        return search_once(points, queries, k, false, options, out);
+    });
 }
 
 Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
-    check_dimensions(points.cols, queries.cols);
-    api::check_k(k, queries.rows);
-    return api::collect(queries.rows, k, options.f64,
-                        [&](const NeighborsView& out) { return search_once(points, queries, k, false, options, out); });
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        api::check_view(queries, "queries");
+        check_dimensions(points.cols, queries.cols);
+        api::check_k(k, queries.rows);
+        return api::collect(queries.rows, k, options.f64, [&](const NeighborsView& out) {
+            return search_once(points, queries, k, false, options, out);
+        });
+    });
 }
 
 Report graph_into(const MatrixView& points, std::int64_t k, const Options& options, const NeighborsView& out) {
-    api::check_view(points, "points");
-    api::check_k(k, points.rows);
-    return search_once(points, points, k, true, options, out);
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        api::check_k(k, points.rows);
+        return search_once(points, points, k, true, options, out);
+    });
 }
 
 Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options) {
-    api::check_view(points, "points");
-    api::check_k(k, points.rows);
-    return api::collect(points.rows, k, options.f64,
-                        [&](const NeighborsView& out) { return search_once(points, points, k, true, options, out); });
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        api::check_k(k, points.rows);
+        return api::collect(points.rows, k, options.f64, [&](const NeighborsView& out) {
+            return search_once(points, points, k, true, options, out);
+        });
+    });
 }
 
 struct Index::State {
@@ -217,19 +228,21 @@ struct Index::State {
 };
 
 Index::Index(const MatrixView& points, const Options& options) : state_(std::make_unique<State>()) {
-    api::check_view(points, "points");
-    State& s = *state_;
-    s.options = options;
-    s.options.progress = nullptr;
-    const int threads = api::threads_of(options);
-    const MetricSpec metric = api::judge_metric(options.metric, points, threads);
-    api::check_values(points, metric, "points", threads);
-    // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
-    const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
-    Options typical = options;
-    if (typical.path.empty() && points.rows < 64) typical.path = "exact";
-    const Plan plan = planner::make(api::request(shape, metric, typical, points.device), api::machine());
-    s.prepared = api::prepare(points, metric, plan, true, options);
+    api::guarded([&] {
+        api::check_view(points, "points");
+        State& s = *state_;
+        s.options = options;
+        s.options.progress = nullptr;
+        const int threads = api::threads_of(options);
+        const MetricSpec metric = api::judge_metric(options.metric, points, threads);
+        api::check_values(points, metric, "points", threads);
+        // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
+        const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
+        Options typical = options;
+        if (typical.path.empty() && points.rows < 64) typical.path = "exact";
+        const Plan plan = planner::make(api::request(shape, metric, typical, points.device), api::machine());
+        s.prepared = api::prepare(points, metric, plan, true, options);
+    });
 }
 
 Index::~Index() = default;
@@ -244,28 +257,37 @@ std::int64_t Index::dimensions() const {
 }
 
 Neighbors Index::search(const MatrixView& queries, std::int64_t k, const Options& options) const {
-    state_->check_queries(queries, k, options);
-    return api::collect(queries.rows, k, options.f64,
-                        [&](const NeighborsView& out) { return state_->run(queries, k, false, options, out); });
+    return api::guarded([&] {
+        state_->check_queries(queries, k, options);
+        return api::collect(queries.rows, k, options.f64,
+                            [&](const NeighborsView& out) { return state_->run(queries, k, false, options, out); });
+    });
 }
 
 Report Index::search_into(const MatrixView& queries, std::int64_t k, const Options& options,
                           const NeighborsView& out) const {
-    state_->check_queries(queries, k, options);
-    return state_->run(queries, k, false, options, out);
+    return api::guarded([&] {
+        state_->check_queries(queries, k, options);
+        return state_->run(queries, k, false, options, out);
+    });
 }
 
 Neighbors Index::graph(std::int64_t k, const Options& options) const {
-    api::check_k(k, size());
-    state_->check_call(options);
-    return api::collect(size(), k, options.f64,
-                        [&](const NeighborsView& out) { return state_->run(state_->points(), k, true, options, out); });
+    return api::guarded([&] {
+        api::check_k(k, size());
+        state_->check_call(options);
+        return api::collect(size(), k, options.f64, [&](const NeighborsView& out) {
+            return state_->run(state_->points(), k, true, options, out);
+        });
+    });
 }
 
 Report Index::graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const {
-    api::check_k(k, size());
-    state_->check_call(options);
-    return state_->run(state_->points(), k, true, options, out);
+    return api::guarded([&] {
+        api::check_k(k, size());
+        state_->check_call(options);
+        return state_->run(state_->points(), k, true, options, out);
+    });
 }
 
 }  // namespace kith

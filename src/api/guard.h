@@ -1,0 +1,23 @@
+// What every entry point of the library runs in: memory that could not be had is a kith::Error.
+#pragma once
+
+#include <new>
+#include <stdexcept>
+
+namespace kith::api {
+
+// Throws Error{out_of_memory}, naming what is free.
+[[noreturn]] void refuse_memory();
+
+template <class F>
+auto guarded(const F& call) {
+    try {
+        return call();
+    } catch (const std::bad_alloc&) {
+        refuse_memory();
+    } catch (const std::length_error&) {  // a container of more than can be addressed
+        refuse_memory();
+    }
+}
+
+}  // namespace kith::api
