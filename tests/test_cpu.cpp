@@ -164,12 +164,12 @@ Answer run(const Data<T>& data, const MetricSpec& spec, std::int64_t k, bool gra
     plan.path = path;
     plan.isa = cpu::name(isa);
     plan.threads = threads;
-    const auto points = cpu::prepare(view(data.points.data(), data.n, data.d), spec, plan, own);
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 1);
+    const auto points = cpu::prepare(view(data.points.data(), data.n, data.d), spec, plan, own, progress);
     Answer answer;
     answer.ids.resize(static_cast<std::size_t>(data.q * k));
     answer.ranks.resize(answer.ids.size());
-    const std::function<bool(const Progress&)> silent;
-    ProgressMeter progress(silent, 1);
     cpu::search(*points, view(data.queries.data(), data.q, data.d), graph, plan, progress,
                 cpu::Results(k, answer.ids.data(), answer.ranks.data()), answer.report);
     return answer;
@@ -345,12 +345,12 @@ Answer user_answer(const MetricSpec& spec, const Data<double>& data) {
     Plan plan;
     plan.path = "exact";
     plan.threads = 2;
-    const auto points = cpu::prepare(view(data.points.data(), data.n, data.d), spec, plan, true);
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 1);
+    const auto points = cpu::prepare(view(data.points.data(), data.n, data.d), spec, plan, true, progress);
     Answer answer;
     answer.ids.resize(static_cast<std::size_t>(data.q * 7));
     answer.ranks.resize(answer.ids.size());
-    const std::function<bool(const Progress&)> silent;
-    ProgressMeter progress(silent, 1);
     cpu::search(*points, view(data.queries.data(), data.q, data.d), false, plan, progress,
                 cpu::Results(7, answer.ids.data(), answer.ranks.data()), answer.report);
     return answer;

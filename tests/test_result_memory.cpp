@@ -75,9 +75,7 @@ TEST(ResultMemory, AGraphOfAllNeighboursTakesLittleBesideItsResult) {
     constexpr std::int64_t n = 3000, d = 4, k = n - 1;
     const std::vector<float> data = points(n * d);
     const std::int64_t result = n * k * 12;
-    for (const char* path : {"exact", "gemm-f32"})
-        EXPECT_LT(most_during([&] { kith::graph(kith::view(data.data(), n, d), k, on_cpu(path)); }), result * 13 / 10)
-            << path;
+    EXPECT_LT(most_during([&] { kith::graph(kith::view(data.data(), n, d), k, on_cpu("exact")); }), result * 13 / 10);
 }
 
 TEST(ResultMemory, NeighboursBeyondThePointsTakeNothing) {

@@ -133,10 +133,10 @@ const char* name(MetricId id);
 
 // Where a running search stands. Work is counted in (query, point) pairs.
 struct Progress {
-    double done = 0;     // pairs so far
-    double total = 0;    // pairs in all
-    double seconds = 0;  // since the call began
-    const char* stage = "";
+    double done = 0;         // pairs so far
+    double total = 0;        // pairs in all
+    double seconds = 0;      // since the call began
+    const char* stage = "";  // "prepare", "search" or "select"
 };
 
 struct Options {
@@ -160,8 +160,9 @@ struct Options {
     std::string isa;  // force an instruction set: "avx512", "avx2", "baseline" on a CPU, "sm_90a", "sm_80" on a GPU;
                       // "": the best there is
     void* stream = nullptr;  // cudaStream_t of the caller; the work is ordered on it and has finished on return
-    // Called from the calling thread about ten times a second in searches of over a second; false cancels: the call
-    // throws Error{cancelled} and leaves a caller's result arrays unspecified.
+    // Called from the calling thread about ten times a second in calls of over a second, while the points are prepared
+    // and searched; false cancels: within half a second the call throws Error{cancelled} and leaves a caller's result
+    // arrays unspecified. The constructor of an Index calls it, too.
     std::function<bool(const Progress&)> progress;
 };
 

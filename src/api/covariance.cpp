@@ -10,6 +10,7 @@
 #include "api/validate.h"
 #include "exact/cholesky.h"
 #include "exact/element.h"
+#include "exact/watched.h"
 #include "kith/error.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
@@ -18,34 +19,14 @@ namespace kith::api {
 
 namespace {
 
-// The inverse of L L' from its factor: column c solves L L' y = e_c. Exactly symmetric, as the upper half mirrors the
-// lower.
-std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int64_t d, int threads) {
-    std::vector<double> inverse(static_cast<std::size_t>(d * d));
-    machine::parallel_tasks(threads, d, [&](std::int64_t c) {
-        std::vector<double> y(static_cast<std::size_t>(d), 0.0);
-        double* const v = y.data();
-        for (std::int64_t i = c; i < d; ++i) {
-            double sum = i == c ? 1.0 : 0.0;
-            for (std::int64_t k = c; k < i; ++k) sum -= l[static_cast<std::size_t>(i * d + k)] * v[k];
-            v[i] = sum / l[static_cast<std::size_t>(i * d + i)];
-        }
-        for (std::int64_t i = d - 1; i >= c; --i) {
-            double sum = v[i];
-            for (std::int64_t k = i + 1; k < d; ++k) sum -= l[static_cast<std::size_t>(k * d + i)] * v[k];
-            v[i] = sum / l[static_cast<std::size_t>(i * d + i)];
-            inverse[static_cast<std::size_t>(i * d + c)] = v[i];
-        }
-    });
-    for (std::int64_t i = 0; i < d; ++i)
-        for (std::int64_t j = i + 1; j < d; ++j)
-            inverse[static_cast<std::size_t>(i * d + j)] = inverse[static_cast<std::size_t>(j * d + i)];
-    return inverse;
-}
+constexpr const char* stage = "prepare";
+// Values between two looks at the progress.
+constexpr std::int64_t values_per_poll = 1 << 20;
 
 }  // namespace
 
-std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d, int threads) {
+std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d, int threads,
+                                             ProgressMeter& progress) {
     const auto refuse = [](const std::string& message) {
         throw Error(ErrorCode::invalid_argument, "inverse_covariance: " + message);
     };
@@ -57,6 +38,10 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
     const MatrixView v = on_host(view, storage);
     std::vector<double> matrix(static_cast<std::size_t>(d * d));
     double largest = 0;
+    const auto look = [&](std::int64_t row) {
+        if (row * d % values_per_poll < d) progress.poll(stage);
+        progress.throw_if_cancelled();
+    };
     for (std::int64_t i = 0; i < d; ++i) {
         for (std::int64_t j = 0; j < d; ++j) {
             const double value = static_cast<const double*>(v.data)[exact::offset(v, i, j)];
@@ -65,6 +50,7 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
             matrix[static_cast<std::size_t>(i * d + j)] = value;
             largest = std::max(largest, std::abs(value));
         }
+        look(i);
     }
     for (std::int64_t i = 0; i < d; ++i) {
         for (std::int64_t j = 0; j < i; ++j) {
@@ -74,13 +60,14 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
                 refuse(fmt::format("row {}, column {} is {} and row {}, column {} is {}; expected a symmetric matrix",
                                    i, j, a, j, i, b));
         }
+        look(i);
     }
     std::vector<double> factor = matrix;
-    if (!exact::cholesky(factor, d, threads)) refuse("expected a positive definite matrix");
+    if (!exact::cholesky(factor, d, threads, progress)) refuse("expected a positive definite matrix");
     return matrix;
 }
 
-std::vector<double> estimated_inverse_covariance(const MatrixView& points, int threads) {
+std::vector<double> estimated_inverse_covariance(const MatrixView& points, int threads, ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView v = on_host(points, storage);
     const std::int64_t n = v.rows, d = v.cols;
@@ -96,6 +83,8 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
     };
     std::int64_t count = 0;
     for (std::int64_t r = 0; r < n; ++r) {
+        if (r * d % values_per_poll < d) progress.poll(stage);
+        progress.throw_if_cancelled();
         if (!load_row(r, row)) continue;
         ++count;
         for (std::size_t c = 0; c < size; ++c) mean[c] += row[c];
@@ -116,7 +105,7 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
                 centred[static_cast<std::size_t>(rows) * size + c] = row[c] - mean[c];
             ++rows;
         }
-        machine::parallel_for(threads, d, 32, [&](std::int64_t begin, std::int64_t end) {
+        watched_for(threads, d, 32, progress, stage, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 double* const out = &covariance[static_cast<std::size_t>(i) * size];
                 for (std::int64_t r = 0; r < rows; ++r) {
@@ -126,13 +115,14 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
                 }
             }
         });
+        progress.throw_if_cancelled();
     }
     for (double& c : covariance) c /= static_cast<double>(count - 1);
-    if (!exact::cholesky(covariance, d, threads))
+    if (!exact::cholesky(covariance, d, threads, progress))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("points: their covariance is singular ({} rows, {} columns); give inverse_covariance",
                                 count, d));
-    return inverse_from_cholesky(covariance, d, threads);
+    return exact::inverse_from_cholesky(covariance, d, threads, progress);
 }
 
 }  // namespace kith::api
@@ -142,7 +132,9 @@ namespace kith {
 std::vector<double> inverse_covariance(const MatrixView& points) {
     return api::guarded([&] {
         api::check_view(points, "points");
-        return api::estimated_inverse_covariance(points, machine::default_threads());
+        const std::function<bool(const Progress&)> silent;
+        ProgressMeter progress(silent, 0);
+        return api::estimated_inverse_covariance(points, machine::default_threads(), progress);
     });
 }
 

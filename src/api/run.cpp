@@ -58,8 +58,8 @@ void name_cpu(const Plan& plan, Report& report) {
                         : fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
 }
 
-Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
-                 const Options& options) {
+Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own, const Options& options,
+                 ProgressMeter& progress) {
     const auto start = std::chrono::steady_clock::now();
     Prepared p;
     p.metric = metric;
@@ -69,7 +69,7 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
     p.type = points.type;
     if (plan.device == host_memory) {
         const MatrixView host = on_host(points, p.host_copy);
-        p.cpu = cpu::prepare(host, metric, plan, own && p.host_copy.empty());
+        p.cpu = cpu::prepare(host, metric, plan, own && p.host_copy.empty(), progress);
     } else {
         p.gpu = gpu::prepare(points, metric, plan, own, options.stream);
     }
@@ -78,14 +78,13 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
 }
 
 Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-           const Options& options, const NeighborsView& out) {
+           const Options& options, ProgressMeter& progress, const NeighborsView& out) {
     if (!out.ids) throw Error(ErrorCode::invalid_argument, "out.ids: null; expected room for queries x k ids");
     const auto start = std::chrono::steady_clock::now();
     Report report;
     report.path = plan.path;
     report.queries = queries.rows;
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(points.n);
-    ProgressMeter progress(options.progress, report.pairs);
     if (points.cpu) {
         run_on_cpu(points, queries, k, graph, plan, options, progress, out, report);
         name_cpu(plan, report);

@@ -5,6 +5,7 @@
 
 #include "cpu/backend.h"
 #include "exact/problem.h"
+#include "exact/progress.h"
 #include "gpu/backend.h"
 #include "kith/error.h"
 #include "kith/types.h"
@@ -24,12 +25,12 @@ struct Prepared {
 };
 
 // `own`: the points outlive the caller's memory.
-Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
-                 const Options& options);
+Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own, const Options& options,
+                 ProgressMeter& progress);
 
 // Searches prepared points; with graph, `queries` is the points.
 Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-           const Options& options, const NeighborsView& out);
+           const Options& options, ProgressMeter& progress, const NeighborsView& out);
 
 // Where a plan has run on the CPU, and by how many threads.
 void name_cpu(const Plan& plan, Report& report);

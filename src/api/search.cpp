@@ -34,15 +34,16 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
                    const Options& options, const NeighborsView& out) {
     check_out(out);
     const int threads = api::threads_of(options);
-    const MetricSpec metric = api::judge_metric(options.metric, points, threads);
-    api::check_values(points, metric, "points", threads);
-    if (!graph) api::check_values(queries, metric, "queries", threads);
+    ProgressMeter progress(options.progress, static_cast<double>(queries.rows) * static_cast<double>(points.rows));
+    const MetricSpec metric = api::judge_metric(options.metric, points, threads, progress);
+    api::check_values(points, metric, "points", threads, progress);
+    if (!graph) api::check_values(queries, metric, "queries", threads, progress);
     // A filter rounds both sides: the wider type decides what it can hold.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, queries.rows, points.cols, k, type, graph};
     const Plan plan = planner::make(api::request(shape, metric, options, points.device), api::machine());
-    const api::Prepared prepared = api::prepare(points, metric, plan, false, options);
-    Report report = api::run(prepared, queries, k, graph, plan, options, out);
+    const api::Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
+    Report report = api::run(prepared, queries, k, graph, plan, options, progress, out);
     report.prepare_seconds = prepared.seconds;
     report.seconds += prepared.seconds;
     return report;
@@ -204,10 +205,12 @@ struct Index::State {
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                const NeighborsView& out) const {
         check_out(out);
+        ProgressMeter progress(call.progress, static_cast<double>(queries.rows) * static_cast<double>(prepared.n));
+        if (!graph) api::check_values(queries, prepared.metric, "queries", api::threads_of(call), progress);
         bool fresh = false;
         const auto attempt = [&] {
             return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call, fresh), call,
-                            out);
+                            progress, out);
         };
         try {
             return attempt();
@@ -223,7 +226,6 @@ struct Index::State {
         check_dimensions(prepared.d, queries.cols);
         api::check_k(k, queries.rows);
         check_call(call);
-        api::check_values(queries, prepared.metric, "queries", api::threads_of(call));
     }
 };
 
@@ -233,15 +235,16 @@ Index::Index(const MatrixView& points, const Options& options) : state_(std::mak
         State& s = *state_;
         s.options = options;
         s.options.progress = nullptr;
+        ProgressMeter progress(options.progress, 0);
         const int threads = api::threads_of(options);
-        const MetricSpec metric = api::judge_metric(options.metric, points, threads);
-        api::check_values(points, metric, "points", threads);
+        const MetricSpec metric = api::judge_metric(options.metric, points, threads, progress);
+        api::check_values(points, metric, "points", threads, progress);
         // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;
         if (typical.path.empty() && points.rows < 64) typical.path = "exact";
         const Plan plan = planner::make(api::request(shape, metric, typical, points.device), api::machine());
-        s.prepared = api::prepare(points, metric, plan, true, options);
+        s.prepared = api::prepare(points, metric, plan, true, options, progress);
     });
 }
 

@@ -12,6 +12,7 @@
 #include "cpu/isa.h"
 #include "cpu/metric_kernels.h"
 #include "exact/element.h"
+#include "exact/watched.h"
 #include "formula/program.h"
 #include "gpu/backend.h"
 #include "kith/error.h"
@@ -67,7 +68,7 @@ int threads_of(const Options& o) {
     return o.threads > 0 ? o.threads : machine::default_threads();
 }
 
-MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads) {
+MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
     MetricSpec spec;
     spec.id = m.id;
     spec.params.d = points.cols;
@@ -85,8 +86,9 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads) 
             break;
         case MetricId::mahalanobis:
             spec.matrix = std::make_shared<const std::vector<double>>(
-                m.inverse_covariance.data ? given_inverse_covariance(m.inverse_covariance, points.cols, threads)
-                                          : estimated_inverse_covariance(points, threads));
+                m.inverse_covariance.data
+                    ? given_inverse_covariance(m.inverse_covariance, points.cols, threads, progress)
+                    : estimated_inverse_covariance(points, threads, progress));
             spec.params.matrix = spec.matrix->data();
             break;
         case MetricId::formula:
@@ -113,7 +115,8 @@ planner::MetricFacts facts(const MetricSpec& m) {
     return f;
 }
 
-void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads) {
+void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads,
+                  ProgressMeter& progress) {
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     if (!facts(metric).traits.non_negative || view.type == ElementType::u8) return;
@@ -121,7 +124,7 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
     const MatrixView v = on_host(view, storage);
     std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
     const std::int64_t rows_per_task = std::max<std::int64_t>(1, values_per_task / v.cols);
-    machine::parallel_for(threads, v.rows, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
+    watched_for(threads, v.rows, rows_per_task, progress, "prepare", [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end && row < first.load(std::memory_order_relaxed); ++row) {
             for (std::int64_t col = 0; col < v.cols; ++col) {
                 if (!(exact::load(v.data, v.type, exact::offset(v, row, col)) < 0.0)) continue;
@@ -132,6 +135,7 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
             }
         }
     });
+    progress.throw_if_cancelled();
     if (first == std::numeric_limits<std::int64_t>::max()) return;
     const std::int64_t row = first;
     for (std::int64_t col = 0; col < v.cols; ++col) {

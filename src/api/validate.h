@@ -3,6 +3,7 @@
 #pragma once
 
 #include "exact/problem.h"
+#include "exact/progress.h"
 #include "kith/types.h"
 #include "plan/planner.h"
 
@@ -18,10 +19,12 @@ void check_k(std::int64_t k, std::int64_t rows);
 int threads_of(const Options& options);
 
 // A complete metric for these points (mahalanobis may be estimated from them). Reads the points only for that.
-MetricSpec judge_metric(const Metric& metric, const MatrixView& points, int threads);
+// Polls `progress` and throws where it is cancelled, as do the others that take one.
+MetricSpec judge_metric(const Metric& metric, const MatrixView& points, int threads, ProgressMeter& progress);
 
 // Refuses coordinates that the metric has no meaning for, naming row and column.
-void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads);
+void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads,
+                  ProgressMeter& progress);
 
 planner::MetricFacts facts(const MetricSpec& metric);
 

@@ -15,13 +15,15 @@ namespace kith::cpu {
 // Immutable: searches may share it. With `own` (an Index) the points' elements are copied, otherwise (a single search)
 // the caller's memory is read until the last search. Points prepared for a filter serve the path "exact" as well.
 class Points;
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own);
+// Polls `progress` as stage "prepare" and throws where it is cancelled.
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
+                                      ProgressMeter& progress);
 
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
-// The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i. Adds to the counters of
-// `report`.
+// The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i. Adds to the counters
+// of `report`.
 void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
             const Results& results, Report& report);
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cpu/metric_kernels.h"
-#include "machine/parallel.h"
+#include "exact/watched.h"
 
 namespace kith::cpu {
 
@@ -125,7 +125,8 @@ void Filter::pack(const Points& points, const Ranker& ranker, const TileKernels&
     tiles.transpose(rounded, stride, words_, out + panel_header);
 }
 
-std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int threads, Rounding rounding) {
+std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int threads, Rounding rounding,
+                                           ProgressMeter& progress) {
     const MatrixView& m = points.rows;
     if (m.cols > max_filter_dimensions || m.rows == 0) return nullptr;
     auto filter = std::make_shared<Filter>();
@@ -149,13 +150,17 @@ std::shared_ptr<const Filter> Filter::make(const Points& points, Isa isa, int th
     const TileKernels& tiles = tile_kernels(isa);
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
-    machine::parallel_tasks(threads, tasks, [&](std::int64_t task) {
+    watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
         const Ranker own(points.metric, isa);
         RowBlock rows(panel_points, f.d_);
         Buffer<float> rounded_rows(panel_points * rows.stride());
-        for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p)
+        for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {
+            if (progress.cancelled()) return;
             f.pack(points, own, tiles, p, rows, rounded_rows.data(), packed[static_cast<std::size_t>(task)]);
+            if (worker == 0) progress.poll("prepare");
+        }
     });
+    progress.throw_if_cancelled();
     Packed all;
     for (const Packed& p : packed) all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest)};
     f.bound_.set_largest(std::sqrt(all.largest));

@@ -7,14 +7,17 @@
 #include "cpu/filter_bound.h"
 #include "cpu/points.h"
 #include "cpu/ranker.h"
+#include "exact/progress.h"
 
 namespace kith::cpu {
 
 class Filter {
 public:
+    // Polls `progress` as stage "prepare" and throws where it is cancelled.
     // Null where the bound would hold for too few points to be of use. Rounding::bf16 needs pair_kernels() and a metric
     // of a matrix-product form.
-    static std::shared_ptr<const Filter> make(const Points& points, Isa isa, int threads, Rounding rounding);
+    static std::shared_ptr<const Filter> make(const Points& points, Isa isa, int threads, Rounding rounding,
+                                              ProgressMeter& progress);
 
     // The tiles for panels of this filter, by number of queries, and the most queries that one takes.
     const Tile* tiles(const TileKernels& tiles) const { return pairs_ ? pairs_->tile : tiles.tile[step()]; }

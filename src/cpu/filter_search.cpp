@@ -11,7 +11,7 @@
 #include "cpu/row_filter.h"
 #include "cpu/scan.h"
 #include "cpu/shortlist.h"
-#include "machine/parallel.h"
+#include "exact/watched.h"
 
 namespace kith::cpu {
 
@@ -21,12 +21,12 @@ namespace {
 constexpr std::int64_t block_bytes = 384 << 10;
 constexpr std::int64_t max_block_tiles = 16;
 // Bytes of neighbours that all queries keep between ranges of the points.
-constexpr std::int64_t kept_bytes = 64 << 20;
+constexpr std::int64_t kept_bytes = 256 << 20;
 // With bf16, a query with more candidates than n over max_share (or these few) is left to f32.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
-// Groups of 32 points between two looks at the progress.
-constexpr std::int64_t groups_per_report = 256;
+// Groups of 32 points between two looks at the progress: so many, or so much work in multiply-adds.
+constexpr std::int64_t max_groups_per_report = 256, work_per_report = 1 << 27;
 
 // Panels against packed queries.
 class PanelLoop {
@@ -126,8 +126,7 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
     std::vector<std::atomic<bool>> left(static_cast<std::size_t>(q));
     std::vector<Counts> counts(static_cast<std::size_t>(c.blocks * c.ranges));
     std::atomic<std::int64_t> tried{0}, given_up{0};
-    machine::parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task, int worker) {
-        if (progress.cancelled()) return;
+    watched_tasks(threads, c.blocks * c.ranges, progress, "search", [&](std::int64_t task, int worker) {
         const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
         const std::int64_t range = task % c.ranges;
         const std::int64_t begin = range * c.groups / c.ranges, groups = (range + 1) * c.groups / c.ranges - begin;
@@ -138,6 +137,8 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
         Shortlist list(s, numbers.data() + first, here);
         auto loop = make_loop(list, here);
         const std::int64_t stride = loop.stride(groups);
+        const std::int64_t group_work = panel_points * here * s.points.rows.cols;
+        const auto groups_per_report = std::clamp<std::int64_t>(work_per_report / group_work, 1, max_groups_per_report);
         double unreported = 0;
         for (std::int64_t g = 0, at = 0; g < groups; ++g) {
             if (!hopeless) loop.group(begin + at);
@@ -150,7 +151,11 @@ Outcome run(const Search& s, const std::vector<std::int64_t>& numbers, const Cut
             if (worker == 0) progress.poll("search");
             if (progress.cancelled()) return;
         }
-        list.finish();
+        list.finish([&] {
+            if (worker == 0) progress.poll("search");
+            return !progress.cancelled();
+        });
+        if (progress.cancelled()) return;
         counts[static_cast<std::size_t>(task)] = list.counts();
         for (std::int64_t i = 0; i < here; ++i) {
             const bool answered = list.has_nan(i) || (list.filtered(i) && !hopeless);
@@ -199,7 +204,7 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
                       [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
         return true;
     }
-    const Filter* filter = s.points.filter(s.isa, threads, rounding);
+    const Filter* filter = s.points.filter(s.isa, threads, rounding, progress);
     if (!filter) return false;
     const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
     std::int64_t block =

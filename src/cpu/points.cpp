@@ -6,20 +6,22 @@
 
 #include "cpu/backend.h"
 #include "cpu/filter.h"
-#include "machine/parallel.h"
+#include "exact/watched.h"
 
 namespace kith::cpu {
 
 namespace {
 
+// Values that a task copies at most, where that is more than a row.
+constexpr std::int64_t copied_values = 1 << 22;
+
 // Rows of `m` without gaps, in its own element type.
-Buffer<std::byte> copy_rows(const MatrixView& m, int threads) {
+Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& progress) {
     const auto element = static_cast<std::int64_t>(size_of(m.type));
     Buffer<std::byte> copy(m.rows * m.cols * element);
     const auto* data = static_cast<const std::byte*>(m.data);
-    constexpr std::int64_t block = 256;
-    machine::parallel_tasks(threads, (m.rows + block - 1) / block, [&](std::int64_t task) {
-        const std::int64_t first = task * block, last = std::min(first + block, m.rows);
+    const std::int64_t block = std::clamp<std::int64_t>(copied_values / m.cols, 1, 256);
+    watched_for(threads, m.rows, block, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
         if (m.layout == Layout::row_major) {
             for (std::int64_t i = first; i < last; ++i)
                 std::memcpy(copy.data() + i * m.cols * element, data + i * m.stride * element,
@@ -32,31 +34,33 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads) {
                             static_cast<std::size_t>(element));
         }
     });
+    progress.throw_if_cancelled();
     return copy;
 }
 
 }  // namespace
 
-const Filter* Points::filter(Isa isa, int threads, Rounding rounding) const {
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const {
     Made& m = made(rounding);
     std::call_once(m.once, [&] {
-        m.filter = Filter::make(*this, isa, threads, rounding);
+        m.filter = Filter::make(*this, isa, threads, rounding, progress);
         m.packed.store(m.filter != nullptr, std::memory_order_release);
     });
     return m.filter.get();
 }
 
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own) {
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
+                                      ProgressMeter& progress) {
     auto prepared = std::make_shared<Points>();
     prepared->metric = metric;
     prepared->metric.params.d = points.cols;
     prepared->rows = points;
     if (own || points.layout != Layout::row_major) {
-        prepared->storage = copy_rows(points, std::max(plan.threads, 1));
+        prepared->storage = copy_rows(points, std::max(plan.threads, 1), progress);
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
     }
     if (own && plan.path != "exact")
-        prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1), rounding_of(plan.path));
+        prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1), rounding_of(plan.path), progress);
     return prepared;
 }
 

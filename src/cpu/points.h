@@ -11,6 +11,7 @@
 #include "cpu/filter_bound.h"
 #include "cpu/isa.h"
 #include "exact/problem.h"
+#include "exact/progress.h"
 
 namespace kith::cpu {
 
@@ -29,7 +30,8 @@ public:
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
     // few queries does without); null where the metric or the data have none.
-    const Filter* filter(Isa isa, int threads, Rounding rounding) const;
+    // Throws where `progress` is cancelled meanwhile.
+    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const;
     bool packed(Rounding rounding) const { return made(rounding).packed.load(std::memory_order_acquire); }
 
 private:

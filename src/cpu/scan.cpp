@@ -6,7 +6,7 @@
 
 #include "cpu/ranker.h"
 #include "cpu/top_k.h"
-#include "machine/parallel.h"
+#include "exact/watched.h"
 
 namespace kith::cpu {
 
@@ -17,7 +17,7 @@ constexpr std::int64_t block_bytes = 256 << 10;
 constexpr std::int64_t max_queries = 64, max_points = 512;
 // Bytes of neighbours that a thread keeps of its queries, and all of them between ranges of the points, where one query
 // does not need more.
-constexpr std::int64_t kept_bytes = 32 << 20;
+constexpr std::int64_t kept_bytes = 32 << 20, merged_bytes = 256 << 20;
 // A query against a tile of so many values may take long: a formula is interpreted.
 constexpr std::int64_t values_per_poll = 1 << 12;
 
@@ -46,8 +46,7 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
     const std::int64_t n = points.rows.rows, d = points.rows.cols, kept = std::min(results.k(), n);
     const Cut c = cut(n, q, d, kept, threads);
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
-    machine::parallel_tasks(threads, c.blocks * c.ranges, [&](std::int64_t task, int worker) {
-        if (progress.cancelled()) return;
+    watched_tasks(threads, c.blocks * c.ranges, progress, "search", [&](std::int64_t task, int worker) {
         const std::int64_t first_query = task / c.ranges * c.queries;
         const std::int64_t here = std::min(c.queries, q - first_query);
         const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
@@ -81,7 +80,7 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
         for (std::int64_t i = 0; i < here; ++i) results.put(first_query + i, best[static_cast<std::size_t>(i)]);
     });
     if (c.ranges == 1 || progress.cancelled()) return;
-    machine::parallel_tasks(threads, c.blocks, [&](std::int64_t b) {
+    watched_tasks(threads, c.blocks, progress, "search", [&](std::int64_t b) {
         std::vector<TopK>& best = partial[static_cast<std::size_t>(b * c.ranges)];
         for (std::size_t i = 0; i < best.size(); ++i) {
             for (std::int64_t r = 1; r < c.ranges; ++r)
@@ -96,8 +95,9 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
 void scan(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, bool graph, Isa isa,
           int threads, ProgressMeter& progress, const Results& results) {
     // What ranges of the points keep of a group of queries at the same time.
-    const std::int64_t all = TopK::bytes(std::min(results.k(), points.rows.rows));
-    const std::int64_t group = q <= 2 * threads * max_queries ? std::max<std::int64_t>(kept_bytes / all, 1) : q;
+    const std::int64_t n = points.rows.rows;
+    const std::int64_t all = std::min(4 * threads * TopK::bytes(std::min(results.k(), n)), TopK::bytes(n));
+    const std::int64_t group = q <= 2 * threads * max_queries ? std::max<std::int64_t>(merged_bytes / all, 1) : q;
     for (std::int64_t first = 0; first < q && !progress.cancelled(); first += group)
         scan_group(points, queries, offset + first, std::min(group, q - first), graph, isa, threads, progress,
                    results.from(first));

@@ -6,7 +6,7 @@
 
 #include "cpu/selector.h"
 #include "exact/element.h"
-#include "machine/parallel.h"
+#include "exact/watched.h"
 
 namespace kith::cpu {
 
@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t least_part = 1 << 17;
 // Indexes within a run have 32 bits.
 constexpr std::int64_t most_part = std::int64_t{1} << 31;
+// Values that are selected from in some hundredths of a second.
+constexpr std::int64_t responsive_part = 1 << 25;
 // Values that one task sees at least, so that taking it costs nothing.
 constexpr std::int64_t task_values = 1 << 14;
 // Columns that lie together are read together: as many rows as share a cache line, while their copy stays this small.
@@ -92,21 +94,20 @@ void select_whole_rows(const Job<T>& job) {
     std::int64_t per_task = std::max(together, std::min(task_values / n, share));
     per_task = (per_task + together - 1) / together * together;
     std::vector<Scratch<T>> scratch(static_cast<std::size_t>(job.threads));
-    machine::parallel_tasks(
-        job.threads, (job.matrix.rows + per_task - 1) / per_task, [&](std::int64_t task, int worker) {
-            if (job.progress.cancelled()) return;
-            Scratch<T>& own = scratch[static_cast<std::size_t>(worker)];
-            const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
-            for (std::int64_t first = task * per_task; first < end; first += together) {
-                const std::int64_t count = std::min(together, end - first);
-                if (together > 1) copy_rows(job, first, count, own.rows);
-                for (std::int64_t i = 0; i < count; ++i) {
-                    const T* const in = together > 1 ? own.rows.data() + i * n : job.row(first + i);
-                    select_row(job, first + i, in, together > 1 ? 1 : job.step(), own.kept);
-                }
-            }
-            job.advance(static_cast<double>(end - task * per_task) * static_cast<double>(n), worker);
-        });
+    watched_tasks(job.threads, (job.matrix.rows + per_task - 1) / per_task, job.progress, "select",
+                  [&](std::int64_t task, int worker) {
+                      Scratch<T>& own = scratch[static_cast<std::size_t>(worker)];
+                      const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
+                      for (std::int64_t first = task * per_task; first < end; first += together) {
+                          const std::int64_t count = std::min(together, end - first);
+                          if (together > 1) copy_rows(job, first, count, own.rows);
+                          for (std::int64_t i = 0; i < count; ++i) {
+                              const T* const in = together > 1 ? own.rows.data() + i * n : job.row(first + i);
+                              select_row(job, first + i, in, together > 1 ? 1 : job.step(), own.kept);
+                          }
+                      }
+                      job.advance(static_cast<double>(end - task * per_task) * static_cast<double>(n), worker);
+                  });
 }
 
 template <class T>
@@ -118,16 +119,16 @@ void select_parts(const Job<T>& job, std::int64_t parts) {
     };
     const std::int64_t rows = job.matrix.rows, n = job.matrix.cols, length = (n + parts - 1) / parts;
     std::vector<std::vector<Packed<T>>> kept(static_cast<std::size_t>(rows * parts));
-    machine::parallel_tasks(job.threads, rows * parts, [&](std::int64_t task, int worker) {
+    watched_tasks(job.threads, rows * parts, job.progress, "select", [&](std::int64_t task, int worker) {
         const std::int64_t first = task % parts * length, count = std::min(length, n - first);
-        if (job.progress.cancelled() || count < 1) return;
+        if (count < 1) return;
         const T* const in = job.row(task / parts) + first * job.step();
         job.select({in, job.step(), count, std::min(job.k, count), job.largest, false, job.isa},
                    kept[static_cast<std::size_t>(task)]);
         job.advance(static_cast<double>(count), worker);
     });
     if (job.progress.cancelled()) return;
-    machine::parallel_tasks(job.threads, rows, [&](std::int64_t row) {
+    watched_tasks(job.threads, rows, job.progress, "select", [&](std::int64_t row) {
         std::vector<Candidate> all;
         for (std::int64_t part = 0; part < parts; ++part)
             for (const Packed<T> p : kept[static_cast<std::size_t>(row * parts + part)])
@@ -145,7 +146,8 @@ void select_parts(const Job<T>& job, std::int64_t parts) {
 
 // Parts of each row: for every thread to have work, each long against what it keeps.
 std::int64_t parts_of(std::int64_t rows, std::int64_t n, std::int64_t k, int threads) {
-    const std::int64_t needed = (n + most_part - 1) / most_part;
+    // Long rows in parts that a cancelled call does not wait for.
+    const std::int64_t needed = std::max((n + most_part - 1) / most_part, n / std::max(responsive_part, 16 * k));
     if (rows >= threads) return needed;
     const std::int64_t worth = n / std::max(least_part, 4 * k);
     return std::max(needed, std::min<std::int64_t>((threads + rows - 1) / rows, worth));

@@ -97,13 +97,11 @@ void Shortlist::refine(std::int64_t i) {
     top.settle();
 }
 
-void Shortlist::finish() {
-    for (std::int64_t i = 0; i < count_; ++i) {
-        if (!filtered(i)) continue;
-        candidates_[static_cast<std::size_t>(i)].tighten();
-        refine(i);
-        counts_.retried += refined_[static_cast<std::size_t>(i)] > 0;
-    }
+void Shortlist::finish_query(std::int64_t i) {
+    if (!filtered(i)) return;
+    candidates_[static_cast<std::size_t>(i)].tighten();
+    refine(i);
+    counts_.retried += refined_[static_cast<std::size_t>(i)] > 0;
 }
 
 }  // namespace kith::cpu

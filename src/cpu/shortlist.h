@@ -51,8 +51,11 @@ public:
     void settle(std::int64_t i) {
         if (candidates_[static_cast<std::size_t>(i)].full()) make_room(i);
     }
-    // Refines what is left: best(i) is the answer among the points offered.
-    void finish();
+    // Refines what is left: best(i) is the answer among the points offered. Ends early when go_on() says so.
+    template <class GoOn>
+    void finish(const GoOn& go_on) {
+        for (std::int64_t i = 0; i < count_ && go_on(); ++i) finish_query(i);
+    }
 
     TopK& best(std::int64_t i) { return best_[static_cast<std::size_t>(i)]; }
     const Counts& counts() const { return counts_; }
@@ -60,6 +63,7 @@ public:
 private:
     void make_room(std::int64_t i);
     void refine(std::int64_t i);
+    void finish_query(std::int64_t i);
 
     const Search& search_;
     const std::int64_t* numbers_;

@@ -41,7 +41,9 @@ Factor factorise(const std::vector<double>& matrix, std::int64_t d) {
     // What is antisymmetric adds nothing to a quadratic form.
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j < i; ++j) scaled[i * size + j] = 0.5 * (scaled[i * size + j] + scaled[j * size + i]);
-    if (!exact::cholesky(scaled, d, machine::default_threads())) return {};
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 0);
+    if (!exact::cholesky(scaled, d, machine::default_threads(), progress)) return {};
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = i + 1; j < size; ++j) scaled[i * size + j] = 0;
     Factor out;

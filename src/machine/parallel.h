@@ -12,7 +12,8 @@ namespace kith::machine {
 
 // ThreadPool::run() of the pool that the process has one of. It goes on with fewer threads where the system has no
 // more, starts none for `threads` = 1, and serves a process that was forked from one that had used it.
-void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context);
+void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context,
+               ThreadPool::Wait wait = nullptr);
 
 // Of `threads`, those that the system lets a call have.
 int available_threads(int threads);

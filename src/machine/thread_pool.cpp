@@ -22,6 +22,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto spin_time = std::chrono::microseconds(50);
 // After a failure to start a worker, calls go on with those that there are for so long.
 constexpr auto attempt_interval = std::chrono::seconds(1);
+// Between two calls of a caller's `wait`.
+constexpr auto wait_interval = std::chrono::milliseconds(20);
 // A worker that was woken wakes so many others.
 constexpr int wakes = 2;
 
@@ -99,7 +101,7 @@ struct ThreadPool::Job {
     }
 };
 
-void ThreadPool::run(int threads, std::int64_t count, Task task, const void* context) {
+void ThreadPool::run(int threads, std::int64_t count, Task task, const void* context, Wait wait) {
     threads = static_cast<int>(std::min<std::int64_t>(threads, count));
     if (threads <= 1 || within_task) {
         for (std::int64_t i = 0; i < count; ++i) task(context, i, 0);
@@ -110,7 +112,7 @@ void ThreadPool::run(int threads, std::int64_t count, Task task, const void* con
     within_task = true;
     job.work(0);
     within_task = false;
-    retire(job);
+    retire(job, wait);
     if (job.error) std::rethrow_exception(job.error);
 }
 
@@ -136,7 +138,7 @@ void ThreadPool::post(Job& job) {
     }
 }
 
-void ThreadPool::retire(Job& job) {
+void ThreadPool::retire(Job& job, Wait wait) {
     std::unique_lock lock(mutex_);
     for (Job** at = &jobs_; *at; at = &(*at)->following) {
         if (*at != &job) continue;
@@ -148,7 +150,12 @@ void ThreadPool::retire(Job& job) {
     lock.unlock();
     spin(alone);
     lock.lock();
-    job.left.wait(lock, alone);
+    if (!wait) return job.left.wait(lock, alone);
+    while (!job.left.wait_for(lock, wait_interval, alone)) {
+        lock.unlock();
+        wait(job.context);
+        lock.lock();
+    }
 }
 
 // Workers that the posted jobs could take.

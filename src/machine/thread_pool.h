@@ -21,6 +21,7 @@ public:
     // 0 where the thread runs.
     using Start = int (*)(pthread_t* thread, void* (*body)(void*), void* argument);
     using Task = void (*)(const void* context, std::int64_t task, int worker);
+    using Wait = void (*)(const void* context);
 
     // `threads`: as many as calls that ask for fewer may have between them. None is started before a call asks for it.
     explicit ThreadPool(int threads, Start start = start_thread) : most_(threads - 1), start_(start) {}
@@ -32,8 +33,9 @@ public:
     // Calls task(context, i, worker) for every i in [0, count), in order as threads get free: the calling thread, as
     // worker 0, and up to threads - 1 workers that are free or can be started, none being fine. Each takes a number
     // below `threads` of its own. A call from within a task runs on its own thread alone. After the first exception no
-    // further task begins; it is thrown to the caller.
-    void run(int threads, std::int64_t count, Task task, const void* context);
+    // further task begins; it is thrown to the caller. While the caller has nothing left to do but wait for the others,
+    // `wait` (unless null; it throws nothing) is called some tens of times a second.
+    void run(int threads, std::int64_t count, Task task, const void* context, Wait wait = nullptr);
 
     // Of the threads that a call asks for, those that the system lets it have, as far as has been seen.
     int available(int threads);
@@ -51,7 +53,7 @@ private:
     };
 
     void post(Job& job);
-    void retire(Job& job);
+    void retire(Job& job, Wait wait);
     bool start_worker();
     void serve(Worker& self);
     void wake(const Job& job);
