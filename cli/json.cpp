@@ -22,8 +22,9 @@ Json to_json(const Shape& shape) {
 Json to_json(const Metric& metric) {
     Json json = {{"name", name(metric.id)}};
     if (metric.id == MetricId::minkowski) json["p"] = metric.p;
-    if (metric.id == MetricId::hamming) json["packed_bits"] = metric.packed_bits;
+    if (metric.id == MetricId::hamming || metric.packed_bits) json["packed_bits"] = metric.packed_bits;
     if (metric.id == MetricId::mahalanobis) json["estimated"] = metric.inverse_covariance.data == nullptr;
+    if (metric.id == MetricId::seuclidean) json["estimated"] = metric.variances.data == nullptr;
     if (metric.id == MetricId::formula) {
         json["formula"] = metric.formula;
         json["start"] = metric.start;

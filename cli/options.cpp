@@ -20,10 +20,10 @@ constexpr int most_threads = 4096;
 constexpr std::array all_types = {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16,
                                   ElementType::i8,  ElementType::u8,  ElementType::i32, ElementType::i64};
 
-void only_with(bool given, const char* option, const char* wanted, MetricId wanted_id, MetricId id) {
-    if (given && id != wanted_id) {
+void only_with(bool given, const char* option, MetricId wanted, MetricId id) {
+    if (given && id != wanted) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} is for {} only, and the metric is {}", option, wanted, name(id)));
+                    fmt::format("{} is for {} only, and the metric is {}", option, name(wanted), name(id)));
     }
 }
 
@@ -55,11 +55,17 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
                     "The d x d matrix of mahalanobis; without it, estimated from the base points")
         ->type_name("FILE")
         ->group(group);
-    command.add_flag("--packed-bits", args.packed_bits, "hamming: each u8 holds 8 coordinates of one bit")
+    command
+        .add_option("--variances", args.variances,
+                    "The d variances of seuclidean; without them, estimated from the base points")
+        ->type_name("FILE")
+        ->group(group);
+    command
+        .add_flag("--packed-bits", args.packed_bits, "hamming, jaccard, dice: each u8 holds 8 coordinates of one bit")
         ->group(group);
 }
 
-Metric make_metric(const DistanceArgs& args, std::vector<double>& inverse_covariance) {
+Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers) {
     Metric metric;
     if (args.formula_given->count() > 0) {
         metric.id = MetricId::formula;
@@ -68,17 +74,19 @@ Metric make_metric(const DistanceArgs& args, std::vector<double>& inverse_covari
     } else {
         metric = metric_named(args.metric);
     }
-    only_with(args.p_given->count() > 0, "--p", "minkowski", MetricId::minkowski, metric.id);
-    only_with(args.packed_bits, "--packed-bits", "hamming", MetricId::hamming, metric.id);
-    only_with(!args.inverse_covariance.empty(), "--inverse-covariance", "mahalanobis", MetricId::mahalanobis,
-              metric.id);
+    only_with(args.p_given->count() > 0, "--p", MetricId::minkowski, metric.id);
+    only_with(!args.inverse_covariance.empty(), "--inverse-covariance", MetricId::mahalanobis, metric.id);
+    only_with(!args.variances.empty(), "--variances", MetricId::seuclidean, metric.id);
     if (args.p_given->count() > 0) metric.p = args.p;
     metric.packed_bits = args.packed_bits;
-    if (!args.inverse_covariance.empty()) {
-        const Matrix matrix = load_matrix(args.inverse_covariance, "");
-        inverse_covariance = to_doubles(matrix);
-        metric.inverse_covariance = view(inverse_covariance.data(), matrix.info.rows, matrix.info.cols);
-    }
+    // A metric takes one of them at most.
+    const auto numbers_of = [&](const std::string& path) {
+        const Matrix matrix = load_matrix(path, "");
+        numbers = to_doubles(matrix);
+        return view(numbers.data(), matrix.info.rows, matrix.info.cols);
+    };
+    if (!args.inverse_covariance.empty()) metric.inverse_covariance = numbers_of(args.inverse_covariance);
+    if (!args.variances.empty()) metric.variances = numbers_of(args.variances);
     return metric;
 }
 

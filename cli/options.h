@@ -22,6 +22,7 @@ struct DistanceArgs {
     std::string formula;
     double start = 0.0;
     std::string inverse_covariance;  // a file
+    std::string variances;           // a file
     bool packed_bits = false;
 
     CLI::Option* metric_given = nullptr;
@@ -30,8 +31,8 @@ struct DistanceArgs {
     CLI::Option* start_given = nullptr;
 };
 void add_distance(CLI::App& command, DistanceArgs& args);
-// `inverse_covariance` receives the numbers that the metric then points to. Throws invalid_argument.
-Metric make_metric(const DistanceArgs& args, std::vector<double>& inverse_covariance);
+// `numbers` receives those that the metric then points to. Throws invalid_argument.
+Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers);
 
 // How to run it.
 struct SpeedArgs {

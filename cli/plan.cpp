@@ -54,9 +54,9 @@ int execute_select(const Args& args) {
 }
 
 int execute_search(const Args& args) {
-    std::vector<double> inverse_covariance;
+    std::vector<double> numbers;
     Options options;
-    options.metric = make_metric(args.distance, inverse_covariance);
+    options.metric = make_metric(args.distance, numbers);
     options.f64 = args.f64;
     set_speed(args.speed, options);
     Shape shape = args.shape;

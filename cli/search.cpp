@@ -114,9 +114,9 @@ Json files_json(const Args& args) {
 
 int execute(const Args& args) {
     const Stopwatch total;
-    std::vector<double> inverse_covariance;
+    std::vector<double> numbers;
     Options options;
-    options.metric = make_metric(args.distance, inverse_covariance);
+    options.metric = make_metric(args.distance, numbers);
     options.f64 = args.f64;
     set_speed(args.speed, options);
     check_kind(args);

@@ -251,9 +251,9 @@ void report(const Args& args, const Subject& subject, const Metric& metric, cons
 int execute(const Args& args) {
     const Stopwatch time;
     const Subject subject = subject_of(args);
-    std::vector<double> inverse_covariance;
+    std::vector<double> numbers;
     Options options;
-    options.metric = subject.metric_from_file ? *subject.of_file : make_metric(args.distance, inverse_covariance);
+    options.metric = subject.metric_from_file ? *subject.of_file : make_metric(args.distance, numbers);
     options.f64 = true;
     set_speed(args.speed, options);
     const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);
@@ -266,8 +266,12 @@ int execute(const Args& args) {
     const MatrixView queries_view = queries.view();
     if (options.metric.id == MetricId::mahalanobis && !options.metric.inverse_covariance.data) {
         // Estimated from all points, once: a row is judged among few of them.
-        inverse_covariance = kith::inverse_covariance(base_view);
-        options.metric.inverse_covariance = view(inverse_covariance.data(), base_view.cols, base_view.cols);
+        numbers = kith::inverse_covariance(base_view);
+        options.metric.inverse_covariance = view(numbers.data(), base_view.cols, base_view.cols);
+    }
+    if (options.metric.id == MetricId::seuclidean && !options.metric.variances.data) {
+        numbers = variances(base_view);
+        options.metric.variances = view(numbers.data(), base_view.cols, 1);
     }
 
     Neighbors expected;

@@ -16,7 +16,7 @@ struct Variant {
     std::string label;  // "minkowski p=1.5"
     kith::Metric metric;
     oracle::Parameters params;
-    std::shared_ptr<std::vector<double>> matrix;  // what metric.inverse_covariance shows
+    std::shared_ptr<std::vector<double>> matrix;  // what metric.inverse_covariance or .variances shows
 };
 
 inline std::vector<std::string> metric_names() {
@@ -102,9 +102,24 @@ inline std::vector<Variant> variants(const std::string& name, std::int64_t d, ki
         add(" of many scales", of_many_scales(d, 7));
         add(" tiny", std::move(tiny));
         add(" huge", std::move(huge));
+    } else if (name == "seuclidean") {
+        // Of one scale, and of units from 2^-40 to 2^40.
+        for (const int exponents : {0, 80}) {
+            adversarial::Random random(7);
+            out.push_back(plain);
+            Variant& v = out.back();
+            v.label += " of variances over 2^" + std::to_string(exponents);
+            for (std::int64_t i = 0; i < d; ++i) {
+                const int exponent = int(random.below(exponents + 1)) - exponents / 2;
+                v.params.variances.push_back(std::ldexp(1 + random.uniform(), exponent));
+            }
+            v.matrix = std::make_shared<std::vector<double>>(v.params.variances);
+            v.metric.variances = kith::view(v.matrix->data(), d, 1);
+        }
     } else {
         out.push_back(plain);
-        if (name == "hamming" && type == kith::ElementType::u8) {
+        const bool of_bits = name == "hamming" || name == "jaccard" || name == "dice";
+        if (of_bits && type == kith::ElementType::u8) {
             out.push_back(plain);
             out.back().label += " packed";
             out.back().metric.packed_bits = out.back().params.packed_bits = true;

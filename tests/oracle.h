@@ -73,7 +73,8 @@ inline Matrix decode(const kith::MatrixView& m) {
 struct Parameters {
     double p = 2.0;                          // minkowski
     std::vector<double> inverse_covariance;  // mahalanobis, d x d
-    bool packed_bits = false;                // hamming
+    std::vector<double> variances;           // seuclidean, d
+    bool packed_bits = false;                // hamming, jaccard, dice
 };
 
 struct Pair {
@@ -94,7 +95,10 @@ struct Definition {
     // Rank to distance.
     Value (*report)(double rank, int d, const Parameters&);
     bool similarity = false;
+    // What is asked of the coordinates: none below zero, so many in a row (0: any), none of a larger magnitude.
     bool non_negative = false;
+    int dimensions = 0;
+    double largest = infinity;
 };
 
 // Relative slack of formulas with a logarithm or a fractional power.
@@ -260,15 +264,59 @@ inline Value mahalanobis(const Pair& v, const Parameters& params) {
     })};
 }
 
+inline Value seuclidean(const Pair& v, const Parameters& params) {
+    return {canonical_fold(v.d, [&](double a, int i) {
+        const double deviation = std::sqrt(params.variances[i]);
+        const double t = v.q[i] / deviation - v.x[i] / deviation;
+        return std::fma(t, t, a);
+    })};
+}
+
+// sin^2(dlat / 2) + cos(lat) cos(lat) sin^2(dlon / 2).
+inline Value haversine(const Pair& v, const Parameters&) {
+    const double lat = std::sin((v.q[0] - v.x[0]) / 2), lon = std::sin((v.q[1] - v.x[1]) / 2);
+    const double h = lat * lat + std::cos(v.q[0]) * std::cos(v.x[0]) * lon * lon;
+    const double size = lat * lat + lon * lon;  // 1e-318: what denormal terms may lose
+    return {std::min(1.0, std::max(0.0, h)), size == 0 ? 0.0 : loose * size + 1e-318};
+}
+inline Value angle(double rank, int, const Parameters&) {
+    if (std::isinf(rank)) return {rank};
+    const double h = std::min(1.0, std::max(0.0, rank));
+    const double angle = h > 0.5 ? std::acos(-1.0) - 2 * std::asin(std::sqrt(1 - h)) : 2 * std::asin(std::sqrt(h));
+    return {angle, loose * angle};
+}
+
+// Calls count(l, r) for each coordinate, or each bit, of the two: is it set here and there?
+template <class Count>
+void each_member(const Pair& v, const Parameters& params, Count count) {
+    for (int i = 0; i < v.d; ++i) {
+        if (!params.packed_bits) count(v.q[i] != 0, v.x[i] != 0);
+        for (int bit = 0; bit < 8 && params.packed_bits; ++bit) count(int(v.q[i]) >> bit & 1, int(v.x[i]) >> bit & 1);
+    }
+}
+
 inline Value hamming(const Pair& v, const Parameters& params) {
     double differing = 0;
-    for (int i = 0; i < v.d; ++i) {
-        if (!params.packed_bits) differing += v.q[i] == v.x[i] ? 0 : 1;
-        for (int bit = 0; bit < 8 && params.packed_bits; ++bit) {
-            differing += (int(v.q[i]) >> bit & 1) != (int(v.x[i]) >> bit & 1);
-        }
-    }
+    if (params.packed_bits) each_member(v, params, [&](bool l, bool r) { differing += l != r; });
+    for (int i = 0; i < v.d && !params.packed_bits; ++i) differing += v.q[i] == v.x[i] ? 0 : 1;
     return {differing};
+}
+
+inline Value jaccard(const Pair& v, const Parameters& params) {
+    double one = 0, either = 0;
+    each_member(v, params, [&](bool l, bool r) {
+        one += l != r;
+        either += l || r;
+    });
+    return {either == 0 ? 0.0 : one / either};
+}
+inline Value dice(const Pair& v, const Parameters& params) {
+    double one = 0, sizes = 0;
+    each_member(v, params, [&](bool l, bool r) {
+        one += l != r;
+        sizes += int(l) + int(r);
+    });
+    return {sizes == 0 ? 0.0 : one / sizes};
 }
 inline Value share(double rank, int d, const Parameters& params) {
     return {rank / (params.packed_bits ? 8.0 * d : d)};
@@ -305,6 +353,10 @@ inline const Definition& definition(const std::string& metric) {
         {"canberra", {canberra, as_it_is}},
         {"braycurtis", {braycurtis, as_it_is}},
         {"correlation", {correlation, as_it_is}},
+        {"haversine", {haversine, angle, false, false, 2, 6.0}},
+        {"jaccard", {jaccard, as_it_is}},
+        {"seuclidean", {seuclidean, root}},
+        {"dice", {dice, as_it_is}},
     };
     const auto found = all.find(metric);
     if (found == all.end()) {

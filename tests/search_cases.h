@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "admissible.h"
 #include "adversarial.h"
 #include "arrays.h"
 #include "kith/kith.h"
@@ -41,8 +42,10 @@ struct Case {
 
 inline Case make_case(const Variant& variant, const std::string& data, Size size, ElementType type,
                       ElementType query_type, arrays::Shape shape, std::uint64_t seed) {
-    const bool non_negative = oracle::definition(variant.name).non_negative;
-    const auto set = adversarial::make(data, size.n, size.q, size.d, seed, non_negative);
+    const oracle::Definition& metric = oracle::definition(variant.name);
+    if (metric.dimensions) size.d = metric.dimensions;
+    auto set = adversarial::make(data, size.n, size.q, size.d, seed, metric.non_negative);
+    for (auto* values : {&set.points, &set.queries}) admissible::make(*values, metric, type, query_type);
     Case out;
     out.label = variant.label + " of " + data + " " + kith::name(type) + ": n " + std::to_string(size.n) + ", q " +
                 std::to_string(size.q) + " (" + kith::name(query_type) + "), d " + std::to_string(size.d) + ", k " +

@@ -261,6 +261,29 @@ static void test_texts(void) {
     CHECK(kith_type_size(KITH_BF16) == 2 && strcmp(kith_type_name(KITH_U8), "u8") == 0);
 }
 
+/* Variances of four halve every distance. */
+static void test_variances(const kith_matrix* x, const kith_matrix* y) {
+    double fours[d];
+    kith_matrix v;
+    const kith_neighbors out = {ids, distances64, KITH_HOST};
+    static double plain[q * k];
+    kith_options options;
+    int i;
+    for (i = 0; i < d; ++i) fours[i] = 4;
+    kith_options_init(&options, sizeof(options));
+    options.f64 = 1;
+    options.metric = KITH_METRIC_euclidean;
+    CHECK(kith_search(x, y, k, &options, &out, NULL) == KITH_OK);
+    memcpy(plain, distances64, sizeof(plain));
+    options.metric = KITH_METRIC_seuclidean;
+    v = kith_view(fours, d, 1, KITH_F64);
+    options.variances = &v;
+    CHECK(kith_search(x, y, k, &options, &out, NULL) == KITH_OK);
+    for (i = 0; i < q * k; ++i) CHECK(distances64[i] == plain[i] / 2);
+    fours[2] = -1;
+    CHECK(kith_search(x, y, k, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("variances: number 2"));
+}
+
 int main(void) {
     kith_matrix x, y;
     fill(points, n * d, 1);
@@ -270,6 +293,7 @@ int main(void) {
     CHECK(kith_last_error()[0] == '\0');
     test_search(&x, &y);
     test_index(&x, &y);
+    test_variances(&x, &y);
     test_select();
     test_errors(&x, &y);
     test_cancel();

@@ -56,7 +56,7 @@ void kernels_match(MetricId id, double p, bool packed) {
         params.p = p;
         params.d = d;
         params.packed_bits = packed;
-        params.matrix = matrix.data();
+        params.constants = matrix.data();
         std::vector<double> raw(static_cast<std::size_t>((count + 1) * d));
         for (double& x : raw) {
             x = random() % 8 == 0 ? 0.0 : uniform(random) * (random() % 16 == 0 ? 1e6 : 1.0);
@@ -96,8 +96,10 @@ void kernels_match(MetricId id, double p, bool packed) {
 TEST(MetricKernels, minkowski_fractional) {
     kernels_match<metric::Minkowski>(MetricId::minkowski, 1.7, false);
 }
-TEST(MetricKernels, hamming_packed) {
+TEST(MetricKernels, packed_bits) {
     kernels_match<metric::Hamming>(MetricId::hamming, 2.0, true);
+    kernels_match<metric::Jaccard>(MetricId::jaccard, 2.0, true);
+    kernels_match<metric::Dice>(MetricId::dice, 2.0, true);
 }
 
 // ---------------------------------------------------------------- paths
@@ -181,6 +183,9 @@ void paths_agree(const char* what, MetricId id, const Data<T>& data, std::int64_
     spec.id = id;
     spec.params.d = data.d;
     spec.params.p = 3;
+    std::vector<double> constants;
+    for (std::int64_t i = 0; i < data.d; ++i) constants.push_back(0.5 + static_cast<double>(i % 3));
+    spec.params.constants = constants.data();
     std::vector<std::string> paths = {"exact"};
     if (M::traits.gemm != metric::Gemm::none) paths.insert(paths.end(), {"gemm-f32", "gemm-bf16"});
     else if (M::traits.direct != metric::Direct::none && !std::is_same_v<T, double>) paths.push_back("direct-f32");

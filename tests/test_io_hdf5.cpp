@@ -214,9 +214,12 @@ TEST_F(IoHdf5, MetricOfAResult) {
     Metric metric = MetricId::minkowski;
     metric.p = 2.5;
     EXPECT_EQ(written(metric)->p, 2.5);
-    metric = MetricId::hamming;
-    metric.packed_bits = true;
-    EXPECT_TRUE(written(metric)->packed_bits);
+    for (const MetricId id : {MetricId::hamming, MetricId::jaccard, MetricId::dice}) {
+        EXPECT_FALSE(written(id)->packed_bits);
+        metric = id;
+        metric.packed_bits = true;
+        EXPECT_TRUE(written(metric)->packed_bits);
+    }
     metric = MetricId::formula;
     metric.formula = "a + fabs(q - x)";
     metric.start = -1.0 / 3;
@@ -227,6 +230,10 @@ TEST_F(IoHdf5, MetricOfAResult) {
     metric = MetricId::mahalanobis;
     metric.inverse_covariance = view(&one, 1, 1);
     expect_has(message_of(ErrorCode::bad_file, [&] { written(metric); }), "a matrix that it does not hold");
+    EXPECT_EQ(written(MetricId::seuclidean)->id, MetricId::seuclidean);
+    metric = MetricId::seuclidean;
+    metric.variances = view(&one, 1, 1);
+    expect_has(message_of(ErrorCode::bad_file, [&] { written(metric); }), "variances that it does not hold");
 
     // As others write: a word of fixed length, or none.
     hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

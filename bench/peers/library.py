@@ -25,7 +25,8 @@ class Options(ctypes.Structure):
                 ("sorted", ctypes.c_int32), ("f64", ctypes.c_int32), ("threads", ctypes.c_int32),
                 ("memory", ctypes.c_int64), ("device", ctypes.c_char_p), ("path", ctypes.c_char_p),
                 ("selector", ctypes.c_char_p), ("isa", ctypes.c_char_p), ("stream", ctypes.c_void_p),
-                ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p), ("order", ctypes.c_char_p)]
+                ("progress", ctypes.c_void_p), ("progress_user", ctypes.c_void_p), ("order", ctypes.c_char_p),
+                ("variances", ctypes.c_void_p)]
 
 
 class Report(ctypes.Structure):

@@ -123,7 +123,7 @@ typedef struct kith_options {
 
     /* ---- what changes the answer */
     int32_t metric;                        /* enum kith_metric; default KITH_METRIC_default */
-    int32_t packed_bits;                   /* hamming: rows are bit strings packed in u8; default 0 */
+    int32_t packed_bits;                   /* hamming, jaccard, dice: rows are bits packed in u8; default 0 */
     double p;                              /* minkowski: the exponent, >= 1 or infinity; default 2 */
     const kith_matrix* inverse_covariance; /* mahalanobis: d x d, f64, host, positive definite; NULL: estimated */
     const char* formula;                   /* formula: next running value from a, q, x, such as "a + fabs(q - x)" */
@@ -145,6 +145,7 @@ typedef struct kith_options {
     void* progress_user;             /* given to the callback */
     const char* order; /* select only: "ascending" or "descending" where the values of every row are known to be; NULL
                           (default): nothing is known */
+    const kith_matrix* variances; /* seuclidean: d x 1 or 1 x d, f64, host, above zero; NULL (default): estimated */
 } kith_options;
 
 /* Every default into *options; struct_size is sizeof(kith_options). */
@@ -196,6 +197,8 @@ int kith_select(const kith_matrix* distances, int64_t k, const kith_options* opt
 /* The matrix that mahalanobis takes where none is given, d x d, into out: the inverse of the sample covariance (divisor
  * n - 1) of the rows without NaN and infinity. */
 int kith_inverse_covariance(const kith_matrix* points, double* out);
+/* The d variances that seuclidean takes where none are given, into out. */
+int kith_variances(const kith_matrix* points, double* out);
 
 /* Points prepared once, searched often, from several threads at once. */
 typedef struct kith_index kith_index;

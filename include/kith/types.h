@@ -109,7 +109,7 @@ struct Metric {
     // mahalanobis: the inverse covariance, d x d, f64, row-major, host, symmetric and positive definite; copied by the
     // call. Without data it is estimated: the inverse of the points' sample covariance (divisor n - 1).
     MatrixView inverse_covariance{};
-    // hamming: rows are bit strings packed in u8, most significant bit first; d counts bytes, the share counts bits.
+    // hamming, jaccard, dice: rows are bit strings packed in u8; d counts bytes, the shares count bits.
     bool packed_bits = false;
     // formula: the next running value from `a` (running value), `q` and `x` (coordinates of query and point), in
     // binary64, for coordinate 0, 1, ..., d - 1: the "cumulatively computable" distance of Kato and Hosino 2009.
@@ -119,6 +119,9 @@ struct Metric {
     double start = 0.0;
     // functor: not owned, must outlive the call or the Index.
     const FunctorMetric* functor = nullptr;
+    // seuclidean: the variance of each coordinate, d x 1 or 1 x d, f64, host, above zero; copied by the call. Without
+    // data the points' own (divisor n - 1), of which none may be zero.
+    MatrixView variances{};
 
     Metric() = default;
     Metric(MetricId id_) : id(id_), chosen(true) {}  // NOLINT: options.metric = MetricId::cosine

@@ -98,6 +98,7 @@ struct Converted {
         m.p = o.p;
         m.packed_bits = o.packed_bits != 0;
         if (o.inverse_covariance) m.inverse_covariance = matrix(o.inverse_covariance, "inverse_covariance");
+        if (o.variances) m.variances = matrix(o.variances, "variances");
         m.formula = text(o.formula);
         m.start = o.start;
         if (o.functor) {
@@ -257,6 +258,14 @@ int kith_inverse_covariance(const kith_matrix* points, double* out) {
         require(out, "out");
         const std::vector<double> inverse = kith::inverse_covariance(matrix(points, "points"));
         std::copy(inverse.begin(), inverse.end(), out);
+    });
+}
+
+int kith_variances(const kith_matrix* points, double* out) {
+    return guarded([&] {
+        require(out, "out");
+        const std::vector<double> variances = kith::variances(matrix(points, "points"));
+        std::copy(variances.begin(), variances.end(), out);
     });
 }
 

@@ -27,6 +27,10 @@ planner::Request requested(const Shape& shape, const Options& options) {
     metric.functor = options.metric.functor;
     if (metric.id == MetricId::functor && !metric.functor)
         throw Error(ErrorCode::invalid_argument, "functor: null; expected the result of functor_metric()");
+    const int dimensions = api::facts(metric).traits.dimensions;
+    if (dimensions && shape.d != dimensions)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("d: {}; {} expected {}", shape.d, name(metric.id), dimensions));
     return api::request(shape, metric, options, host_memory);
 }
 

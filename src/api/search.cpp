@@ -7,6 +7,7 @@
 #include "api/guard.h"
 #include "api/run.h"
 #include "api/validate.h"
+#include "api/variances.h"
 #include "exact/element.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
@@ -171,6 +172,9 @@ struct Index::State {
             return a == b ||
                    (a && a->host == b->host && a->device == b->device && a->state == b->state && a->start == b->start);
         }
+        const std::vector<double>* const constants = prepared.metric.constants.get();
+        if (m.id == MetricId::seuclidean && m.variances.data)
+            return api::deviations(api::given_variances(m.variances, prepared.d)) == *constants;
         const MatrixView& v = m.inverse_covariance;
         if (m.id != MetricId::mahalanobis || !v.data) return true;
         if (v.rows != prepared.d || v.cols != prepared.d || v.type != ElementType::f64) return false;
@@ -179,7 +183,7 @@ struct Index::State {
         for (std::int64_t i = 0; i < prepared.d; ++i)
             for (std::int64_t j = 0; j < prepared.d; ++j)
                 if (static_cast<const double*>(given.data)[exact::offset(given, i, j)] !=
-                    (*prepared.metric.matrix)[static_cast<std::size_t>(i * prepared.d + j)])
+                    (*constants)[static_cast<std::size_t>(i * prepared.d + j)])
                     return false;
         return true;
     }

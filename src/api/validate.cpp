@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "api/covariance.h"
+#include "api/variances.h"
 #include "cpu/isa.h"
 #include "cpu/metric_kernels.h"
 #include "exact/element.h"
@@ -30,6 +31,27 @@ constexpr std::int64_t values_per_task = 1 << 16;
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
     throw Error(ErrorCode::invalid_argument, fmt::format(format, std::forward<Args>(args)...));
+}
+
+void set_constants(MetricSpec& spec, std::vector<double> constants) {
+    spec.constants = std::make_shared<const std::vector<double>>(std::move(constants));
+    spec.params.constants = spec.constants->data();
+}
+
+// "hamming, ...": the metrics of Traits::packed_bits.
+std::string metrics_of_bits() {
+    std::string names;
+    for (int id = 0; id < static_cast<int>(MetricId::formula); ++id) {
+        const auto metric = static_cast<MetricId>(id);
+        if (!cpu::metric_kernels(metric, cpu::Isa::baseline).traits.packed_bits) continue;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", name(metric));
+    }
+    return names;
+}
+
+// What a metric demands of a coordinate; NaN is dealt with elsewhere.
+bool allowed(const metric::Traits& traits, double value) {
+    return !(traits.non_negative && value < 0.0) && !(traits.largest > 0.0 && std::abs(value) > traits.largest);
 }
 
 }  // namespace
@@ -74,8 +96,11 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, 
     spec.params.d = points.cols;
     spec.params.p = m.p;
     if (m.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(m.id));
+    const metric::Traits traits = facts(spec).traits;
+    if (traits.dimensions && points.cols != traits.dimensions)
+        refuse("points: {} columns; {} expected {}", points.cols, name(m.id), traits.dimensions);
     if (m.packed_bits) {
-        if (m.id != MetricId::hamming) refuse("packed_bits: serves hamming, not {}", name(m.id));
+        if (!traits.packed_bits) refuse("packed_bits: serves {}, not {}", metrics_of_bits(), name(m.id));
         if (points.type != ElementType::u8) refuse("packed_bits: elements are {}; expected u8", name(points.type));
         spec.params.packed_bits = true;
     }
@@ -85,11 +110,16 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, 
             if (std::isinf(m.p)) spec.id = MetricId::chebyshev;
             break;
         case MetricId::mahalanobis:
-            spec.matrix = std::make_shared<const std::vector<double>>(
-                m.inverse_covariance.data
-                    ? given_inverse_covariance(m.inverse_covariance, points.cols, threads, progress)
-                    : estimated_inverse_covariance(points, threads, progress));
-            spec.params.matrix = spec.matrix->data();
+            set_constants(spec, m.inverse_covariance.data
+                                    ? given_inverse_covariance(m.inverse_covariance, points.cols, threads, progress)
+                                    : estimated_inverse_covariance(points, threads, progress));
+            break;
+        case MetricId::seuclidean:
+            set_constants(spec, deviations(m.variances.data ? given_variances(m.variances, points.cols)
+                                                            : estimated_variances(points)));
+            break;
+        case MetricId::haversine:
+            set_constants(spec, {1.0, 0.0});
             break;
         case MetricId::formula:
             spec.formula = formula::compile(m.formula);
@@ -119,7 +149,8 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
                   ProgressMeter& progress) {
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
-    if (!facts(metric).traits.non_negative || view.type == ElementType::u8) return;
+    const metric::Traits traits = facts(metric).traits;
+    if (!(traits.non_negative && view.type != ElementType::u8) && !(traits.largest > 0.0)) return;
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
     std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
@@ -127,7 +158,7 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
     watched_for(threads, v.rows, rows_per_task, progress, "prepare", [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end && row < first.load(std::memory_order_relaxed); ++row) {
             for (std::int64_t col = 0; col < v.cols; ++col) {
-                if (!(exact::load(v.data, v.type, exact::offset(v, row, col)) < 0.0)) continue;
+                if (allowed(traits, exact::load(v.data, v.type, exact::offset(v, row, col)))) continue;
                 std::int64_t seen = first.load();
                 while (row < seen && !first.compare_exchange_weak(seen, row)) {
                 }
@@ -140,9 +171,10 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
     const std::int64_t row = first;
     for (std::int64_t col = 0; col < v.cols; ++col) {
         const double value = exact::load(v.data, v.type, exact::offset(v, row, col));
-        if (value < 0.0)
-            refuse("{}: row {}, column {} is {}; {} expected values of at least 0", what, row, col, value,
-                   name(metric.id));
+        if (allowed(traits, value)) continue;
+        const std::string expected =
+            traits.non_negative ? "values of at least 0" : fmt::format("radians within {0} of 0", traits.largest);
+        refuse("{}: row {}, column {} is {}; {} expected {}", what, row, col, value, name(metric.id), expected);
     }
 }
 

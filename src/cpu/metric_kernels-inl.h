@@ -129,7 +129,7 @@ void form_ranks(const double* q, const double*, const double* points, std::int64
         for (std::int64_t i = 0; i < d; i += rows) {
             V w[rows][vectors] = {};
             const double* row[rows];
-            for (int r = 0; r < rows; ++r) row[r] = params.matrix + std::min(i + r, d - 1) * d;
+            for (int r = 0; r < rows; ++r) row[r] = params.constants + std::min(i + r, d - 1) * d;
             for (std::int64_t j = 0; j < d; ++j) {
                 V t[vectors];
                 for (int v = 0; v < vectors; ++v) t[v] = Real::load(&difference[j * block + v * W]);
@@ -156,15 +156,24 @@ void form_ranks(const double* q, const double*, const double* points, std::int64
     }
 }
 
+// The constants of coordinates i ... i + width - 1.
+template <class M>
+KITH_HD V constants_at(const metric::Params& params, std::int64_t i, int width = W) {
+    if constexpr (!M::traits.per_coordinate) return V{};
+    else return width == W ? Real::load(params.constants + i) : Real::load_part(params.constants + i, width);
+}
+
 // Canonical sum of M::aux_term over one row.
 template <class M>
-KITH_HD double aux_sum(int stage, const double* row, const V* aux, std::int64_t d) {
+KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric::Params& params) {
     V a[registers] = {};
+    const std::int64_t d = params.d;
     std::int64_t i = 0;
     for (; i + exact::partials <= d; i += exact::partials) {
 #pragma GCC unroll 16
         for (int r = 0; r < registers; ++r) {
-            a[r] = Real::add(a[r], M::template aux_term<Real>(stage, Real::load(row + i + r * W), aux));
+            const V c = constants_at<M>(params, i + r * W);
+            a[r] = Real::add(a[r], M::template aux_term<Real>(stage, Real::load(row + i + r * W), aux, c));
         }
     }
     const int rest = static_cast<int>(d - i);
@@ -173,7 +182,8 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, std::int64_t 
         const int width = std::min(rest - r * W, W);
         if (width <= 0) continue;
         const V x = width == W ? Real::load(row + i + r * W) : Real::load_part(row + i + r * W, width);
-        const V b = Real::add(a[r], M::template aux_term<Real>(stage, x, aux));
+        const V c = constants_at<M>(params, i + r * W, width);
+        const V b = Real::add(a[r], M::template aux_term<Real>(stage, x, aux, c));
         a[r] = Real::select(Real::first(width), b, a[r]);
     }
 #pragma GCC unroll 8
@@ -196,15 +206,17 @@ void prepare(double* rows, std::int64_t stride, std::int64_t count, double* aux,
         double* row = rows + i * stride;
         V value[metric::max_aux] = {};
         for (int stage = 0; stage < M::aux; ++stage) {
-            const double v = M::aux_finish(stage, aux_sum<M>(stage, row, value, d), params);
+            const double v = M::aux_finish(stage, aux_sum<M>(stage, row, value, params), params);
             aux[i * metric::max_aux + stage] = v;
             value[stage] = Real::set(v);
         }
         std::int64_t j = 0;
-        for (; j + W <= d; j += W) Real::store(row + j, M::template map<Real>(Real::load(row + j), value));
+        for (; j + W <= d; j += W)
+            Real::store(row + j, M::template map<Real>(Real::load(row + j), value, constants_at<M>(params, j)));
         if (j < d) {
             const int width = static_cast<int>(d - j);
-            Real::store_part(row + j, M::template map<Real>(Real::load_part(row + j, width), value), width);
+            const V c = constants_at<M>(params, j, width);
+            Real::store_part(row + j, M::template map<Real>(Real::load_part(row + j, width), value, c), width);
         }
     }
 }

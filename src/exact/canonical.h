@@ -37,12 +37,12 @@ inline void prepare_vector(double* v, std::int64_t d, double* aux, const metric:
         double a[partials][metric::max_accumulators] = {};
         for (std::int64_t i = 0; i < d; ++i) {
             double& sum = a[i % partials][0];
-            sum = sum + M::template aux_term<O>(stage, v[i], aux);
+            sum = sum + M::template aux_term<O>(stage, v[i], aux, metric::constant<M>(params, i));
         }
         combine_partials<detail::Sum>(a);
         aux[stage] = M::aux_finish(stage, a[0][0], params);
     }
-    for (std::int64_t i = 0; i < d; ++i) v[i] = M::template map<O>(v[i], aux);
+    for (std::int64_t i = 0; i < d; ++i) v[i] = M::template map<O>(v[i], aux, metric::constant<M>(params, i));
 }
 
 // The rank of a pair from prepared coordinates. `scratch` holds d doubles for metrics with traits.whole_vector.
@@ -55,7 +55,7 @@ inline double rank(const double* q, const double* x, const double* aux_q, const 
         for (std::int64_t i = 0; i < params.d; ++i) scratch[i] = q[i] - x[i];
         for (std::int64_t i = 0; i < params.d; ++i) {
             double& sum = a[i % partials][0];
-            sum = sum + M::whole_term(scratch, params.matrix + i * params.d, i, params);
+            sum = sum + M::whole_term(scratch, params.constants + i * params.d, i, params);
         }
     } else {
         for (std::int64_t i = 0; i < params.d; ++i) M::template step<O>(a[i % partials], q[i], x[i], params);

@@ -14,11 +14,11 @@ struct Program;
 
 namespace kith {
 
-// A judged metric: parameters completed, the matrix owned.
+// A judged metric: parameters completed, the constants owned.
 struct MetricSpec {
     MetricId id = MetricId::sqeuclidean;
-    metric::Params params;                              // .matrix points into `matrix` (host)
-    std::shared_ptr<const std::vector<double>> matrix;  // mahalanobis
+    metric::Params params;                                 // .constants points into `constants` (host)
+    std::shared_ptr<const std::vector<double>> constants;  // see metric::Params
     std::shared_ptr<const ::kith::formula::Program> formula;
     double start = 0;  // formula, functor
     const FunctorMetric* functor = nullptr;

@@ -53,7 +53,7 @@ __global__ void measure_rows(Rows rows, double* aux, std::uint8_t* nan, metric::
     for (int stage = 0; stage < M::aux; ++stage) {
         double a[1] = {0.0};
         for (std::int64_t i = lane; i < params.d; i += 32)
-            a[0] = a[0] + M::template aux_term<O>(stage, rows.at(row, i), values);
+            a[0] = a[0] + M::template aux_term<O>(stage, rows.at(row, i), values, metric::constant<M>(params, i));
         warp_combine<exact::detail::Sum, 1>(a);
         values[stage] = M::aux_finish(stage, a[0], params);
     }
@@ -67,7 +67,8 @@ __global__ void convert_rows(PreparedRows in, double* out, LeafOrder order, metr
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell >= in.rows.count * params.d) return;
     const std::int64_t row = cell / params.d, col = cell % params.d;
-    const double x = M::template map<ScalarOps<double>>(in.rows.at(row, col), in.aux + row * metric::max_aux);
+    const double x = M::template map<ScalarOps<double>>(in.rows.at(row, col), in.aux + row * metric::max_aux,
+                                                        metric::constant<M>(params, col));
     std::int64_t to = col;
     if constexpr (!M::traits.whole_vector) to = order.start[leaf_partial(static_cast<int>(col % 32))] + col / 32;
     out[row * params.d + to] = x;

@@ -163,7 +163,7 @@ namespace {
 // The factor of the metric's matrix, for the filter.
 void add_factor(DeviceMetric& m, cudaStream_t stream) {
     const std::int64_t d = m.params.d;
-    const Factor factor = factorise(*m.spec.matrix, d);
+    const Factor factor = factorise(*m.spec.constants, d);
     if (factor.values.empty()) return;
     const auto size = static_cast<std::int64_t>(factor.values.size());
     m.factors = Buffer<double>(size, stream);
@@ -182,21 +182,24 @@ DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t str
     DeviceMetric m;
     m.spec = spec;
     m.params = spec.params;
-    m.params.matrix = nullptr;
+    m.params.constants = nullptr;
     if (spec.id != MetricId::formula && spec.id != MetricId::functor) m.kernels = &metric_kernels(spec.id);
-    if (spec.matrix) {
+    if (spec.constants) {
         const std::int64_t d = spec.params.d;
-        std::vector<double> transposed(spec.matrix->size());
-        for (std::int64_t i = 0; i < d; ++i)
-            for (std::int64_t j = 0; j < d; ++j)
-                transposed[static_cast<std::size_t>(j * d + i)] = (*spec.matrix)[static_cast<std::size_t>(i * d + j)];
-        m.matrix = Buffer<double>(d * d, stream);
+        std::vector<double> constants = *spec.constants;
+        if (m.kernels->traits.whole_vector) {
+            for (std::int64_t i = 0; i < d; ++i)
+                for (std::int64_t j = 0; j < d; ++j)
+                    constants[static_cast<std::size_t>(j * d + i)] =
+                        (*spec.constants)[static_cast<std::size_t>(i * d + j)];
+        }
+        m.constants = Buffer<double>(static_cast<std::int64_t>(constants.size()), stream);
         InFlight reading(stream);
-        check(cudaMemcpyAsync(m.matrix.get(), transposed.data(), transposed.size() * sizeof(double), cudaMemcpyDefault,
+        check(cudaMemcpyAsync(m.constants.get(), constants.data(), constants.size() * sizeof(double), cudaMemcpyDefault,
                               stream),
               "cudaMemcpy");
-        reading.wait("copy of the matrix");
-        m.params.matrix = m.matrix.get();
+        reading.wait("copy of the metric's constants");
+        m.params.constants = m.constants.get();
     }
     if (filter && m.kernels->traits.factored) add_factor(m, stream);
     return m;

@@ -42,11 +42,11 @@ struct Chunk {
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
 
-// The metric with its matrix on the device.
+// The metric with its constants on the device.
 struct DeviceMetric {
     MetricSpec spec;
-    metric::Params params;  // .matrix on the device, transposed
-    Buffer<double> matrix;
+    metric::Params params;  // .constants on the device, a matrix transposed
+    Buffer<double> constants;
     Buffer<double> factors;  // what `factor` points into, where the metric has one and is filtered
     FactorForm factor;
     const MetricKernels* kernels = nullptr;  // null: a user's metric

@@ -79,9 +79,13 @@ void Hdf5Output::set_metric(const Metric& metric) {
         case MetricId::minkowski:
             return set_number("kith_p", metric.p);
         case MetricId::hamming:
+        case MetricId::jaccard:
+        case MetricId::dice:
             return set_number("kith_packed_bits", metric.packed_bits ? 1 : 0);
         case MetricId::mahalanobis:
             return set_text("kith_inverse_covariance", metric.inverse_covariance.data ? "given" : "estimated");
+        case MetricId::seuclidean:
+            return set_text("kith_variances", metric.variances.data ? "given" : "estimated");
         case MetricId::formula:
             set_text("kith_formula", metric.formula);
             return set_number("kith_start", metric.start);
@@ -112,12 +116,16 @@ std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* 
     if (!ours) return metric;
 
     if (metric.id == MetricId::minkowski) metric.p = read_number(name_of_file, file, "kith_p");
-    if (metric.id == MetricId::hamming) {
+    if (metric.id == MetricId::hamming || metric.id == MetricId::jaccard || metric.id == MetricId::dice) {
         metric.packed_bits = read_number(name_of_file, file, "kith_packed_bits") != 0;
     }
     if (metric.id == MetricId::mahalanobis &&
         read_text(name_of_file, file, "kith_inverse_covariance").value_or("") != "estimated") {
         bad_file(name_of_file, "its metric is mahalanobis of a matrix that it does not hold");
+    }
+    if (metric.id == MetricId::seuclidean &&
+        read_text(name_of_file, file, "kith_variances").value_or("") != "estimated") {
+        bad_file(name_of_file, "its metric is seuclidean of variances that it does not hold");
     }
     if (metric.id == MetricId::formula) {
         metric.formula = read_text(name_of_file, file, "kith_formula").value_or("");

@@ -8,11 +8,11 @@ namespace kith::metric {
 struct Correlation : Cosine {
     static constexpr int aux = 2;  // the mean, then the norm of the centred vector
     template <class O>
-    KITH_HD static typename O::V map(typename O::V x, const typename O::V* aux) {
+    KITH_HD static typename O::V map(typename O::V x, const typename O::V* aux, typename O::V) {
         return O::sub(x, aux[0]);
     }
     template <class O>
-    KITH_HD static typename O::V aux_term(int stage, typename O::V x, const typename O::V* aux) {
+    KITH_HD static typename O::V aux_term(int stage, typename O::V x, const typename O::V* aux, typename O::V) {
         if (stage == 0) return x;
         const auto t = O::sub(x, aux[0]);
         return O::mul(t, t);

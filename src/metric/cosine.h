@@ -9,7 +9,7 @@ struct Cosine : Base {
     static constexpr Traits traits{.gemm = Gemm::cosine};
     static constexpr int aux = 1;  // the norm
     template <class O>
-    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*) {
+    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*, typename O::V) {
         return O::mul(x, x);
     }
     KITH_HD static double aux_finish(int, double sum, const Params&) { return ScalarOps<double>::sqrt(sum); }

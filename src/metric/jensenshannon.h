@@ -11,7 +11,7 @@ struct JensenShannon : Base {
     static constexpr int aux = 1;  // the sum
     KITH_HD static double aux_finish(int, double sum, const Params&) { return sum == 0.0 ? 1.0 : sum; }
     template <class O>
-    KITH_HD static typename O::V map(typename O::V x, const typename O::V* aux) {
+    KITH_HD static typename O::V map(typename O::V x, const typename O::V* aux, typename O::V) {
         return O::div(x, aux[0]);
     }
     template <class O>

@@ -17,10 +17,11 @@ inline constexpr int max_aux = 2;
 
 // Run-time parameters, the same for every pair. Plain data: it crosses to the device as it is.
 struct Params {
-    double p = 2;                    // minkowski
-    std::int64_t d = 0;              // dimensions
-    bool packed_bits = false;        // hamming
-    const double* matrix = nullptr;  // mahalanobis: d x d, row-major, in the memory of the backend that runs
+    double p = 2;              // minkowski
+    std::int64_t d = 0;        // dimensions
+    bool packed_bits = false;  // Traits::packed_bits
+    // In the memory of the backend that runs. mahalanobis: the matrix, d x d, row-major; Traits::per_coordinate: d.
+    const double* constants = nullptr;
 };
 
 // The form in which a matrix product can serve as the filter.
@@ -43,11 +44,15 @@ enum class Direct {
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
-    bool factored = false;   // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::matrix; gemm does not say so
+    bool factored = false;   // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::constants; gemm does not say so
     Direct direct = Direct::none;
-    bool non_negative = false;  // coordinates below zero are an input error
-    bool similarity = false;    // larger is nearer; missing neighbours are at -inf
-    bool whole_vector = false;  // needs all differences at once: pair(), no step()
+    bool non_negative = false;    // coordinates below zero are an input error
+    bool similarity = false;      // larger is nearer; missing neighbours are at -inf
+    bool whole_vector = false;    // needs all differences at once: whole_term(), no step()
+    bool per_coordinate = false;  // map() and aux_term() take a constant of their coordinate, Params::constants[i]
+    bool packed_bits = false;     // u8 coordinates may be eight bits each: Params::packed_bits
+    int dimensions = 0;           // the only number of dimensions that there may be; 0: any
+    double largest = 0;           // coordinates of a larger magnitude are an input error; 0: none are
 };
 
 // The form that serves a GPU, which multiplies by the factor where a metric has one.
@@ -61,24 +66,32 @@ struct Base {
     static constexpr int accumulators = 1;
     static constexpr int aux = 0;  // per-vector values, computed once: see aux_term, aux_finish
 
+    // Of partials j and j ^ 16, ..., `a` is the lower one.
     template <class O>
     KITH_HD static void combine(typename O::V* a, const typename O::V* b) {
         a[0] = O::add(a[0], b[0]);
     }
     // Auxiliary value s of a vector: the canonical sum of aux_term over its coordinates, then aux_finish. Values 0..s-1
-    // are ready in `aux`.
+    // are ready in `aux`. The last argument, here and of map(), is the coordinate's constant (Traits::per_coordinate).
     template <class O>
-    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*) {
+    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*, typename O::V) {
         return x;
     }
     KITH_HD static double aux_finish(int, double sum, const Params&) { return sum; }
     // The coordinate that step() sees.
     template <class O>
-    KITH_HD static typename O::V map(typename O::V x, const typename O::V*) {
+    KITH_HD static typename O::V map(typename O::V x, const typename O::V*, typename O::V) {
         return x;
     }
     KITH_HD static double finish(const double* a, const double*, const double*, const Params&) { return a[0]; }
     KITH_HD static double report(double rank, const Params&) { return rank; }
 };
+
+// The constant of coordinate i, 0 for metrics without.
+template <class M>
+KITH_HD double constant(const Params& params, std::int64_t i) {
+    if constexpr (M::traits.per_coordinate) return params.constants[i];
+    else return 0.0;
+}
 
 }  // namespace kith::metric

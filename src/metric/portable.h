@@ -1,5 +1,6 @@
-// Fused multiply-add, bit casts, and logarithm, exponential and power from correctly rounded operations only: the same
-// bits from every compiler, on host and device. This text is also compiled at run time, ahead of a user's formula.
+// Fused multiply-add, bit casts, and logarithm, exponential, power, sine and cosine from correctly rounded operations
+// only: the same bits from every compiler, on host and device. This text is also compiled at run time, ahead of a
+// user's formula.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -54,8 +55,8 @@ KITH_HD std::uint64_t double_to_bits(double x) {
 #endif
 }
 
-// Logarithm, exponential and power from correctly rounded operations only: a libm's last bit would differ between host
-// and device. Relative errors: log and exp a few ulp, power a few ulp times |p log t|.
+// From correctly rounded operations only: a libm's last bit would differ between host and device. Relative errors: log,
+// exp, sin, cos and asin a few ulp, power a few ulp times |p log t|.
 namespace portable {
 
 // Natural logarithm of x >= 0: m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) by its series.
@@ -126,6 +127,55 @@ KITH_HD double power(double t, double p) {
     if (t == 0.0) return 0.0;
     if (t == infinity) return infinity;
     return exp(p * log(t));
+}
+
+// sin(x + quarters pi / 2) for |x| <= 2^20: x = k pi / 2 + r, |r| <= pi / 4, by the series of sin r to r^17 or of cos r
+// to r^16. pi / 2 is three numbers: near a multiple of it the first difference is exact, and the rest is 2^-160 off.
+KITH_HD double sin_of_quarters(double x, unsigned quarters) {
+    const double shifted = fused(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
+    const double k = shifted - 0x1.8p52;
+    double r = fused(k, -0x1.921fb54442d18p+0, x);
+    r = fused(k, -0x1.1a62633145c07p-54, r);
+    r = fused(k, 0x1.f1976b7ed8fbcp-110, r);
+    const double z = r * r;
+    double s = 1.0 / 355687428096000.0;
+    s = fused(s, z, -1.0 / 1307674368000.0);
+    s = fused(s, z, 1.0 / 6227020800.0);
+    s = fused(s, z, -1.0 / 39916800.0);
+    s = fused(s, z, 1.0 / 362880.0);
+    s = fused(s, z, -1.0 / 5040.0);
+    s = fused(s, z, 1.0 / 120.0);
+    s = fused(s, z, -1.0 / 6.0);
+    s = fused(z * r, s, r);
+    double c = 1.0 / 20922789888000.0;
+    c = fused(c, z, -1.0 / 87178291200.0);
+    c = fused(c, z, 1.0 / 479001600.0);
+    c = fused(c, z, -1.0 / 3628800.0);
+    c = fused(c, z, 1.0 / 40320.0);
+    c = fused(c, z, -1.0 / 720.0);
+    c = fused(c, z, 1.0 / 24.0);
+    c = fused(c, z, -0.5);
+    c = fused(c, z, 1.0);
+    const std::uint64_t quadrant = double_to_bits(shifted) + quarters;  // its lowest bits are those of k
+    const double value = quadrant & 1 ? c : s;
+    return quadrant & 2 ? -value : value;
+}
+KITH_HD double sin(double x) {
+    return sin_of_quarters(x, 0);
+}
+KITH_HD double cos(double x) {
+    return sin_of_quarters(x, 1);
+}
+
+// Arcsine for 0 <= y <= sin(pi / 8), by its series to y^41: each term is (2n - 1)^2 / (2n (2n + 1)) y^2 of the last.
+KITH_HD double small_asin(double y) {
+    const double z = y * y;
+    double p = 1.0;
+    for (int n = 20; n >= 1; --n) {
+        const auto odd = static_cast<double>(2 * n - 1), even = static_cast<double>(2 * n);
+        p = fused(z * p, odd * odd / (even * (even + 1.0)), 1.0);
+    }
+    return y * p;
 }
 
 // exp, log and pow of every argument, for formulas: as C's, NaN where they have no real value.

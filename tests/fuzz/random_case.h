@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "admissible.h"
 #include "adversarial.h"
 #include "arrays.h"
 #include "kith/functor.h"
@@ -223,6 +224,7 @@ inline Case make(std::uint64_t seed, const std::string& device) {
     const bool user = name == "formula" || name == "functor";
     choose_sizes(c, random, name == "mahalanobis" ? 24 : 2000, user ? 2e5 : 3e6);
     const kith::ElementType type = one_of(random, arrays::element_types);
+    if (name == "haversine") c.d = oracle::definition(name).dimensions;
     choose_metric(c, random, name, type);
     kith::ElementType query_type = chance(random, 5) ? one_of(random, arrays::element_types) : type;
     if (c.variant.metric.packed_bits) query_type = type;
@@ -236,10 +238,7 @@ inline Case make(std::uint64_t seed, const std::string& device) {
         const std::int64_t from = random.below(c.n);
         std::copy_n(set.points.begin() + from * c.d, c.d, set.queries.begin() + i * c.d);
     }
-    if (c.definition->non_negative) {
-        for (double& v : set.points) v = std::fabs(v);
-        for (double& v : set.queries) v = std::fabs(v);
-    }
+    for (auto* values : {&set.points, &set.queries}) admissible::make(*values, *c.definition, type, query_type);
     const arrays::Shape shape = one_of(random, arrays::shapes), query_shape = one_of(random, arrays::shapes);
     c.points = arrays::make(set.points, c.n, c.d, type, shape);
     c.queries = arrays::make(set.queries, c.q, c.d, query_type, query_shape);

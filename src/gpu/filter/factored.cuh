@@ -25,7 +25,8 @@ struct RowChoice {
 template <class M>
 __device__ __forceinline__ double weighted(const PreparedRows& in, std::int64_t row, std::int64_t i,
                                            const FilterForm& form) {
-    const double x = M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux);
+    static_assert(!M::traits.per_coordinate);
+    const double x = M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux, 0.0);
     return (form.centre ? x - static_cast<double>(form.centre[i]) : x) * form.factor.weights[i];
 }
 

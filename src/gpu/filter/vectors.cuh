@@ -64,15 +64,17 @@ KITH_HD double factor_bound(const FilterForm& form, const RowVector& v) {
 // and a point's are first * first + first * second + second * first. `usable` false writes zeros.
 template <class M>
 __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::int64_t position, const FilterForm& form,
-                               std::int64_t d, double scale, bool unit, bool query, __half* out, bool usable) {
+                               const metric::Params& params, double scale, bool unit, bool query, __half* out,
+                               bool usable) {
     using O = ScalarOps<double>;
     const int lane = threadIdx.x % 32;
+    const std::int64_t d = params.d;
     const double* const aux = in.aux + row * metric::max_aux;
     const auto raw = [&](std::int64_t i) {
         if constexpr (M::traits.factored) {
             return form.factor.rows ? form.factor.rows[(position - form.factor.first) * d + i] : 0.0;
         } else {
-            const double x = M::template map<O>(in.rows.at(row, i), aux);
+            const double x = M::template map<O>(in.rows.at(row, i), aux, metric::constant<M>(params, i));
             return form.centre ? x - static_cast<double>(form.centre[i]) : x;
         }
     };
@@ -156,7 +158,7 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     const std::int64_t row = row_at(form, at, n);
     const bool nan = in.nan[row];
     const RowVector v =
-        round_row<M>(in, row, at, form, params.d, form.scale, form.unit, false, vectors + at * form.width, !nan);
+        round_row<M>(in, row, at, form, params, form.scale, form.unit, false, vectors + at * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double norm = sqrt(v.norm2), rho = sqrt(v.rho2), s = form.query_scale;
     double half_square = 0, bound = 0;
@@ -181,7 +183,7 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     if (row >= in.rows.count) return;
     const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2;
     // A query's length does not change the order of its products: the bound is for those of one norm.
-    const RowVector v = round_row<M>(in, row, row, form, params.d, l2 ? form.scale : form.query_scale, !l2, true,
+    const RowVector v = round_row<M>(in, row, row, form, params, l2 ? form.scale : form.query_scale, !l2, true,
                                      vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double rho = sqrt(v.rho2), norm = sqrt(v.norm2);
@@ -210,7 +212,8 @@ __global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, Filter
         double sum = 0;
         for (std::int64_t s = 0; s < samples; ++s) {
             const std::int64_t row = s * in.rows.count / samples;
-            const double x = M::template map<O>(in.rows.at(row, i), in.aux + row * metric::max_aux);
+            const double x =
+                M::template map<O>(in.rows.at(row, i), in.aux + row * metric::max_aux, metric::constant<M>(params, i));
             if (!isfinite(x)) continue;
             sum += x;
             double t = form.centre ? x - static_cast<double>(form.centre[i]) : x;

@@ -13,13 +13,13 @@ KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
     return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
 }
 
-// A warp owns one pair at a time: `t` is d doubles of shared memory, params.matrix the transpose of VI.
+// A warp owns one pair at a time: `t` is d doubles of shared memory, params.constants the transpose of VI.
 template <class M>
 __device__ double whole_rank(double* t, const metric::Params& params) {
     const int lane = threadIdx.x % 32;
     double a[1] = {0.0};
     for (std::int64_t i = lane; i < params.d; i += 32)
-        a[0] = a[0] + M::whole_term(t, params.matrix + i, i, params, params.d);
+        a[0] = a[0] + M::whole_term(t, params.constants + i, i, params, params.d);
     warp_combine<exact::detail::Sum, 1>(a);
     return exact::ordered_rank(a[0]);
 }
@@ -71,12 +71,13 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
         double a[batch] = {};
 #pragma unroll 4
         for (int i = lane; i < d; i += 32) {
+            const double constant = metric::constant<M>(params, i);
             const double qi =
-                M::template map<O>(plain ? static_cast<double>(query[i]) : task.queries.rows.at(q, i), aux_q);
+                M::template map<O>(plain ? static_cast<double>(query[i]) : task.queries.rows.at(q, i), aux_q, constant);
 #pragma unroll
             for (int j = 0; j < batch; ++j) {
                 const double raw = plain ? static_cast<double>(row[j][i]) : task.points.rows.at(x[j], i);
-                M::template step<O>(&a[j], qi, M::template map<O>(raw, aux_x[j]), params);
+                M::template step<O>(&a[j], qi, M::template map<O>(raw, aux_x[j], constant), params);
             }
         }
         const double sum = combine_four<M>(a);
