@@ -4,8 +4,10 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
+export UPGRADE
 
-.PHONY: help demo build test bench gpu-test sanitize fuzz mutants format format-check lint clean deps test-deps configure
+.PHONY: help demo build install test bench gpu-test sanitize fuzz mutants format format-check lint clean deps test-deps configure
 
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
@@ -15,6 +17,10 @@ help:  ## this list
 demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU where there is one
 	cmake --build $(BUILD) -j $(JOBS) --target kith_cli
 	$(BUILD)/kith demo $(ARGS)
+
+install: configure  ## library, headers, tool and its manual page into PREFIX=/usr/local
+	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 build: test-deps configure  ## everything: library, command line, tests, benchmark
 	cmake --build $(BUILD) -j $(JOBS)
@@ -57,11 +63,13 @@ lint: configure  ## clang-tidy over the host sources
 clean:  ## remove build/
 	rm -rf build
 
+# A build without HDF5 is one: where its package would change what is installed, it is left out, and says so.
 deps:
 	@scripts/install-deps build
+	@scripts/install-deps hdf5 || [ $$? = 3 ]
 
 test-deps:
-	@scripts/install-deps build test
+	@scripts/install-deps build hdf5 test
 
 configure: deps
 	@cmake --preset $(PRESET)

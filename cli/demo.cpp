@@ -127,13 +127,15 @@ int execute(const Args& args) {
     options.metric = MetricId::euclidean;
     set_speed(args.speed, options);
     const std::filesystem::path folder(args.out_dir);
-    const std::string result_file = (folder / "fashion-mnist.hdf5").string();
+    const bool hdf5 = has_format("hdf5");
+    const std::string result_file = (folder / (hdf5 ? "fashion-mnist.hdf5" : "fashion-mnist.truth")).string();
     const std::string sheet_file = (folder / "contact-sheet.png").string();
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) throw Error(ErrorCode::bad_file, fmt::format("cannot make {}: {}", args.out_dir, failed.message()));
     OutputSet outputs(true);  // both are the demo's own
-    outputs.add_ann_benchmarks("--out-dir", result_file, options.metric, true, true);
+    if (hdf5) outputs.add_ann_benchmarks("--out-dir", result_file, options.metric, true, true);
+    else outputs.add_big_ann_truth("--out-dir", result_file);
     outputs.add_bytes("--out-dir", sheet_file);
 
     fmt::print("Reading Fashion-MNIST from {}\n", args.data);
@@ -159,11 +161,13 @@ int execute(const Args& args) {
         if (voters > k) break;
         fmt::print("  k = {:<4} {:.2f} %\n", voters, 100 * accuracy(neighbors, voters, points.labels, queries.labels));
     }
-    write_ann_benchmarks(outputs, result_file, neighbors, points.pixels.view(), queries.pixels.view());
+    if (hdf5) write_ann_benchmarks(outputs, result_file, neighbors, points.pixels.view(), queries.pixels.view());
+    else write_big_ann_truth(outputs, result_file, neighbors);
     stop_if_interrupted();
     draw_sheet(FileWriter(outputs, sheet_file), neighbors, points, queries);
     outputs.commit();
-    fmt::print("\nNeighbours, as an ann-benchmarks file: {}\nContact sheet: {}\n", result_file, sheet_file);
+    fmt::print("\nNeighbours, as {} file: {}\nContact sheet: {}\n", hdf5 ? "an ann-benchmarks" : "a big-ann truth",
+               result_file, sheet_file);
     return exit_ok;
 }
 

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "kith/io.h"
 #include "options.h"
 
 namespace kith::cli {
@@ -38,6 +39,14 @@ struct Args {
     bool json = false;
 };
 
+// What the library has, and the formats of files.
+std::string built() {
+    std::string text = build_info() + "\nformats (name, suffixes, what)\n";
+    std::istringstream lines(formats_help());
+    for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+    return text;
+}
+
 int execute(const Args& args) {
     if (args.json) {
         Json list = Json::array();
@@ -49,13 +58,13 @@ int execute(const Args& args) {
         }
         print_json({{"command", "info"},
                     {"kith", KITH_VERSION},
-                    {"build", lines_of(build_info())},
+                    {"build", lines_of(built())},
                     {"selectors", lines_of(selectors_help())},
                     {"metrics", list},
                     {"formats", choices("format")}});
         return exit_ok;
     }
-    fmt::print("{}", args.selectors ? selectors_help() : build_info());
+    fmt::print("{}", args.selectors ? selectors_help() : built());
     return exit_ok;
 }
 

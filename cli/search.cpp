@@ -80,6 +80,7 @@ void open_outputs(OutputSet& outputs, const Args& args, const Metric& metric, co
     outputs.reads("--base", base);
     outputs.reads("--queries", queries);
     outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
+    outputs.reads("--variances", args.distance.variances);
     if (!args.ids.empty()) outputs.add("--ids", with_data_set(args.ids, "neighbors"));
     if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
     const OutKind kind = kind_of(args.out);

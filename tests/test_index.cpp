@@ -148,6 +148,19 @@ TEST(Index, RefusesAnotherMetricOrDevice) {
     given.inverse_covariance = kith::view(estimate.data(), 2, 2);
     EXPECT_EQ("", refusal(estimated, of(given)));
 
+    const double ones[] = {1, 1}, twos[] = {1, 2};
+    given = another = kith::MetricId::seuclidean;
+    given.variances = kith::view(ones, 2, 1);
+    another.variances = kith::view(twos, 1, 2);
+    const kith::Index seuclidean(base, of(given));
+    EXPECT_EQ("", refusal(seuclidean, of(given)));
+    EXPECT_EQ("", refusal(seuclidean, of(kith::MetricId::seuclidean)));
+    EXPECT_NE("", refusal(seuclidean, of(another)));
+    const kith::Index of_points(base, of(kith::MetricId::seuclidean));
+    const std::vector<double> variances = kith::variances(base);
+    given.variances = kith::view(variances.data(), 2, 1);
+    EXPECT_EQ("", refusal(of_points, of(given)));
+
     kith::Metric blocks = kith::MetricId::formula, squares = blocks;
     blocks.formula = "a + fabs(q - x)";
     squares.formula = "a + (q - x) * (q - x)";

@@ -116,6 +116,9 @@ void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);
 void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors);
 Neighbors read_big_ann_truth(const std::string& path);
 
+// Does this build have a format of that name? One without libhdf5 lacks "hdf5", and ann-benchmarks' files with it.
+bool has_format(const std::string& name);
+
 // The names and extensions of the formats, one per line, for a person to read.
 std::string formats_help();
 

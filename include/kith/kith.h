@@ -43,11 +43,11 @@ Report select_into(const MatrixView& distances, std::int64_t k, const Options& o
 // The d x d matrix that mahalanobis takes where none is given: the inverse of the sample covariance (divisor n - 1) of
 // the rows without NaN and infinity, for Metric::inverse_covariance. Throws invalid_argument where it is singular.
 std::vector<double> inverse_covariance(const MatrixView& points);
-// The d variances that seuclidean takes where none are given: of those rows, divisor n - 1, for Metric::variances. Throws
-// invalid_argument where one is zero.
+// The d variances that seuclidean takes where none are given: of those rows, divisor n - 1, for Metric::variances.
+// Throws invalid_argument where one is zero.
 std::vector<double> variances(const MatrixView& points);
 
-// What this build and this machine have: instruction sets, devices, metrics, paths, formats; for a person to read.
+// What this build and this machine have: instruction sets, devices, metrics, paths; for a person to read.
 std::string build_info();
 // The selectors that Options::selector takes, one a line: name, range of k, what it does; for a person to read.
 std::string selectors_help();

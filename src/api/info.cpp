@@ -1,14 +1,12 @@
 // build_info(): what this build and this machine have.
 #include <fmt/format.h>
 
-#include <sstream>
 #include <string_view>
 
 #include "cpu/isa.h"
 #include "cpu/selectors.h"
 #include "gpu/backend.h"
 #include "gpu/select/selectors.h"
-#include "kith/io.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
 #include "plan/planner.h"
@@ -89,9 +87,6 @@ std::string build_info() {
                             : path.on_cpu              ? "cpu"
                                                        : "gpu",
                             path.what);
-    text += "\nformats (name, suffixes, what)\n";
-    std::istringstream lines(formats_help());
-    for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
     return text;
 }
 

@@ -38,12 +38,18 @@ void set_constants(MetricSpec& spec, std::vector<double> constants) {
     spec.params.constants = spec.constants->data();
 }
 
+// A formula or a functor asks for nothing.
+metric::Traits traits_of(MetricId id) {
+    if (id == MetricId::formula || id == MetricId::functor) return {};
+    return cpu::metric_kernels(id, cpu::Isa::baseline).traits;
+}
+
 // "hamming, ...": the metrics of Traits::packed_bits.
 std::string metrics_of_bits() {
     std::string names;
     for (int id = 0; id < static_cast<int>(MetricId::formula); ++id) {
         const auto metric = static_cast<MetricId>(id);
-        if (!cpu::metric_kernels(metric, cpu::Isa::baseline).traits.packed_bits) continue;
+        if (!traits_of(metric).packed_bits) continue;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", name(metric));
     }
     return names;
@@ -96,7 +102,7 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, 
     spec.params.d = points.cols;
     spec.params.p = m.p;
     if (m.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(m.id));
-    const metric::Traits traits = facts(spec).traits;
+    const metric::Traits traits = traits_of(m.id);
     if (traits.dimensions && points.cols != traits.dimensions)
         refuse("points: {} columns; {} expected {}", points.cols, name(m.id), traits.dimensions);
     if (m.packed_bits) {
@@ -141,7 +147,7 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.id = m.id;
     f.user = m.id == MetricId::formula || m.id == MetricId::functor;
     f.user_device = m.id != MetricId::functor || m.functor->device;
-    if (!f.user) f.traits = cpu::metric_kernels(m.id, cpu::Isa::baseline).traits;
+    f.traits = traits_of(m.id);
     return f;
 }
 
@@ -149,7 +155,7 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
                   ProgressMeter& progress) {
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
-    const metric::Traits traits = facts(metric).traits;
+    const metric::Traits traits = traits_of(metric.id);
     if (!(traits.non_negative && view.type != ElementType::u8) && !(traits.largest > 0.0)) return;
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);

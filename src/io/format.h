@@ -84,6 +84,8 @@ struct Format {
 
 // All formats, in the order of formats.def.
 std::span<const Format> formats();
+// False: the format hdf5 refuses every file.
+bool has_hdf5();
 
 // The name of a container's only matrix. Throws bad_file with the list where there are several, or none.
 std::string only_name(const Location& location, const std::vector<std::string>& names);

@@ -125,6 +125,10 @@ private:
 
 }  // namespace
 
+bool has_hdf5() {
+    return true;
+}
+
 SourcePtr open_hdf5(const Location& location) {
     const std::string file = name_in_messages(location.file);
     if (is_standard_input(location.file)) bad_argument("standard input: HDF5 is read from named files only");

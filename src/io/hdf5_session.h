@@ -1,9 +1,11 @@
 // What every use of the HDF5 library needs: one thread at a time, no printing, handles that close themselves.
 #pragma once
 
+#ifndef KITH_NO_HDF5
 // Names without a version number mean those of 1.10, in newer libraries too.
 #define H5_USE_110_API
 #include <hdf5.h>
+#endif
 
 #include <array>
 #include <cstdint>
@@ -19,6 +21,11 @@
 
 namespace kith::io {
 
+#ifdef KITH_NO_HDF5
+// Enough to declare with: hdf5_absent.cpp refuses every file.
+using hid_t = std::int64_t;
+using herr_t = int;
+#else
 // Held during every call to the library, which is not thread-safe; silences its error stack meanwhile. Handles must be
 // closed while one is held.
 class Hdf5Session {
@@ -37,6 +44,7 @@ private:
     H5E_auto2_t print_ = nullptr;
     void* data_ = nullptr;
 };
+#endif
 
 class Hdf5Handle {
 public:

@@ -222,10 +222,17 @@ void MatrixWriter::commit() {
 
 // ---------------------------------------------------------------- help
 
+bool has_format(const std::string& name) {
+    const auto formats = io::formats();
+    const auto named = [&](const io::Format& format) { return format.name == name; };
+    return std::any_of(formats.begin(), formats.end(), named) && (name != "hdf5" || io::has_hdf5());
+}
+
 std::string formats_help() {
     std::string help;
     for (const io::Format& format : io::formats()) {
-        help += fmt::format("{:<6} {:<44} {}\n", format.name, format.suffixes, format.what);
+        const char* what = has_format(format.name) ? format.what : "not in this build";
+        help += fmt::format("{:<6} {:<44} {}\n", format.name, format.suffixes, what);
     }
     help +=
         "Every suffix but HDF5's may be followed by .gz. FILE:1000:5000 is rows 1000 to 5999, FILE:1000: row 1000 to "
