@@ -38,6 +38,7 @@ struct Args {
     std::string distances;
     std::string out;
     std::string csr;
+    bool include_self = false;
     bool with_data = false;
     bool force = false;
 };
@@ -119,6 +120,7 @@ int execute(const Args& args) {
     Options options;
     options.metric = make_metric(args.distance, numbers);
     options.f64 = args.f64;
+    options.include_self = args.include_self;
     set_speed(args.speed, options);
     check_kind(args);
     OutputSet outputs(args.force, [] { return !interrupted(); });
@@ -165,6 +167,7 @@ int execute(const Args& args) {
 
     if (args.voice.json) {
         Json object = {{"command", args.graph ? "graph" : "search"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}};
+        if (args.graph) object["include_self"] = args.include_self;
         object["metric"] = to_json(options.metric);
         object["plan"] = to_json(plan);
         if (args.explain) object["explain"] = explain(plan);
@@ -213,6 +216,12 @@ void add(CLI::App& app, Run& run, bool graph) {
             ->group("Input");
     }
     add_count(*command, "-k", args->k, "Neighbours of each", 1)->type_name("K")->required()->group("Input");
+    if (graph) {
+        command
+            ->add_flag("--include-self", args->include_self,
+                       "Each row begins with its own point, which k counts: as UMAP and scikit-learn take graphs")
+            ->group("Input");
+    }
     command->add_option("--format", args->format, "Format of the input, where its name does not say")
         ->type_name("NAME")
         ->group("Input");

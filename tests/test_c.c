@@ -125,6 +125,9 @@ static void test_search(const kith_matrix* x, const kith_matrix* y) {
     options.metric = KITH_METRIC_inner_product;
     CHECK(kith_graph(x, k, &options, &ids_only, NULL) == KITH_OK);
     CHECK(wrong(inner_product, points, n, 1, ids) == 0);
+    options.include_self = 1;
+    CHECK(kith_graph(x, k, &options, &ids_only, NULL) == KITH_OK);
+    for (int64_t i = 0; i < n; ++i) CHECK(ids[i * k] == i);
 }
 
 static void test_index(const kith_matrix* x, const kith_matrix* y) {

@@ -202,6 +202,27 @@ class OwnData(Cli):
         self.assertEqual(kith("graph", "-b", self.at("lone.hdf5"), "-k", 4).stdout, kith("graph", "-b", result, "-k", 4).stdout)
 
 
+class WithSelf(Cli):
+    def test_rows_begin_with_themselves(self):
+        for base in ("base.npy", "grid.npy"):
+            graph = ("graph", "--base", self.at(base), "-m", "l2", "--quiet")
+            kith(*graph, "-k", 4, "--ids", self.at("others.npy"), "--distances", self.at("others_d.npy"))
+            kith(*graph, "-k", 5, "--ids", self.at("self.npy"), "--distances", self.at("self_d.npy"), "--include-self")
+            others = read_npy(self.at("others.npy"))
+            self.assertEqual(read_npy(self.at("self.npy")), [[i, *row] for i, row in enumerate(others)])
+            self.assertEqual(read_npy(self.at("self_d.npy")), [[0.0, *row] for row in read_npy(self.at("others_d.npy"))])
+            given = ("--base", self.at(base), "--graph", "-m", "l2", "--ids", self.at("self.npy"), "--distances", self.at("self_d.npy"))
+            verdict = kith("verify", *given).stdout
+            self.assertIn("each row begins with its own point, k counts the others", verdict)
+            self.assertIn(f"distances: 0 of {5 * len(others):,} differ", verdict)
+            broken = read_npy(self.at("self_d.npy"))
+            broken[7][0] = 0.5
+            write_npy(self.at("self_d.npy"), broken)
+            kith("verify", *given, code=1)
+        self.assert_error(kith("search", *self.inputs("-k", 3, "--include-self"), code=2), "--include-self")
+        self.assertTrue(json.loads(kith("graph", "--base", self.at("base.npy"), "-k", 3, "--include-self", "--json").stdout)["include_self"])
+
+
 class Sparse(Cli):
     def load(self, path):
         """What scipy.sparse.load_npz reads."""

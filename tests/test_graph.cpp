@@ -48,6 +48,43 @@ TEST_P(Graph, FiltersExcludeItByIdToo) {
     }
 }
 
+// With include_self: the point itself at its distance to itself, then the row of k - 1 others; a NaN row stays empty.
+TEST_P(Graph, BeginsWithItself) {
+    std::uint64_t turn = 0;
+    for (const char* data : {"duplicates", "all_equal", "integers", "nan_rows", "infinities"}) {
+        for (const std::int64_t k : {1, 2, 6, 60, 70}) {
+            const auto type = arrays::element_types[turn % 6];
+            const auto all = variants(GetParam(), 5, type);
+            auto c = search_cases::make_case(all[turn % all.size()], data, {60, 1, 5, k}, type, type,
+                                             arrays::shapes[turn % 3], turn);
+            kith::Options options = search_cases::options_of("cpu", c.variant, {}, false);
+            options.f64 = turn % 2;
+            const auto distance = [&](const kith::Neighbors& n, std::int64_t at) {
+                return options.f64 ? n.distances64[at] : double{n.distances[at]};
+            };
+            const kith::Neighbors others = kith::graph(c.points.view, std::max<std::int64_t>(1, k - 1), options);
+            const kith::Neighbors nearest = kith::search(c.points.view, c.points.view, 60, options);
+            options.include_self = true;
+            const kith::Neighbors got = kith::graph(c.points.view, k, options);
+            const kith::Neighbors again = kith::Index(c.points.view, options).graph(k, options);
+            ASSERT_EQ(got.ids, again.ids) << c.label;
+            for (std::int64_t row = 0; row < 60; ++row) {
+                const bool empty = nearest.ids[row * 60] < 0;
+                ASSERT_EQ(empty ? -1 : row, got.ids[row * k]) << c.label;
+                for (std::int64_t at = row * 60; at < row * 60 + 60; ++at) {
+                    if (nearest.ids[at] != row) continue;
+                    ASSERT_EQ(distance(nearest, at), distance(got, row * k)) << c.label << ", row " << row;
+                }
+                for (std::int64_t j = 1; j < k; ++j) {
+                    ASSERT_EQ(others.ids[row * others.k + j - 1], got.ids[row * k + j]) << c.label << ", row " << row;
+                    ASSERT_EQ(distance(others, row * others.k + j - 1), distance(got, row * k + j)) << c.label;
+                }
+            }
+            ++turn;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Metric, Graph, testing::ValuesIn(metric_names()), [](const auto& info) { return info.param; });
 
 TEST(Graph, KeepsDuplicates) {

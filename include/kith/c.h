@@ -146,6 +146,7 @@ typedef struct kith_options {
     const char* order; /* select only: "ascending" or "descending" where the values of every row are known to be; NULL
                           (default): nothing is known */
     const kith_matrix* variances; /* seuclidean: d x 1 or 1 x d, f64, host, above zero; NULL (default): estimated */
+    int32_t include_self; /* graph only: row i begins with id i at its distance to itself, and k counts it; default 0 */
 } kith_options;
 
 /* Every default into *options; struct_size is sizeof(kith_options). */
@@ -185,7 +186,8 @@ typedef struct kith_report {
 int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k, const kith_options* options,
                 const kith_neighbors* out, kith_report* report);
 
-/* Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. out: n x k. */
+/* Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. out: n x k.
+ * With include_self row i begins with id i, and its k - 1 nearest others follow. */
 int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
                kith_report* report);
 

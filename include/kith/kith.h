@@ -29,7 +29,10 @@ Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64
 Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options,
                    const NeighborsView& out);
 
-// Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. n x k.
+// Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. n x k. With
+// Options::include_self row i is id i, at its distance to itself and whether or not another point is as near, and then
+// its k - 1 nearest others: what UMAP and scikit-learn take. A point with a NaN coordinate has no neighbours, itself
+// included.
 Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options = {});
 Report graph_into(const MatrixView& points, std::int64_t k, const Options& options, const NeighborsView& out);
 

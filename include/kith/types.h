@@ -145,9 +145,10 @@ struct Progress {
 struct Options {
     // ---- what changes the answer
     Metric metric{};
-    bool largest = false;  // select() only: the k largest instead of the k smallest
-    bool sorted = true;    // select() only: false permits any order within a row
-    bool f64 = false;      // distances as f64 (Neighbors::distances64) instead of f32
+    bool largest = false;       // select() only: the k largest instead of the k smallest
+    bool sorted = true;         // select() only: false permits any order within a row
+    bool include_self = false;  // graph() only: row i begins with id i at its distance to itself, and k counts it
+    bool f64 = false;           // distances as f64 (Neighbors::distances64) instead of f32
 
     // ---- what changes only the speed
     std::string device =

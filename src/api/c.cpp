@@ -112,6 +112,7 @@ struct Converted {
         options.largest = o.largest != 0;
         options.sorted = o.sorted != 0;
         options.f64 = o.f64 != 0;
+        options.include_self = o.include_self != 0;
         if (o.device) options.device = o.device;
         options.memory = o.memory;
         options.threads = o.threads;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "api/guard.h"
-#include "api/run.h"
+#include "api/self.h"
 #include "api/validate.h"
 #include "api/variances.h"
 #include "exact/element.h"
@@ -41,10 +41,10 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     if (!graph) api::check_values(queries, metric, "queries", threads, progress);
     // A filter rounds both sides: the wider type decides what it can hold.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
-    const Shape shape{points.rows, queries.rows, points.cols, k, type, graph};
+    const Shape shape{points.rows, queries.rows, points.cols, api::searched_k(k, graph, options), type, graph};
     const Plan plan = planner::make(api::request(shape, metric, options, points.device), api::machine());
     const api::Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
-    Report report = api::run(prepared, queries, k, graph, plan, options, progress, out);
+    Report report = api::run_rows(prepared, queries, k, graph, plan, options, progress, out);
     report.prepare_seconds = prepared.seconds;
     report.seconds += prepared.seconds;
     return report;
@@ -213,8 +213,9 @@ struct Index::State {
         if (!graph) api::check_values(queries, prepared.metric, "queries", api::threads_of(call), progress);
         bool fresh = false;
         const auto attempt = [&] {
-            return api::run(prepared, queries, k, graph, plan(queries.rows, k, graph, queries.type, call, fresh), call,
-                            progress, out);
+            const std::int64_t searched = api::searched_k(k, graph, call);
+            return api::run_rows(prepared, queries, k, graph,
+                                 plan(queries.rows, searched, graph, queries.type, call, fresh), call, progress, out);
         };
         try {
             return attempt();

@@ -1,0 +1,96 @@
+// Graphs whose rows begin with their own point; see self.h.
+#include "api/self.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "api/validate.h"
+#include "cpu/ranker.h"
+#include "cpu/results.h"
+#include "cpu/top_k.h"
+#include "gpu/backend.h"
+
+namespace kith::api {
+
+namespace {
+
+constexpr std::int64_t rows_between_polls = 64;
+
+struct Own {
+    std::vector<std::int64_t> ids;  // -1 of a point with a NaN coordinate
+    std::vector<double> distances;
+};
+
+// Each point's canonical distance to itself.
+Own own_distances(const MetricSpec& metric, const MatrixView& view, ProgressMeter& progress) {
+    std::vector<std::byte> storage;
+    const MatrixView points = on_host(view, storage);
+    const auto n = static_cast<std::size_t>(points.rows);
+    Own own{std::vector<std::int64_t>(n), std::vector<double>(n)};
+    const cpu::Results results(metric, 1, own.ids.data(), own.distances.data(), true);
+    cpu::Ranker ranker(metric, cpu::best_isa());
+    cpu::RowBlock query(1, points.cols), point(1, points.cols);
+    for (std::int64_t i = 0; i < points.rows; ++i) {
+        if (i % rows_between_polls == 0) {
+            progress.poll("self");
+            progress.throw_if_cancelled();
+        }
+        cpu::TopK itself(1);
+        ranker.load(points, i, 1, query);
+        if (!query.nan()[0]) {
+            ranker.load_points(points, i, 1, point);
+            double rank = 0;
+            ranker.ranks(query, 0, point, 1, &rank);
+            itself.push(rank, i);
+        }
+        results.put(i, itself);
+    }
+    return own;
+}
+
+// The point itself before the others; a row without neighbours stays one.
+template <class T, class First>
+void interleave(const T* others, std::int64_t n, std::int64_t k, const Own& own, First first, T* out) {
+    const std::int64_t stride = std::max<std::int64_t>(1, k - 1);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const bool absent = own.ids[static_cast<std::size_t>(i)] < 0;
+        out[i * k] = absent ? others[i * stride] : first(i);
+        std::copy_n(others + i * stride, k - 1, out + i * k + 1);
+    }
+}
+
+}  // namespace
+
+Report run_rows(const Prepared& prepared, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
+                const Options& options, ProgressMeter& progress, const NeighborsView& out) {
+    if (!graph || !options.include_self) return run(prepared, queries, k, graph, plan, options, progress, out);
+    const std::int64_t n = queries.rows;
+    const std::int64_t searched = searched_k(k, graph, options);
+    const Neighbors others = collect(n, searched, options.f64, [&](const NeighborsView& into) {
+        return run(prepared, queries, searched, graph, plan, options, progress, into);
+    });
+    const Own own = own_distances(prepared.metric, queries, progress);
+    const auto cells = static_cast<std::size_t>(n * k);
+    const bool host = out.device == host_memory;
+
+    std::vector<std::int64_t> ids(host ? 0 : cells);
+    std::int64_t* const to = host ? out.ids : ids.data();
+    interleave(
+        others.ids.data(), n, k, own, [](std::int64_t i) { return i; }, to);
+    if (!host) gpu::copy(out.ids, to, cells * sizeof(std::int64_t));
+    if (!out.distances) return others.report;
+
+    const auto distances_of = [&](auto* from) {
+        using T = std::remove_cvref_t<decltype(*from)>;
+        std::vector<T> values(host ? 0 : cells);
+        T* const target = host ? static_cast<T*>(out.distances) : values.data();
+        const auto first = [&](std::int64_t i) { return static_cast<T>(own.distances[static_cast<std::size_t>(i)]); };
+        interleave(from, n, k, own, first, target);
+        if (!host) gpu::copy(out.distances, target, cells * sizeof(T));
+    };
+    if (options.f64) distances_of(others.distances64.data());
+    else distances_of(others.distances.data());
+    return others.report;
+}
+
+}  // namespace kith::api
