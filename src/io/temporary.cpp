@@ -49,7 +49,12 @@ TemporaryName::~TemporaryName() {
 
 void remove_temporary_files() noexcept {
     for (io::TemporaryName::Slot* slot = io::first.load(); slot; slot = slot->next) {
-        if (const char* path = slot->path.exchange(nullptr)) ::unlink(path);
+        char* path = slot->path.exchange(nullptr);
+        if (!path) continue;
+        ::unlink(path);
+        // Back to its owner, if the place is still empty; he may have gone, then it stays here.
+        char* empty = nullptr;
+        slot->path.compare_exchange_strong(empty, path);
     }
 }
 
