@@ -71,7 +71,7 @@ public:
     ~Program() { nvrtc().destroy(&program_); }
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
-    operator nvrtcProgram() const { return program_; }
+    nvrtcProgram get() const { return program_; }
 
 private:
     nvrtcProgram program_ = nullptr;
@@ -94,17 +94,17 @@ std::vector<char> compile_cuda(const std::string& text, int capability) {
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
     const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=false", "--prec-div=true",
                              "--prec-sqrt=true"};
-    if (nvrtc().compile(program, 5, options) != NVRTC_SUCCESS) {
+    if (nvrtc().compile(program.get(), 5, options) != NVRTC_SUCCESS) {
         std::size_t size = 0;
-        check_nvrtc(nvrtc().log_size(program, &size), "nvrtcGetProgramLogSize");
+        check_nvrtc(nvrtc().log_size(program.get(), &size), "nvrtcGetProgramLogSize");
         std::string log(size, '\0');
-        check_nvrtc(nvrtc().log(program, log.data()), "nvrtcGetProgramLog");
+        check_nvrtc(nvrtc().log(program.get(), log.data()), "nvrtcGetProgramLog");
         throw Error(ErrorCode::device, std::string("device: the formula does not compile: ") + log.c_str());
     }
     std::size_t size = 0;
-    check_nvrtc(nvrtc().cubin_size(program, &size), "nvrtcGetCUBINSize");
+    check_nvrtc(nvrtc().cubin_size(program.get(), &size), "nvrtcGetCUBINSize");
     std::vector<char> image(size);
-    check_nvrtc(nvrtc().cubin(program, image.data()), "nvrtcGetCUBIN");
+    check_nvrtc(nvrtc().cubin(program.get(), image.data()), "nvrtcGetCUBIN");
     return image;
 }
 
