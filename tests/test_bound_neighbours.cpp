@@ -16,12 +16,13 @@ using bound_opposites::Opposites;
 
 constexpr int bf16_bits = 8;
 
-std::int64_t nearest(const std::vector<double>& points, const std::vector<double>& query, MetricId metric) {
+std::int64_t nearest(const std::vector<double>& points, const std::vector<double>& query, MetricId metric,
+                     const char* path = "gemm-bf16") {
     const auto d = static_cast<std::int64_t>(query.size()), n = static_cast<std::int64_t>(points.size()) / d;
     Options options;
     options.device = "cpu";
     options.metric = metric;
-    options.path = "gemm-bf16";
+    options.path = path;
     options.threads = 1;
     return search(view(points.data(), n, d), view(query.data(), 1, d), 1, options).ids[0];
 }
@@ -39,6 +40,36 @@ TEST(BoundNeighbours, UnitQueriesOfBf16NeedTheErrorTwice) {
     const Opposites data = bound_opposites::units(bf16_bits);
     for (const MetricId metric : {MetricId::cosine, MetricId::inner_product})
         EXPECT_EQ(1, nearest(bound_opposites::points(data), data.query, metric)) << name(metric);
+}
+
+// Squares of such coordinates are below what binary64 holds but for one: the norm is far too small, the query, divided
+// by it, far longer than 1.
+TEST(BoundNeighbours, QueriesWhoseNormsLoseBitsAreNotCovered) {
+    if (!cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    Opposites data = bound_opposites::squares(bf16_bits);
+    data.query[64] = 4;
+    for (double& x : data.query) x *= 0x1p-539;
+    EXPECT_EQ(1, nearest(bound_opposites::points(data), data.query, MetricId::inner_product));
+}
+
+// Likewise of points: both distances are clipped to 0, and the smaller id comes first, however far beyond they would
+// be.
+TEST(BoundNeighbours, PointsWhoseNormsLoseBitsAreNotCovered) {
+    std::vector<double> points;
+    for (const double size : {1.0, 1.4}) {
+        points.push_back(0x1p-537);
+        for (int j = 1; j < 64; ++j) points.push_back(size * 0x1p-538);
+    }
+    const std::vector<double> query(64, 1.0);
+    EXPECT_EQ(0, nearest(points, query, MetricId::cosine, "gemm-f32"));
+}
+
+// An f32 sum that overflows on the way to a small value.
+TEST(BoundNeighbours, PointsWhoseProductsOverflowAreNotCovered) {
+    std::vector<double> points;
+    for (int i = 0; i < 40; ++i)
+        for (int j = 0; j < 8; ++j) points.push_back(i == 20 ? (j < 4 ? -3e38 : 3e38) : -1);
+    EXPECT_EQ(20, nearest(points, std::vector<double>(8, 1.0), MetricId::inner_product, "gemm-f32"));
 }
 
 // As many rivals as a list holds, tied: they are refined in place, and the threshold is that of their rank.
