@@ -67,7 +67,9 @@ public:
     // t(n, q) = pair n q + query q + point n, from three searches.
     void measure() {
         const Stopwatch clock;
+        // The first one pays for what happens once.
         double whole = seconds(n_, q_);
+        if (whole < last_start_seconds) whole = std::min(whole, seconds(n_, q_));
         while (whole < enough_seconds && clock.seconds() < last_start_seconds &&
                (n_ < most_points_ || grows_queries())) {
             const double growth = std::clamp(enough_seconds / std::max(whole, 1e-6), 2.0, 16.0);
