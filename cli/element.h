@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "kith/types.h"
 
@@ -140,8 +141,9 @@ inline void store_integer(void* data, std::size_t index, ElementType type, std::
     using namespace detail;
     const auto clamped = [&](auto zero) {
         using T = decltype(zero);
-        const std::int64_t least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-        put_element(data, index, static_cast<T>(std::clamp(value, least, most)));
+        using Limits = std::numeric_limits<T>;
+        const T nearest = value < 0 ? Limits::min() : Limits::max();
+        put_element(data, index, std::in_range<T>(value) ? static_cast<T>(value) : nearest);
     };
     switch (type) {
         case ElementType::f32:
