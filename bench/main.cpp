@@ -129,7 +129,7 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
     // Where "auto" leads decides whose limits count.
     const kith::Plan plan = kith::bench::plan_of(workloads.front(), args.options);
     const bool on_cpu = plan.device == kith::host_memory;
-    const int threads = args.options.threads ? args.options.threads : machine::default_threads();
+    const int threads = args.options.threads ? args.options.threads : kith::machine::default_threads();
     const Limits limits = on_cpu ? kith::bench::cpu_limits(threads) : kith::bench::cuda_limits(plan.device);
     fmt::print("limits: {:.0f} GFLOP/s, {:.1f} GB/s ({})\n", 2e-9 * limits.multiply_adds, 1e-9 * limits.bytes,
                limits.how);
