@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t longest_text = std::size_t{1} << 16;  // HDF5's own limit of an attribute
 
-constexpr const char* parameters[] = {"kith_p", "kith_packed_bits", "kith_inverse_covariance", "kith_formula",
-                                      "kith_start"};
+constexpr const char* parameters[] = {"kith_p",         "kith_packed_bits", "kith_inverse_covariance",
+                                      "kith_variances", "kith_formula",     "kith_start"};
 
 // ann-benchmarks knows euclidean, angular, hamming and jaccard; for other metrics there is only kith's name. Its
 // euclidean is not squared, so sqeuclidean is not called so.
