@@ -43,7 +43,7 @@ void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_by
     // Smaller ones are not worth the question.
     constexpr std::int64_t least = 16 << 20;
     const std::int64_t bytes = rows * k * cell_bytes;
-    if (bytes >= least) require_memory(bytes, fmt::format("k: {} for {} queries: the result", k, rows));
+    if (bytes >= least) require_memory(bytes, fmt::format("k: {} for {} queries: the result in host memory", k, rows));
 }
 
 void refuse_memory() {

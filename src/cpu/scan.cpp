@@ -73,6 +73,7 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
             progress.add(static_cast<double>(count * here));
             if (worker == 0) progress.poll("search");
         }
+        if (progress.cancelled()) return;  // a row is written whole or not at all
         if (c.ranges > 1) {
             partial[static_cast<std::size_t>(task)] = std::move(best);
             return;
