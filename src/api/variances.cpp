@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "api/guard.h"
 #include "api/validate.h"
 #include "exact/element.h"
 #include "kith/error.h"
@@ -18,12 +19,17 @@ namespace {
     throw Error(ErrorCode::invalid_argument, message);
 }
 
+// Values between two looks at the progress.
+constexpr std::int64_t values_per_poll = 1 << 16;
+
 // Calls use(row) for each row of finite coordinates; returns how many there are.
 template <class Use>
-std::int64_t each_finite_row(const MatrixView& v, Use use) {
+std::int64_t each_finite_row(const MatrixView& v, ProgressMeter& progress, Use use) {
     std::vector<double> row(static_cast<std::size_t>(v.cols));
     std::int64_t count = 0;
     for (std::int64_t r = 0; r < v.rows; ++r) {
+        if (r * v.cols % values_per_poll < v.cols) progress.poll("prepare");
+        progress.throw_if_cancelled();
         bool finite = true;
         for (std::int64_t c = 0; c < v.cols; ++c) {
             double& value = row[static_cast<std::size_t>(c)];
@@ -57,17 +63,17 @@ std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
     return variances;
 }
 
-std::vector<double> estimated_variances(const MatrixView& points) {
+std::vector<double> estimated_variances(const MatrixView& points, ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView v = on_host(points, storage);
     const auto d = static_cast<std::size_t>(v.cols);
     std::vector<double> mean(d, 0.0), variances(d, 0.0);
-    const std::int64_t count = each_finite_row(v, [&](const std::vector<double>& row) {
+    const std::int64_t count = each_finite_row(v, progress, [&](const std::vector<double>& row) {
         for (std::size_t c = 0; c < d; ++c) mean[c] += row[c];
     });
     if (count < 2) refuse(fmt::format("points: {} finite rows; estimating the variances expected at least 2", count));
     for (double& m : mean) m /= static_cast<double>(count);
-    each_finite_row(v, [&](const std::vector<double>& row) {
+    each_finite_row(v, progress, [&](const std::vector<double>& row) {
         for (std::size_t c = 0; c < d; ++c) variances[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
     });
     for (std::size_t c = 0; c < d; ++c) {
@@ -89,8 +95,12 @@ std::vector<double> deviations(std::vector<double> variances) {
 namespace kith {
 
 std::vector<double> variances(const MatrixView& points) {
-    api::check_view(points, "points");
-    return api::estimated_variances(points);
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        const std::function<bool(const Progress&)> silent;
+        ProgressMeter progress(silent, 0);
+        return api::estimated_variances(points, progress);
+    });
 }
 
 }  // namespace kith

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "exact/progress.h"
 #include "kith/types.h"
 
 namespace kith::api {
@@ -12,8 +13,8 @@ namespace kith::api {
 std::vector<double> given_variances(const MatrixView& view, std::int64_t d);
 
 // The sample variance of each coordinate of the points (divisor n - 1), in binary64: two passes in the order of the
-// rows. Rows with a NaN or an infinity are left out. Throws invalid_argument where one is zero. O(n d).
-std::vector<double> estimated_variances(const MatrixView& points);
+// rows. Rows with a NaN or an infinity are left out. Throws invalid_argument where one is zero, cancelled. O(n d).
+std::vector<double> estimated_variances(const MatrixView& points, ProgressMeter& progress);
 
 // Their roots, by which seuclidean divides.
 std::vector<double> deviations(std::vector<double> variances);

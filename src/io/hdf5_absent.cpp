@@ -47,7 +47,7 @@ void write_ann_benchmarks(const std::string& path, const Neighbors&, const Metri
 void write_ann_benchmarks(OutputSet&, const std::string& path, const Neighbors&, const MatrixView&, const MatrixView&) {
     io::refuse(path);
 }
-std::optional<Metric> read_ann_benchmarks_metric(const std::string& path) {
+std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool*) {
     io::refuse(path);
 }
 
