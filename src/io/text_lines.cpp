@@ -23,7 +23,8 @@ Lines::Lines(Input& input, std::int64_t offset, std::int64_t number)
 bool Lines::fill() {
     const std::int64_t left = input_->size() - read_to_;
     if (left <= 0) return false;
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    const auto unread = buffer_.begin() + static_cast<std::ptrdiff_t>(begin_);
+    std::copy(unread, buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
     end_ -= begin_;
     begin_ = 0;
     if (end_ >= longest_line) {
