@@ -8,6 +8,7 @@
 
 #include "api/validate.h"
 #include "cpu/backend.h"
+#include "cpu/points.h"
 #include "cpu/select.h"
 #include "exact/cholesky.h"
 #include "kith/error.h"
@@ -180,6 +181,33 @@ TEST_F(Cancel, PointsPreparedAndSearched) {
             });
         }
     }
+}
+
+TEST_F(Cancel, AFilterBeingMadeIsAskedForByTheCallback) {
+    constexpr std::int64_t n = 2000, d = 24;
+    const std::vector<float> data = random_values(n * d);
+    MetricSpec metric;
+    metric.params.d = d;
+    Plan plan;
+    plan.path = "gemm-f32";
+    plan.isa = "baseline";
+    plan.threads = 1;
+    Watch silent;
+    const auto prepared = cpu::prepare(view(data.data(), n, d), metric, plan, false, silent.meter);
+    std::vector<const cpu::Filter*> inner;
+    const auto filter = [&](ProgressMeter& meter) {
+        return prepared->filter(cpu::Isa::baseline, 1, cpu::Rounding::f32, meter);
+    };
+    const std::function<bool(const Progress&)> searches = [&](const Progress&) {
+        if (inner.empty()) inner.push_back(filter(silent.meter));
+        return true;
+    };
+    ProgressMeter meter(searches, 1);
+    const cpu::Filter* const outer = filter(meter);
+    ASSERT_EQ(1u, inner.size());
+    EXPECT_NE(nullptr, outer);
+    EXPECT_EQ(inner.front(), outer);
+    EXPECT_TRUE(prepared->packed(cpu::Rounding::f32));
 }
 
 TEST_F(Cancel, ManyDimensionsArePolledMoreOften) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cpu/backend.h"
 #include "cpu/filter.h"
@@ -42,10 +43,18 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
 
 const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const {
     Made& m = made(rounding);
-    std::call_once(m.once, [&] {
-        m.filter = Filter::make(*this, isa, threads, rounding, progress);
+    {
+        const std::lock_guard lock(m.mutex);
+        if (m.known) return m.filter.get();
+    }
+    // Not under the mutex: the callback may search these points itself, and whoever waited could not be cancelled.
+    std::shared_ptr<const Filter> filter = Filter::make(*this, isa, threads, rounding, progress);
+    const std::lock_guard lock(m.mutex);
+    if (!m.known) {
+        m.filter = std::move(filter);
+        m.known = true;
         m.packed.store(m.filter != nullptr, std::memory_order_release);
-    });
+    }
     return m.filter.get();
 }
 

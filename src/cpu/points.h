@@ -30,13 +30,14 @@ public:
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
     // few queries does without); null where the metric or the data have none.
-    // Throws where `progress` is cancelled meanwhile.
+    // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const;
     bool packed(Rounding rounding) const { return made(rounding).packed.load(std::memory_order_acquire); }
 
 private:
     struct Made {
-        std::once_flag once;
+        std::mutex mutex;
+        bool known = false;  // `filter` stays what it is, null included
         std::shared_ptr<const Filter> filter;
         std::atomic<bool> packed{false};
     };
