@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "api/guard.h"
 #include "cpu/isa.h"
 #include "cpu/selectors.h"
 #include "gpu/backend.h"
@@ -59,40 +60,45 @@ constexpr MetricLine metrics[] = {
 }  // namespace
 
 std::string build_info() {
-    std::string text = fmt::format("kith {}\n", KITH_VERSION);
-    text += fmt::format("cpu          {} threads, instruction sets:", machine::default_threads());
-    for (int i = cpu::isa_count - 1; i >= 0; --i) {
-        const auto isa = static_cast<cpu::Isa>(i);
-        text += fmt::format(" {}{}", cpu::name(isa), cpu::supported(isa) ? "" : " (not on this machine)");
-    }
-    text += '\n';
-    const int devices = gpu::device_count();
-    if (devices == 0) text += fmt::format("gpu          none: {}\n", gpu::absence());
-    for (int i = 0; i < devices; ++i) {
-        const gpu::DeviceInfo info = gpu::device_info(i);
-        text += fmt::format(
-            "cuda:{}       {}, compute capability {}.{}, {} multiprocessors, {:.1f} of {:.1f} GiB free\n", i, info.name,
-            info.capability / 10, info.capability % 10, info.multiprocessors,
-            static_cast<double>(info.free_bytes) / (1 << 30), static_cast<double>(info.total_bytes) / (1 << 30));
-    }
-    if (const std::string compiler = gpu::formula_compiler(); !compiler.empty())
-        text += fmt::format("gpu formulas {}\n", compiler);
-    text += "\nmetrics (name, aliases, what it is of q and x)\n";
-    for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
-    text += "  formula                      an expression of your own; functor: a C++ one\n";
-    text += "\npaths (how a search runs; never changes the answer)\n";
-    for (const planner::Path& path : planner::paths())
-        text += fmt::format("  {:<14} {:<13} {}\n", path.name,
-                            path.on_cpu && path.on_gpu ? "cpu, gpu"
-                            : path.on_cpu              ? "cpu"
-                                                       : "gpu",
-                            path.what);
-    return text;
+    return api::guarded([&] {
+        std::string text = fmt::format("kith {}\n", KITH_VERSION);
+        text += fmt::format("cpu          {} threads, instruction sets:", machine::default_threads());
+        for (int i = cpu::isa_count - 1; i >= 0; --i) {
+            const auto isa = static_cast<cpu::Isa>(i);
+            text += fmt::format(" {}{}", cpu::name(isa), cpu::supported(isa) ? "" : " (not on this machine)");
+        }
+        text += '\n';
+        const int devices = gpu::device_count();
+        if (devices == 0) text += fmt::format("gpu          none: {}\n", gpu::absence());
+        for (int i = 0; i < devices; ++i) {
+            const gpu::DeviceInfo info = gpu::device_info(i);
+            text += fmt::format(
+                "cuda:{}       {}, compute capability {}.{}, {} multiprocessors, {:.1f} of {:.1f} GiB free\n", i,
+                info.name, info.capability / 10, info.capability % 10, info.multiprocessors,
+                static_cast<double>(info.free_bytes) / (1 << 30), static_cast<double>(info.total_bytes) / (1 << 30));
+        }
+        if (const std::string compiler = gpu::formula_compiler(); !compiler.empty())
+            text += fmt::format("gpu formulas {}\n", compiler);
+        text += "\nmetrics (name, aliases, what it is of q and x)\n";
+        for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
+        text += "  formula                      an expression of your own; functor: a C++ one\n";
+        text += "\npaths (how a search runs; never changes the answer)\n";
+        for (const planner::Path& path : planner::paths())
+            text += fmt::format("  {:<14} {:<13} {}\n", path.name,
+                                path.on_cpu && path.on_gpu ? "cpu, gpu"
+                                : path.on_cpu              ? "cpu"
+                                                           : "gpu",
+                                path.what);
+        return text;
+    });
 }
 
 std::string selectors_help() {
-    return "selectors of the CPU\n" + lines_of(cpu::selectors) +
-           "\nselectors of a GPU (variants under their family: NAME and what follows it)\n" + lines_of(gpu::selectors);
+    return api::guarded([&] {
+        return "selectors of the CPU\n" + lines_of(cpu::selectors) +
+               "\nselectors of a GPU (variants under their family: NAME and what follows it)\n" +
+               lines_of(gpu::selectors);
+    });
 }
 
 }  // namespace kith

@@ -1,6 +1,7 @@
 // The public plan() and the plan of a selection: options and this machine to the planner.
 #include <fmt/format.h>
 
+#include "api/guard.h"
 #include "api/validate.h"
 #include "kith/error.h"
 #include "kith/functor.h"
@@ -37,46 +38,56 @@ planner::Request requested(const Shape& shape, const Options& options) {
 }  // namespace
 
 Plan plan(const Shape& shape, const Options& options) {
-    return planner::make(requested(shape, options), api::machine());
+    return api::guarded([&] { return planner::make(requested(shape, options), api::machine()); });
 }
 
 std::vector<MeasuredMachine> measured_machines() {
-    std::vector<MeasuredMachine> list;
-    for (const planner::KnownMachine& m : planner::known_machines()) list.push_back(m.facts);
-    return list;
+    return api::guarded([&] {
+        std::vector<MeasuredMachine> list;
+        for (const planner::KnownMachine& m : planner::known_machines()) list.push_back(m.facts);
+        return list;
+    });
 }
 
 Plan plan_on(const std::string& machine, const Shape& shape, const Options& options) {
-    return planner::make(requested(shape, options), planner::known_machine(machine).machine);
+    return api::guarded(
+        [&] { return planner::make(requested(shape, options), planner::known_machine(machine).machine); });
 }
 
 MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan) {
-    const planner::KnownMachine& known = planner::known_machine(machine);
-    const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q), d = static_cast<double>(shape.d);
-    const char* const metric = name(options.metric.id);
-    double rate = planner::known_rate(known, plan.path, metric, d, static_cast<double>(shape.k));
-    if (rate == 0) return {0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, plan.path)};
-    if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
-    MeasuredTime time{known.start_seconds + n * q / rate,
-                      fmt::format("rates of {}, {}", known.facts.what, known.source)};
-    const double coordinates = (n + (shape.graph ? 0 : q)) * d;
-    const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
-    if (known.copied_bytes > 0)
-        time.seconds += (coordinates * static_cast<double>(size_of(shape.type)) + results) / known.copied_bytes;
-    if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
-    return time;
+    return api::guarded([&] {
+        const planner::KnownMachine& known = planner::known_machine(machine);
+        const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q),
+                     d = static_cast<double>(shape.d);
+        const char* const metric = name(options.metric.id);
+        double rate = planner::known_rate(known, plan.path, metric, d, static_cast<double>(shape.k));
+        if (rate == 0)
+            return MeasuredTime{
+                0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, plan.path)};
+        if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
+        MeasuredTime time{known.start_seconds + n * q / rate,
+                          fmt::format("rates of {}, {}", known.facts.what, known.source)};
+        const double coordinates = (n + (shape.graph ? 0 : q)) * d;
+        const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
+        if (known.copied_bytes > 0)
+            time.seconds += (coordinates * static_cast<double>(size_of(shape.type)) + results) / known.copied_bytes;
+        if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
+        return time;
+    });
 }
 
 Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type, const Options& options) {
-    positive(rows, "rows");
-    positive(cols, "cols");
-    MatrixView shape;
-    shape.rows = rows;
-    shape.cols = cols;
-    shape.type = type;
-    shape.device = host_memory;
-    api::check_selection(shape, k);
-    return api::plan_selection(shape, k, options);
+    return api::guarded([&] {
+        positive(rows, "rows");
+        positive(cols, "cols");
+        MatrixView shape;
+        shape.rows = rows;
+        shape.cols = cols;
+        shape.type = type;
+        shape.device = host_memory;
+        api::check_selection(shape, k);
+        return api::plan_selection(shape, k, options);
+    });
 }
 
 namespace api {
