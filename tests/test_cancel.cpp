@@ -148,6 +148,23 @@ TEST_F(Cancel, ACovarianceEstimated) {
     });
 }
 
+TEST_F(Cancel, VariancesEstimated) {
+    constexpr std::int64_t n = 20000, d = 40;
+    const std::vector<float> points = random_values(n * d);
+    const auto judged = [&](int threads, ProgressMeter& meter) {
+        return *api::judge_metric(MetricId::seuclidean, view(points.data(), n, d), threads, meter).constants;
+    };
+    expect_watched("estimated", n >> 12, [&](ProgressMeter& meter) { judged(1, meter); });
+    // One sum per column, in order of the rows.
+    std::vector<double> mean(d), want(d);
+    for (std::int64_t i = 0; i < n * d; ++i) mean[i % d] += points[i];
+    for (double& m : mean) m /= n;
+    for (std::int64_t i = 0; i < n * d; ++i) want[i % d] += (points[i] - mean[i % d]) * (points[i] - mean[i % d]);
+    for (double& w : want) w = std::sqrt(w / (n - 1));
+    Watch silent;
+    for (const int threads : {1, 2, 7}) EXPECT_EQ(want, judged(threads, silent.meter)) << threads;
+}
+
 TEST_F(Cancel, ValuesChecked) {
     constexpr std::int64_t n = 20000, d = 40;
     const std::vector<float> points = random_values(n * d);

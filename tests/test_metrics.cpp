@@ -154,6 +154,13 @@ TEST(SEuclidean, JudgesTheVariances) {
     kith::Options options = of(kith::MetricId::seuclidean);
     const auto refused = [&] { return refusal([&] { kith::graph(kith::view(points.data(), 3, 2), 1, options); }); };
     EXPECT_NE(std::string::npos, refused().find("column 0 has variance 0")) << refused();
+    // The mean of ten times 0.1 is not 0.1. A row with a NaN is not looked at.
+    std::vector<double> tenths(22, 0.1);
+    for (std::size_t i = 1; i < tenths.size(); i += 2) tenths[i] = static_cast<double>(i);
+    tenths[0] = 7;
+    tenths[1] = NAN;
+    const std::string constant = refusal([&] { kith::variances(kith::view(tenths.data(), 11, 2)); });
+    EXPECT_NE(std::string::npos, constant.find("column 0 has variance 0;")) << constant;
     options.metric.variances = kith::view(variances.data(), 3, 1);
     EXPECT_NE(std::string::npos, refused().find("variances: 3 x 1; expected 2")) << refused();
     options.metric.variances = kith::view(variances.data(), 1, 2);

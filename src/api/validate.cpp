@@ -122,7 +122,7 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, 
             break;
         case MetricId::seuclidean:
             set_constants(spec, deviations(m.variances.data ? given_variances(m.variances, points.cols)
-                                                            : estimated_variances(points, progress)));
+                                                            : estimated_variances(points, threads, progress)));
             break;
         case MetricId::haversine:
             set_constants(spec, {1.0, 0.0});

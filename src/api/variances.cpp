@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "api/guard.h"
 #include "api/validate.h"
 #include "exact/element.h"
+#include "exact/watched.h"
 #include "kith/error.h"
 #include "kith/kith.h"
+#include "machine/parallel.h"
 
 namespace kith::api {
 
@@ -19,28 +22,45 @@ namespace {
     throw Error(ErrorCode::invalid_argument, message);
 }
 
-// Values between two looks at the progress.
-constexpr std::int64_t values_per_poll = 1 << 16;
+constexpr const char* stage = "prepare";
+constexpr std::int64_t rows_per_look = 1 << 12;
+// Columns that a task sums: each sum has the order of the rows, for any number of threads.
+constexpr std::int64_t columns_per_task = 16;
 
-// Calls use(row) for each row of finite coordinates; returns how many there are.
-template <class Use>
-std::int64_t each_finite_row(const MatrixView& v, ProgressMeter& progress, Use use) {
-    std::vector<double> row(static_cast<std::size_t>(v.cols));
-    std::int64_t count = 0;
-    for (std::int64_t r = 0; r < v.rows; ++r) {
-        if (r * v.cols % values_per_poll < v.cols) progress.poll("prepare");
-        progress.throw_if_cancelled();
-        bool finite = true;
-        for (std::int64_t c = 0; c < v.cols; ++c) {
-            double& value = row[static_cast<std::size_t>(c)];
-            value = exact::load(v.data, v.type, exact::offset(v, r, c));
-            finite &= std::isfinite(value);
+// For each row, whether all its coordinates are finite.
+std::vector<std::uint8_t> finite_rows(const MatrixView& v, int threads, ProgressMeter& progress) {
+    std::vector<std::uint8_t> finite(static_cast<std::size_t>(v.rows));
+    const std::int64_t rows = std::clamp<std::int64_t>((1 << 16) / v.cols, 1, rows_per_look);
+    watched_for(threads, v.rows, rows, progress, stage, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t r = first; r < last; ++r) {
+            bool all = true;
+            for (std::int64_t c = 0; c < v.cols; ++c)
+                all &= std::isfinite(exact::load(v.data, v.type, exact::offset(v, r, c)));
+            finite[static_cast<std::size_t>(r)] = all;
         }
-        if (!finite) continue;
-        use(row);
-        ++count;
-    }
-    return count;
+    });
+    progress.throw_if_cancelled();
+    return finite;
+}
+
+// Calls use(column, value) for each value of the rows that are `finite`: those of a column in order, on one thread.
+template <class Use>
+void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, int threads, ProgressMeter& progress,
+                const Use& use) {
+    const std::int64_t tasks = (v.cols + columns_per_task - 1) / columns_per_task;
+    watched_tasks(threads, tasks, progress, stage, [&](std::int64_t task, int worker) {
+        const std::int64_t first = task * columns_per_task, last = std::min(v.cols, first + columns_per_task);
+        for (std::int64_t r = 0; r < v.rows; ++r) {
+            if (r % rows_per_look == 0) {
+                if (worker == 0) progress.poll(stage);
+                if (progress.cancelled()) return;
+            }
+            if (!finite[static_cast<std::size_t>(r)]) continue;
+            for (std::int64_t c = first; c < last; ++c)
+                use(static_cast<std::size_t>(c), exact::load(v.data, v.type, exact::offset(v, r, c)));
+        }
+    });
+    progress.throw_if_cancelled();
 }
 
 }  // namespace
@@ -63,21 +83,28 @@ std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
     return variances;
 }
 
-std::vector<double> estimated_variances(const MatrixView& points, ProgressMeter& progress) {
+std::vector<double> estimated_variances(const MatrixView& points, int threads, ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView v = on_host(points, storage);
     const auto d = static_cast<std::size_t>(v.cols);
-    std::vector<double> mean(d, 0.0), variances(d, 0.0);
-    const std::int64_t count = each_finite_row(v, progress, [&](const std::vector<double>& row) {
-        for (std::size_t c = 0; c < d; ++c) mean[c] += row[c];
-    });
+    const std::vector<std::uint8_t> finite = finite_rows(v, threads, progress);
+    const auto count = std::count(finite.begin(), finite.end(), std::uint8_t{1});
     if (count < 2) refuse(fmt::format("points: {} finite rows; estimating the variances expected at least 2", count));
-    for (double& m : mean) m /= static_cast<double>(count);
-    each_finite_row(v, progress, [&](const std::vector<double>& row) {
-        for (std::size_t c = 0; c < d; ++c) variances[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
+    const auto first = std::find(finite.begin(), finite.end(), std::uint8_t{1}) - finite.begin();
+    std::vector<double> value(d), mean(d, 0.0), variances(d, 0.0);
+    for (std::size_t c = 0; c < d; ++c)
+        value[c] = exact::load(v.data, v.type, exact::offset(v, first, static_cast<std::int64_t>(c)));
+    // The mean of equal values can be off by a rounding, which would give them a variance.
+    std::vector<std::uint8_t> varies(d, 0);
+    each_value(v, finite, threads, progress, [&](std::size_t c, double x) {
+        mean[c] += x;
+        varies[c] |= static_cast<std::uint8_t>(x != value[c]);
     });
+    for (double& m : mean) m /= static_cast<double>(count);
+    each_value(v, finite, threads, progress,
+               [&](std::size_t c, double x) { variances[c] += (x - mean[c]) * (x - mean[c]); });
     for (std::size_t c = 0; c < d; ++c) {
-        variances[c] /= static_cast<double>(count - 1);
+        variances[c] = varies[c] ? variances[c] / static_cast<double>(count - 1) : 0.0;
         if (!(variances[c] > 0.0) || std::isinf(variances[c]))
             refuse(fmt::format("points: column {} has variance {}; seuclidean expected one above 0, give variances", c,
                                variances[c]));
@@ -99,7 +126,7 @@ std::vector<double> variances(const MatrixView& points) {
         api::check_view(points, "points");
         const std::function<bool(const Progress&)> silent;
         ProgressMeter progress(silent, 0);
-        return api::estimated_variances(points, progress);
+        return api::estimated_variances(points, machine::default_threads(), progress);
     });
 }
 

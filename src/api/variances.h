@@ -12,9 +12,10 @@ namespace kith::api {
 // zero.
 std::vector<double> given_variances(const MatrixView& view, std::int64_t d);
 
-// The sample variance of each coordinate of the points (divisor n - 1), in binary64: two passes in the order of the
-// rows. Rows with a NaN or an infinity are left out. Throws invalid_argument where one is zero, cancelled. O(n d).
-std::vector<double> estimated_variances(const MatrixView& points, ProgressMeter& progress);
+// The sample variance of each coordinate of the points (divisor n - 1), in binary64: two passes, each sum in the
+// order of the rows. Rows with a NaN or an infinity are left out. Throws invalid_argument where one is zero or a
+// column's values are all equal, cancelled. O(n d).
+std::vector<double> estimated_variances(const MatrixView& points, int threads, ProgressMeter& progress);
 
 // Their roots, by which seuclidean divides.
 std::vector<double> deviations(std::vector<double> variances);
