@@ -115,6 +115,7 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
                 }
             }
         });
+        progress.poll(stage);
         progress.throw_if_cancelled();
     }
     for (double& c : covariance) c /= static_cast<double>(count - 1);
