@@ -260,6 +260,37 @@ TEST_F(Cancel, LongRowsSelected) {
     });
 }
 
+TEST_F(Cancel, AGraphWithThePointsThemselves) {
+    constexpr std::int64_t n = 700, d = 4;
+    const std::vector<float> points = random_values(n * d);
+    Options options;
+    options.device = "cpu";
+    options.include_self = true;
+    const Index index(view(points.data(), n, d), options);
+    std::vector<Neighbors> got;
+    for (const int threads : {1, 5}) {
+        options.threads = threads;
+        options.progress = [&](const Progress& progress) {
+            EXPECT_STREQ("search", progress.stage);
+            return true;
+        };
+        got.push_back(index.graph(3, options));
+        // Cancelled wherever it is, by the last of its polls too.
+        if (threads > 1) continue;
+        int all = 0, polls = 0;
+        options.progress = [&](const Progress&) { return ++all > 0; };
+        index.graph(3, options);
+        for (const int at : {1, all / 2, all}) {
+            polls = 0;
+            options.progress = [&](const Progress&) { return ++polls < at; };
+            EXPECT_THROW(index.graph(3, options), Error) << at;
+            EXPECT_EQ(at, polls);
+        }
+    }
+    EXPECT_EQ(got[0].ids, got[1].ids);
+    EXPECT_EQ(got[0].distances, got[1].distances);
+}
+
 TEST_F(Cancel, AnIndexBeingBuilt) {
     constexpr std::int64_t n = 200, d = 100;
     const std::vector<float> points = random_values(n * d);

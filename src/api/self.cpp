@@ -2,19 +2,21 @@
 #include "api/self.h"
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "api/validate.h"
 #include "cpu/ranker.h"
 #include "cpu/results.h"
 #include "cpu/top_k.h"
+#include "exact/watched.h"
 #include "gpu/backend.h"
 
 namespace kith::api {
 
 namespace {
 
-constexpr std::int64_t rows_between_polls = 64;
+constexpr std::int64_t rows_per_task = 64;
 
 struct Own {
     std::vector<std::int64_t> ids;  // -1 of a point with a NaN coordinate
@@ -22,29 +24,31 @@ struct Own {
 };
 
 // Each point's canonical distance to itself.
-Own own_distances(const MetricSpec& metric, const MatrixView& view, ProgressMeter& progress) {
+Own own_distances(const MetricSpec& metric, const MatrixView& view, int threads, ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView points = on_host(view, storage);
     const auto n = static_cast<std::size_t>(points.rows);
     Own own{std::vector<std::int64_t>(n), std::vector<double>(n)};
     const cpu::Results results(metric, 1, own.ids.data(), own.distances.data(), true);
-    cpu::Ranker ranker(metric, cpu::best_isa());
-    cpu::RowBlock query(1, points.cols), point(1, points.cols);
-    for (std::int64_t i = 0; i < points.rows; ++i) {
-        if (i % rows_between_polls == 0) {
-            progress.poll("self");
-            progress.throw_if_cancelled();
+    const std::int64_t tasks = (points.rows + rows_per_task - 1) / rows_per_task;
+    watched_tasks(threads, tasks, progress, "search", [&](std::int64_t task, int worker) {
+        cpu::Ranker ranker(metric, cpu::best_isa());
+        cpu::RowBlock query(1, points.cols), point(1, points.cols);
+        for (std::int64_t i = task * rows_per_task; i < std::min(points.rows, (task + 1) * rows_per_task); ++i) {
+            if (progress.cancelled()) return;
+            cpu::TopK itself(1);
+            ranker.load(points, i, 1, query);
+            if (!query.nan()[0]) {
+                ranker.load_points(points, i, 1, point);
+                double rank = 0;
+                ranker.ranks(query, 0, point, 1, &rank);
+                itself.push(rank, i);
+            }
+            results.put(i, itself);
+            if (worker == 0) progress.poll("search");
         }
-        cpu::TopK itself(1);
-        ranker.load(points, i, 1, query);
-        if (!query.nan()[0]) {
-            ranker.load_points(points, i, 1, point);
-            double rank = 0;
-            ranker.ranks(query, 0, point, 1, &rank);
-            itself.push(rank, i);
-        }
-        results.put(i, itself);
-    }
+    });
+    progress.throw_if_cancelled();
     return own;
 }
 
@@ -64,12 +68,13 @@ void interleave(const T* others, std::int64_t n, std::int64_t k, const Own& own,
 Report run_rows(const Prepared& prepared, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
                 const Options& options, ProgressMeter& progress, const NeighborsView& out) {
     if (!graph || !options.include_self) return run(prepared, queries, k, graph, plan, options, progress, out);
+    const auto start = std::chrono::steady_clock::now();
     const std::int64_t n = queries.rows;
     const std::int64_t searched = searched_k(k, graph, options);
-    const Neighbors others = collect(n, searched, options.f64, [&](const NeighborsView& into) {
+    Neighbors others = collect(n, searched, options.f64, [&](const NeighborsView& into) {
         return run(prepared, queries, searched, graph, plan, options, progress, into);
     });
-    const Own own = own_distances(prepared.metric, queries, progress);
+    const Own own = own_distances(prepared.metric, queries, threads_of(options), progress);
     const auto cells = static_cast<std::size_t>(n * k);
     const bool host = out.device == host_memory;
 
@@ -78,8 +83,6 @@ Report run_rows(const Prepared& prepared, const MatrixView& queries, std::int64_
     interleave(
         others.ids.data(), n, k, own, [](std::int64_t i) { return i; }, to);
     if (!host) gpu::copy(out.ids, to, cells * sizeof(std::int64_t));
-    if (!out.distances) return others.report;
-
     const auto distances_of = [&](auto* from) {
         using T = std::remove_cvref_t<decltype(*from)>;
         std::vector<T> values(host ? 0 : cells);
@@ -88,8 +91,9 @@ Report run_rows(const Prepared& prepared, const MatrixView& queries, std::int64_
         interleave(from, n, k, own, first, target);
         if (!host) gpu::copy(out.distances, target, cells * sizeof(T));
     };
-    if (options.f64) distances_of(others.distances64.data());
-    else distances_of(others.distances.data());
+    if (out.distances && options.f64) distances_of(others.distances64.data());
+    else if (out.distances) distances_of(others.distances.data());
+    others.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return others.report;
 }
 
