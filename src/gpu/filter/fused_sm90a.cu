@@ -25,8 +25,8 @@
 //
 // The other direction: the wait for `full` sees complete_tx, which makes copied bytes visible to whoever waits for it.
 // racecheck (compute-sanitizer 13.0) does not follow an arrival that one lane makes for its warp behind __syncwarp: it
-// reports a hazard of h wherever a ring wraps, here and with sm_80's copies alike, and of a ring of twenty lines; of the
-// same twenty lines with every thread arriving it reports none. Tensor copies it does not see at all.
+// reports a hazard of h wherever a ring wraps, here and with sm_80's copies alike, and of a ring of twenty lines; of
+// the same twenty lines with every thread arriving it reports none. Tensor copies it does not see at all.
 #include <algorithm>
 #include <array>
 
