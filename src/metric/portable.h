@@ -178,7 +178,7 @@ KITH_HD double small_asin(double y) {
     return y * p;
 }
 
-// exp, log and pow of every argument, for formulas: as C's, NaN where they have no real value.
+// For formulas. NaN where not real. Unlike C's: pow(t, -p) is 1 / pow(t, p), (-0)^odd is 0, pow(-1, inf) NaN.
 KITH_HD double any_exp(double x) {
     return x != x ? x : exp(x);
 }
