@@ -73,6 +73,13 @@ TEST_F(IoErrors, Arguments) {
     device.device = 0;
     expect_has(refused([&] { write_ann_benchmarks(path("c.hdf5"), neighbors, MetricId::euclidean, device, {}); }),
                "host memory");
+    // Their product is 2^64: no id is not as many.
+    Neighbors wrapped;
+    wrapped.queries = wrapped.k = 1LL << 32;
+    expect_has(refused([&] { write_csr(path("c.npz"), wrapped, 10); }), "4294967296 x 4294967296 ids");
+    expect_has(refused([&] { write_big_ann_truth(path("c.truth"), wrapped); }), "4294967296 x 4294967296 ids");
+    expect_has(refused([&] { write_ann_benchmarks(path("c.hdf5"), wrapped, MetricId::euclidean, {}, {}); }),
+               "4294967296 x 4294967296 ids");
     EXPECT_EQ(files(), 2u);
 }
 

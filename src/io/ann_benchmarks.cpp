@@ -81,10 +81,9 @@ void require_host(const std::string& path, const char* what, const MatrixView& v
 }
 
 void require_complete(const std::string& path, const Neighbors& neighbors) {
-    const auto cells = static_cast<std::size_t>(neighbors.queries * neighbors.k);
-    const auto absent_or_full = [&](std::size_t size) { return size == 0 || size == cells; };
-    if (neighbors.queries < 1 || neighbors.k < 1 || neighbors.ids.size() != cells ||
-        !absent_or_full(neighbors.distances.size()) || !absent_or_full(neighbors.distances64.size())) {
+    const auto absent_or_full = [&](std::size_t size) { return size == 0 || size == neighbors.ids.size(); };
+    if (!has_all_ids(neighbors) || !absent_or_full(neighbors.distances.size()) ||
+        !absent_or_full(neighbors.distances64.size())) {
         bad_argument(
             fmt::format("{}: expected queries x k = {} x {} ids, at least one, and as many distances, got {} ids", path,
                         neighbors.queries, neighbors.k, neighbors.ids.size()));

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "io/errors.h"
+#include "io/format.h"
 #include "io/zip.h"
 #include "kith/io.h"
 
@@ -88,9 +89,8 @@ void write_members(ZipWriter& zip, const Neighbors& found, std::int64_t points) 
 }
 
 void require_result(const std::string& path, const Neighbors& found, std::int64_t points) {
-    const auto cells = static_cast<std::size_t>(std::max<std::int64_t>(0, found.queries * found.k));
-    if (found.queries < 1 || found.k < 1 || found.ids.size() != cells ||
-        (found.distances.size() != cells && found.distances64.size() != cells)) {
+    const std::size_t cells = found.ids.size();
+    if (!has_all_ids(found) || (found.distances.size() != cells && found.distances64.size() != cells)) {
         bad_argument(fmt::format(
             "{}: expected {} x {} ids and as many distances, at least one, got {} ids, {} distances", path,
             found.queries, found.k, found.ids.size(), std::max(found.distances.size(), found.distances64.size())));

@@ -96,6 +96,9 @@ std::string in_words(const std::vector<std::string>& names);
 // rows * cols * size_of(type), or -1 where that does not fit in 64 bits.
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type);
 
+// Whether queries, k >= 1 and the ids are as many as their product, which is not taken modulo 2^64.
+bool has_all_ids(const Neighbors& neighbors);
+
 // Throws invalid_argument unless `types` (separated by blanks) has info.type.
 void require_type(const Target& target, const FileInfo& info, std::string_view types);
 

@@ -49,6 +49,12 @@ std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type
     return bytes;
 }
 
+bool has_all_ids(const Neighbors& neighbors) {
+    std::size_t cells = 0;
+    return neighbors.queries >= 1 && neighbors.k >= 1 &&
+           !__builtin_mul_overflow(neighbors.queries, neighbors.k, &cells) && neighbors.ids.size() == cells;
+}
+
 void require_type(const Target& target, const FileInfo& info, std::string_view types) {
     const std::string_view wanted = name(info.type);
     for (std::size_t start = 0; start < types.size();) {

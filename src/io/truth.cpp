@@ -94,10 +94,9 @@ SinkPtr create_truth(const Target& target, const FileInfo&) {
 void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors) {
     using namespace io;
     const std::int64_t q = neighbors.queries, k = neighbors.k;
-    const auto cells = static_cast<std::size_t>(q * k);
     const bool wide = neighbors.distances.empty();
-    if (q < 1 || k < 1 || neighbors.ids.size() != cells ||
-        (wide ? neighbors.distances64.size() : neighbors.distances.size()) != cells) {
+    if (!has_all_ids(neighbors) ||
+        (wide ? neighbors.distances64.size() : neighbors.distances.size()) != neighbors.ids.size()) {
         bad_argument(fmt::format("{}: expected {} x {} ids and distances, at least one of each", path, q, k));
     }
     for (const std::int64_t id : neighbors.ids) {
