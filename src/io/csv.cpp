@@ -154,12 +154,15 @@ SourcePtr open_table(const Location& location, const char* format, ElementType t
     return std::make_unique<CsvSource<T>>(std::move(input), format, type, std::move(table));
 }
 
+bool is_tabbed(std::string_view path) {
+    if (is_gzip_name(path)) path.remove_suffix(3);
+    return path.ends_with(".tsv");
+}
+
 class CsvSink final : public Sink {
 public:
     CsvSink(const Target& target, const FileInfo& info)
-        : output_(open_output(target)),
-          info_(info),
-          separator_(target.file.find(".tsv") != std::string::npos ? '\t' : ',') {}
+        : output_(open_output(target)), info_(info), separator_(is_tabbed(target.file) ? '\t' : ',') {}
 
     void append(const std::byte* rows, std::int64_t count) override {
         for (std::int64_t i = 0; i < count; ++i) {
