@@ -57,7 +57,7 @@ bool cholesky(std::vector<double>& a, std::int64_t d, int threads, ProgressMeter
         const std::vector<double> left = transposed(a, d, first);
         // Row i of the panel's columns up to `end` less the products of the columns before the panel.
         const auto subtract_left = [&](std::int64_t i, std::int64_t end) {
-            double sums[panel];
+            double sums[panel] = {};  // whole groups of lanes are read
             std::copy_n(&a[at(i, first, d)], end - first, sums);
             for (std::int64_t c = 0; c < end - first; c += lanes)
                 subtract_products(sums + c, &a[at(i, 0, d)], left.data() + c * first, first);
