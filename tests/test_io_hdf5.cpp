@@ -77,6 +77,33 @@ TEST_F(IoHdf5, Refusals) {
     EXPECT_EQ(H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL), 0);
 }
 
+// As h5py stores NumPy's bools, and so ann-benchmarks its points for hamming.
+TEST_F(IoHdf5, Booleans) {
+    const std::string file = path("a.hdf5");
+    const std::vector<std::int8_t> bits = {0, 1, 1, 1, 0, 0};
+    for (const std::int8_t largest : {1, 2}) {
+        const hid_t type = H5Tenum_create(H5T_STD_I8LE);
+        const std::int8_t no = 0;
+        H5Tenum_insert(type, "FALSE", &no);
+        H5Tenum_insert(type, "TRUE", &largest);
+        const hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        create_dataset(handle, type, {3, 2});
+        const hid_t dataset = H5Dopen2(handle, "x", H5P_DEFAULT);
+        H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bits.data());
+        H5Dclose(dataset);
+        H5Fclose(handle);
+        H5Tclose(type);
+        if (largest == 1) {
+            const Matrix matrix = read_matrix(file);
+            EXPECT_EQ(matrix.info.type, ElementType::u8);
+            ASSERT_EQ(matrix.bytes.size(), bits.size());
+            EXPECT_EQ(std::memcmp(matrix.bytes.data(), bits.data(), bits.size()), 0);
+        } else {
+            expect_has(bad_file(file), "another type");
+        }
+    }
+}
+
 // A file of 40 x 8 f32 in chunks of 10 rows, deflated or not, of which `rows` are written.
 void write_chunks(const std::string& file, bool deflated, hsize_t rows) {
     const hid_t handle = H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

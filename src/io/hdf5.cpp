@@ -52,6 +52,14 @@ std::optional<ElementType> element_type(hid_t stored) {
     return {};
 }
 
+// h5py's booleans: an enumeration of 0 and 1 over a type of one byte.
+bool is_boolean(hid_t stored) {
+    if (H5Tget_class(stored) != H5T_ENUM || H5Tget_size(stored) != 1 || H5Tget_nmembers(stored) != 2) return false;
+    std::uint8_t values[2] = {};
+    for (unsigned i = 0; i < 2; ++i) H5Tget_member_value(stored, i, &values[i]);
+    return values[0] + values[1] == 1;
+}
+
 FileInfo matrix_of(Hdf5Data& opened) {
     const Hdf5Handle space(H5Dget_space(opened.dataset), H5Sclose);
     const int rank = H5Sget_simple_extent_ndims(space);
@@ -60,7 +68,7 @@ FileInfo matrix_of(Hdf5Data& opened) {
     H5Sget_simple_extent_dims(space, opened.shape.data(), nullptr);
 
     const Hdf5Handle stored(H5Dget_type(opened.dataset), H5Tclose);
-    const std::optional<ElementType> type = element_type(stored);
+    const std::optional<ElementType> type = is_boolean(stored) ? ElementType::u8 : element_type(stored);
     if (!type) bad_file(opened.name, "expected elements of f16 f32 f64 i8 u8 i32 i64, found another type");
 
     FileInfo info{"hdf5", 1, 1, *type};
@@ -111,7 +119,10 @@ private:
         const std::int64_t cells = count * info_.cols;
         const auto elements = static_cast<hsize_t>(cells);
         const Hdf5Handle memory(H5Screate_simple(1, &elements, nullptr), H5Sclose);
-        const Hdf5Handle type = hdf5_type(info_.type);
+        // Booleans as they are stored: each is a u8.
+        const Hdf5Handle stored(H5Dget_type(opened_.dataset), H5Tclose);
+        const Hdf5Handle wanted = hdf5_type(info_.type);
+        const hid_t type = is_boolean(stored) ? stored : wanted;
         if (H5Dread(opened_.dataset, type, memory, space, H5P_DEFAULT, out) < 0) {
             bad_file(opened_.name, hdf5_why(fmt::format("cannot read rows {} to {}", first, first + count - 1)));
         }
