@@ -58,6 +58,21 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     return fail(fmt::format("expected a command: {} (see kith --help)", names), exit_usage);
 }
 
+// A file named by an empty text, as of a variable that is not set, is not the same as none.
+void require_file_names(const CLI::App& command) {
+    for (const CLI::Option* option : command.get_options()) {
+        const std::string type = option->get_type_name();
+        if (type != "FILE" && type != "DIR") continue;
+        for (const std::string& value : option->results()) {
+            if (value.empty()) {
+                throw Error(ErrorCode::invalid_argument,
+                            fmt::format("{} '': expected the name of a {}", option->get_name(),
+                                        type == "FILE" ? "file" : "folder"));
+            }
+        }
+    }
+}
+
 int run_tool(int argc, char** argv) {
     CLI::App app{"Exact k-nearest-neighbour search", "kith"};
     app.set_version_flag("--version", std::string("kith ") + KITH_VERSION, "Print the version");
@@ -80,6 +95,7 @@ int run_tool(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return usage_error(app, error);
     }
+    for (const CLI::App* command : app.get_subcommands()) require_file_names(*command);
     return finish(run());
 }
 
