@@ -19,6 +19,9 @@ constexpr std::uint32_t end_magic = 0x06054b50, locator_magic = 0x07064b50, end6
                         entry_magic = 0x02014b50, local_magic = 0x04034b50;
 constexpr std::uint16_t zip64_field = 1;
 
+// Of a stored member, read at a time to check it.
+constexpr std::int64_t step_bytes = std::int64_t{1} << 18;
+
 template <class T>
 T load(const std::vector<char>& bytes, std::size_t at) {
     T value{};
@@ -89,12 +92,27 @@ void widen(const std::vector<char>& bytes, std::size_t extra, std::size_t end, s
 
 class StoredMember final : public Input {
 public:
-    StoredMember(std::unique_ptr<Input> archive, const Location& location, std::int64_t offset, std::int64_t size)
+    StoredMember(std::unique_ptr<Input> archive, const Location& location, std::int64_t offset, const ZipMember& member)
         : Input(location), archive_(std::move(archive)), offset_(offset) {
-        size_ = size;
+        size_ = member.size;
+        require_checksum(member.crc);
     }
 
 private:
+    // All of it, once: what is read later may be a part.
+    void require_checksum(std::uint32_t expected) {
+        std::vector<std::byte> step(static_cast<std::size_t>(step_bytes));
+        uLong crc = crc32(0, nullptr, 0);
+        for (std::int64_t at = 0; at < size_; at += step_bytes) {
+            poll();
+            const std::int64_t some = std::min(step_bytes, size_ - at);
+            fetch(at, step.data(), some);
+            crc = crc32(crc, reinterpret_cast<const Bytef*>(step.data()), static_cast<uInt>(some));
+        }
+        if (crc == expected) return;
+        bad_file(path_, fmt::format("expected {} bytes of the checksum {:08x}, found {:08x}", size_, expected, crc));
+    }
+
     void fetch(std::int64_t offset, std::byte* out, std::int64_t count) override {
         archive_->read_at(offset_ + offset, out, count);
     }
@@ -225,7 +243,7 @@ std::unique_ptr<Input> open_member(std::unique_ptr<Input> archive, const ZipMemb
         bad_bytes(archive->path(), member.header, fmt::format("as many bytes as {} has", member.name),
                   fmt::format("{} of {}", member.stored, member.size));
     }
-    return std::make_unique<StoredMember>(std::move(archive), location, offset, member.size);
+    return std::make_unique<StoredMember>(std::move(archive), location, offset, member);
 }
 
 }  // namespace kith::io
