@@ -144,6 +144,46 @@ TEST_F(Io, NpyFortranOrder) {
     }
 }
 
+// The rows lie across the whole file: it is read once, not once for every 16 MiB of rows.
+TEST_F(Io, NpyFortranOrderIsReadOnce) {
+    constexpr std::int64_t rows = 1 << 20, cols = 70;
+    std::string data;
+    for (std::int64_t j = 0; j < cols; ++j) {
+        for (std::int64_t i = 0; i < rows; ++i) data += static_cast<char>(i * 7 + i / 251 + j);
+    }
+    const std::string file = npy("{'descr': '|u1', 'fortran_order': True, 'shape': (1048576, 70), }\n", data);
+    put("a.npy", file);
+    int asked = 0;
+    const auto count = [&] { return ++asked > 0; };
+    const Matrix matrix = read_matrix(path("a.npy"), ReadOptions{"", count});
+    EXPECT_LE(asked, 20);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < cols; ++j) {
+            wrong +=
+                matrix.bytes[static_cast<std::size_t>(i * cols + j)] != static_cast<std::byte>(i * 7 + i / 251 + j);
+        }
+    }
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(Io, NpyForeignFortranOrder) {
+    std::string data;
+    for (int j = 0; j < 150; ++j) {
+        for (int i = 0; i < 40; ++i) data += bytes_of({static_cast<std::int16_t>(100 * i - j)});
+    }
+    const std::string file = put("a.npy", npy("{'descr': '<i2', 'fortran_order': True, 'shape': (40, 150), }\n", data));
+    for (const std::int64_t first : {0, 3}) {
+        const Matrix matrix = read_matrix(file + (first == 0 ? "" : ":3:"));
+        ASSERT_EQ(matrix.info.type, ElementType::f32);
+        for (std::int64_t cell = 0; cell < matrix.info.rows * 150; ++cell) {
+            float value = 0;
+            std::memcpy(&value, matrix.bytes.data() + cell * 4, sizeof value);
+            ASSERT_EQ(value, static_cast<float>(100 * (first + cell / 150) - cell % 150));
+        }
+    }
+}
+
 TEST_F(Io, NpyVariants) {
     const std::string values = bytes_of({1.5F, -2.0F, 3.25F, 4.0F, 5.0F, 6.0F});
     const auto read = [&](const std::string& dictionary, int version = 1) {

@@ -47,6 +47,7 @@ public:
     void read(std::int64_t first, std::int64_t count, void* out);
 
 private:
+    friend struct Matrix read_matrix(const std::string& path, const ReadOptions& options);
     struct State;
     std::unique_ptr<State> state_;
 };

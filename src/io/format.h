@@ -45,6 +45,8 @@ public:
     explicit Source(FileInfo info) : info_(std::move(info)) {}
     virtual ~Source() = default;
     const FileInfo& info() const { return info_; }
+    // Whether rows are best read all at once: they lie across the whole file.
+    virtual bool reads_whole() const { return false; }
     // Rows [first, first + count), within [0, rows), dense. Allocates at most the size of the block.
     virtual void read(std::int64_t first, std::int64_t count, std::byte* out) = 0;
 

@@ -141,15 +141,17 @@ Matrix read_matrix(const std::string& path, const ReadOptions& options) {
     const std::int64_t bytes = io::matrix_bytes(info.rows, info.cols, info.type);
     require_memory(bytes, fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type)));
     matrix.bytes.reserve(static_cast<std::size_t>(bytes));
-    // The vector grows as the rows come: setting all of a large one to zero first could not be cancelled.
+    // The vector grows in steps, as the rows come: setting all of a large one to zero at once could not be cancelled.
     const std::int64_t row_bytes = bytes / info.rows;
     const std::int64_t step = std::max<std::int64_t>(1, io::polled_bytes / row_bytes);
+    const bool whole = reader.state_->source->reads_whole();
     for (std::int64_t first = 0; first < info.rows; first += step) {
         io::require_proceed(options.proceed);
         const std::int64_t count = std::min(step, info.rows - first);
         matrix.bytes.resize(static_cast<std::size_t>((first + count) * row_bytes));
-        reader.read(first, count, matrix.bytes.data() + first * row_bytes);
+        if (!whole) reader.read(first, count, matrix.bytes.data() + first * row_bytes);
     }
+    if (whole) reader.read(0, info.rows, matrix.bytes.data());
     return matrix;
 }
 

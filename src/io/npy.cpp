@@ -12,8 +12,13 @@
 namespace kith::io {
 namespace {
 
-// Columns transposed together: a run of 64 elements is at least a cache line of the output.
-constexpr std::int64_t panel_cols = 64;
+// Columns transposed together: a run of 64 elements is at least a cache line of the output. Of long columns fewer, so
+// that a panel is small beside the block.
+constexpr std::int64_t most_panel_cols = 64;
+constexpr std::int64_t panels_of_large = 16;
+
+// Rows transposed together: their part of a panel's output stays in the cache.
+constexpr std::int64_t tile_rows = 128;
 
 template <class T>
 void scatter_column(const std::byte* column, std::int64_t rows, std::byte* out, std::int64_t cols) {
@@ -28,16 +33,24 @@ public:
     FortranSource(std::unique_ptr<Input> input, const FileInfo& info, const NpyHeader& header)
         : Source(info), input_(std::move(input)), offset_(header.data_offset), swapped_(header.swapped) {}
 
+    bool reads_whole() const override { return true; }
+
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
-        std::vector<std::byte> panel(static_cast<std::size_t>(std::min(panel_cols, info_.cols) * count * size));
+        const std::int64_t most_bytes = std::max(polled_bytes, count * info_.cols * size / panels_of_large);
+        const std::int64_t panel_cols =
+            std::clamp<std::int64_t>(most_bytes / (count * size), 1, std::min(most_panel_cols, info_.cols));
+        std::vector<std::byte> panel(static_cast<std::size_t>(panel_cols * count * size));
         for (std::int64_t col = 0; col < info_.cols; col += panel_cols) {
             const std::int64_t cols = std::min(panel_cols, info_.cols - col);
             read_panel(first, count, col, cols, panel.data());
             if (swapped_)
                 swap_bytes(panel.data(), static_cast<std::size_t>(cols * count), static_cast<std::size_t>(size));
-            for (std::int64_t j = 0; j < cols; ++j) {
-                scatter(panel.data() + j * count * size, count, out + (col + j) * size);
+            for (std::int64_t i = 0; i < count; i += tile_rows) {
+                std::byte* const to = out + (i * info_.cols + col) * size;
+                for (std::int64_t j = 0; j < cols; ++j) {
+                    scatter(panel.data() + (j * count + i) * size, std::min(tile_rows, count - i), to + j * size);
+                }
             }
         }
     }
@@ -107,20 +120,25 @@ public:
     ForeignSource(SourcePtr stored, const FileInfo& info, NpyForeign foreign, std::string name)
         : Source(info), stored_(std::move(stored)), foreign_(foreign), name_(std::move(name)) {}
 
+    bool reads_whole() const override { return stored_->reads_whole(); }
+
+    // Stored elements are no wider: they are read into the end of their place and converted from its start.
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
-        const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(stored_->info().type));
-        const std::int64_t step = std::min(count, std::max<std::int64_t>(1, polled_bytes / row_bytes));
-        std::vector<std::byte> block(static_cast<std::size_t>(step * row_bytes));
+        const auto size = static_cast<std::int64_t>(size_of(info_.type));
+        const auto stored_size = static_cast<std::int64_t>(size_of(stored_->info().type));
+        const std::int64_t rows_polled = std::max<std::int64_t>(1, polled_bytes / (info_.cols * stored_size));
+        const std::int64_t step = reads_whole() ? count : rows_polled;
         for (const std::int64_t end = first + count; first < end; first += step) {
             const std::int64_t cells = std::min(step, end - first) * info_.cols;
-            stored_->read(first, cells / info_.cols, block.data());
-            if (const std::int64_t beyond = convert(block.data(), out, cells); beyond >= 0) {
+            std::byte* const stored = out + cells * (size - stored_size);
+            stored_->read(first, cells / info_.cols, stored);
+            if (const std::int64_t beyond = convert(stored, out, cells); beyond >= 0) {
                 std::uint64_t value = 0;
-                std::memcpy(&value, block.data() + beyond * 8, sizeof value);
+                std::memcpy(&value, stored + beyond * stored_size, sizeof value);
                 bad_file(name_, fmt::format("row {}, column {}: expected a number below 2^63, found {}",
                                             first + beyond / info_.cols, beyond % info_.cols, value));
             }
-            out += cells * static_cast<std::int64_t>(size_of(info_.type));
+            out += cells * size;
         }
     }
 
