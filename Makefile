@@ -68,8 +68,9 @@ deps:
 	@scripts/install-deps build
 	@scripts/install-deps hdf5 || [ $$? = 3 ]
 
+# The tests need HDF5: where its package wants an upgrade of others (libcurl's), that is made, unless UPGRADE=0.
 test-deps:
-	@scripts/install-deps build hdf5 test
+	@UPGRADE=$${UPGRADE:-1} scripts/install-deps build hdf5 test
 
 configure: deps
 	@cmake --preset $(PRESET)
