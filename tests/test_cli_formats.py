@@ -69,6 +69,11 @@ class Text(Formats):
             ("1,2x\n3,4\n", 'line 1, column 2: expected a number, found "2x"'),
             ("1,2\n3,1e39\n", "line 2, column 2: expected a value within the range of f32 (csv64 reads f64)"),
             ("1,0x10\n", 'expected a number, found "0x10"'),
+            ('"1,5";"2,5"\n"3,5";"4,5"\n1;2\n', 'line 1, column 1: expected a number, found "1,5"'),
+            ("\n0x10\n1\n", 'line 2, column 1: expected a number, found "0x10"'),
+            ("1%\n2\n", 'line 1, column 1: expected a number, found "1%"'),
+            (",-1.0f\n2,3\n", 'line 1, column 2: expected a number, found "-1.0f"'),
+            (".x\n2\n", 'line 1, column 1: expected a number, found ".x"'),
             ("", "expected at least one row"),
             ("a,b\n", "expected at least one row"),
         ):

@@ -38,14 +38,20 @@ bool is_passed_over(std::string_view line) {
     return text.empty() || text[0] == '#';
 }
 
-// A line without any number names the columns. One with some is a row: a wrong cell in it must not hide the others.
+// Names of columns hardly do: a decimal comma, a sign of percent or a suffix makes no name of a number.
+bool begins_as_number(std::string_view cell) {
+    return !cell.empty() && std::string_view("0123456789+-.").find(cell[0]) != std::string_view::npos;
+}
+
+// A line without any number names the columns. One with some, or with what begins as one, is a row: a wrong cell in it
+// must not hide the others.
 bool is_header(std::string_view line, Separator separator) {
     Cells cells(line, separator);
     bool words = false;
     for (std::string_view cell; cells.next(cell);) {
         double value = 0;
         const bool number = parse_number(cell, value) != Parsed::other;
-        if (number && !cell.empty()) return false;
+        if ((number && !cell.empty()) || begins_as_number(cell)) return false;
         words = words || !number;
     }
     return words;
