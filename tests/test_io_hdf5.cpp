@@ -123,6 +123,30 @@ void write_chunks(const std::string& file, bool deflated, hsize_t rows) {
     H5Fclose(handle);
 }
 
+// Newer libraries write layouts that older ones do not know: here one of version 99.
+TEST_F(IoHdf5, UnknownLayout) {
+    const std::string file = path("a.hdf5");
+    const FileInfo info{"", 3, 2, ElementType::f32};
+    write_chunks(file, true, 40);
+    write_matrix(file + "/a", info, pattern(info));
+    write_matrix(file + "/z", info, pattern(info));
+    std::string bytes = get(file);
+    int found = 0;
+    for (std::size_t at = 8; at + 3 < bytes.size(); ++at) {
+        // A message of type 8, of version 3, chunked, of one dimension more than the data set.
+        if (bytes.substr(at - 8, 2) != std::string("\x08\0", 2) || bytes.substr(at, 3) != "\3\2\3") continue;
+        bytes[at] = 99;
+        ++found;
+    }
+    ASSERT_EQ(found, 1);
+    put("a.hdf5", bytes);
+    EXPECT_EQ(data_sets(file), (std::vector<std::string>{"a", "x", "z"}));
+    EXPECT_EQ(read_matrix(file + "/z").bytes, pattern(info));
+    expect_has(bad_file(file + "/x"),
+               "the data set x is there, but of a layout that the HDF5 library here cannot read");
+    expect_has(bad_file(file + "/y"), "no data set y; expected one of: a, x, z");
+}
+
 // The library takes a chunk that was not written for zeros, and the end of one that is too short for whatever lies in
 // memory behind it.
 TEST_F(IoHdf5, IncompleteChunks) {

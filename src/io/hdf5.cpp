@@ -24,7 +24,8 @@ std::vector<std::string> names_in(hid_t file, std::size_t most) {
         if (info->type == H5O_TYPE_DATASET) all.names.emplace_back(path);
         return all.names.size() < all.most ? 0 : 1;
     };
-    H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, collect, &found);
+    // Of the type alone: asked for more, the library stops at the first object of a layout that it does not know.
+    H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, collect, &found, H5O_INFO_BASIC);
     return found.names;
 }
 
@@ -38,6 +39,12 @@ bool is_inside(hid_t file, const std::string& dataset) {
         if (H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD) return false;
     }
     return true;
+}
+
+bool is_dataset(hid_t file, const std::string& path) {
+    H5O_info_t object;
+    return H5Oget_info_by_name2(file, path.c_str(), &object, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+           object.type == H5O_TYPE_DATASET;
 }
 
 std::optional<ElementType> element_type(hid_t stored) {
@@ -154,10 +161,14 @@ SourcePtr open_hdf5(const Location& location) {
     while (dataset.ends_with('/')) dataset.pop_back();
     const std::vector<std::string> names = names_in(opened.handle, listed_names);
     if (dataset.empty()) dataset = only_name(location, names);
-    if (is_inside(opened.handle, dataset)) {
-        opened.dataset = Hdf5Handle(H5Dopen2(opened.handle, dataset.c_str(), H5P_DEFAULT), H5Dclose);
-    }
+    const bool there = is_inside(opened.handle, dataset) && is_dataset(opened.handle, dataset);
+    if (there) opened.dataset = Hdf5Handle(H5Dopen2(opened.handle, dataset.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened.dataset.valid()) {
+        if (there) {
+            bad_file(file,
+                     hdf5_why(fmt::format(
+                         "the data set {} is there, but of a layout that the HDF5 library here cannot read", dataset)));
+        }
         bad_file(file, fmt::format("no data set {}; expected one of: {}", dataset, in_words(names)));
     }
     opened.name = fmt::format("{}/{}", file, dataset);
