@@ -153,9 +153,11 @@ void DistanceCheck::compare(double listed, double canonical) {
     const auto b = static_cast<float>(canonical);
     if (std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b)) return;
     ++different;
-    const std::int64_t ulp =
-        std::isnan(a) ? std::numeric_limits<std::int64_t>::max() : std::abs(rank_of(a) - rank_of(b));
-    largest_ulp = std::max(largest_ulp, ulp);
+    if (std::isnan(a)) {
+        ++nan;
+        return;
+    }
+    largest_ulp = std::max<std::int64_t>(largest_ulp, std::abs(rank_of(a) - rank_of(b)));
     const double share = std::fabs(listed - canonical) / std::max(std::fabs(canonical), double{least_normal});
     largest_share = std::max(largest_share, std::isnan(share) ? std::numeric_limits<double>::infinity() : share);
 }

@@ -58,6 +58,7 @@ private:
 struct DistanceCheck {
     std::int64_t compared = 0;
     std::int64_t different = 0;
+    std::int64_t nan = 0;  // of the different ones, the listed NaN, which are no number of ulp away
     std::int64_t largest_ulp = 0;
     double largest_share = 0;  // of the canonical distance
     void compare(double listed, double canonical);

@@ -149,6 +149,12 @@ Json first_wrong_json(const Listed& listed, const Neighbors& expected, const Out
     return row;
 }
 
+enum class MetricFrom { file, options, assumed };
+
+const char* word(MetricFrom from) {
+    return from == MetricFrom::file ? "file" : from == MetricFrom::options ? "options" : "assumed";
+}
+
 // What is to be judged, from the options and from what the file says of itself.
 struct Subject {
     std::string ids;
@@ -158,7 +164,7 @@ struct Subject {
     bool graph = false;
     bool by_kith = true;            // or the distances are another's, who need not round as kith does
     std::optional<Metric> of_file;  // the metric that the file names
-    bool metric_from_file = false;
+    MetricFrom metric_from = MetricFrom::options;
 };
 
 Subject subject_of(const Args& args) {
@@ -192,7 +198,7 @@ Subject subject_of(const Args& args) {
     } catch (const Error&) {
         if (!named) throw;
     }
-    subject.metric_from_file = !named && subject.of_file;
+    if (!named) subject.metric_from = subject.of_file ? MetricFrom::file : MetricFrom::assumed;
     subject.distances = args.distances;
     if (subject.distances.empty() && !args.result.empty() && file.has("distances")) subject.distances = subject.ids;
     if (!args.distances.empty() || !subject.of_file) subject.by_kith = true;
@@ -201,7 +207,12 @@ Subject subject_of(const Args& args) {
 
 // Where the metric is from, and of another metric than the file's that it may be the mistake.
 std::string metric_text(const Subject& subject, const Metric& metric, bool exact) {
-    if (subject.metric_from_file) return fmt::format("metric: {}, as {} says\n", name(metric.id), subject.ids);
+    if (subject.metric_from == MetricFrom::file) {
+        return fmt::format("metric: {}, as {} says\n", name(metric.id), subject.ids);
+    }
+    if (subject.metric_from == MetricFrom::assumed) {
+        return fmt::format("metric: {}, assumed: the file names none; -m says otherwise\n", name(metric.id));
+    }
     if (exact || !subject.of_file || subject.of_file->id == metric.id) return "";
     return fmt::format("metric: {}, but {} says that it holds {}\n", name(metric.id), subject.ids,
                        name(subject.of_file->id));
@@ -211,7 +222,7 @@ void report(const Args& args, const Subject& subject, const Metric& metric, cons
             const Neighbors& expected, const Outcome& outcome, double seconds) {
     if (args.voice.json) {
         Json object = {{"command", "verify"},         {"kith", KITH_VERSION},
-                       {"metric", to_json(metric)},   {"metric_from", subject.metric_from_file ? "file" : "options"},
+                       {"metric", to_json(metric)},   {"metric_from", word(subject.metric_from)},
                        {"graph", subject.graph},      {"exact", outcome.is_exact()},
                        {"recall", outcome.recall()},  {"k", listed.k},
                        {"rows", listed.rows},         {"rows_checked", outcome.rows()},
@@ -221,6 +232,7 @@ void report(const Args& args, const Subject& subject, const Metric& metric, cons
             object["distances"] = {{"compared", outcome.distances.compared},
                                    {"different", outcome.distances.different},
                                    {"largest_ulp", outcome.distances.largest_ulp}};
+            if (outcome.distances.nan > 0) object["distances"]["nan"] = outcome.distances.nan;
             if (!subject.by_kith) object["distances"]["largest_share"] = outcome.distances.largest_share;
         }
         if (outcome.first_wrong) object["first_wrong"] = first_wrong_json(listed, expected, outcome);
@@ -236,14 +248,16 @@ void report(const Args& args, const Subject& subject, const Metric& metric, cons
                grouped(outcome.wrong));
     fmt::print("{}", metric_text(subject, metric, outcome.is_exact()));
     if (listed.first == 1) fmt::print("graph: each row begins with its own point, k counts the others\n");
+    const std::string nan =
+        outcome.distances.nan > 0 ? fmt::format("; {} of them NaN", grouped(outcome.distances.nan)) : "";
     if (!listed.distances.empty() && !subject.by_kith) {
         fmt::print(
-            "distances: not kith's, so not compared bit for bit; they differ by at most {:.2g} of their value{}\n",
+            "distances: not kith's, so not compared bit for bit; they differ by at most {:.2g} of their value{}{}\n",
             outcome.distances.largest_share,
-            outcome.distances.largest_share > 0.01 ? " (another convention of the same order?)" : "");
+            outcome.distances.largest_share > 0.01 ? " (another convention of the same order?)" : "", nan);
     } else if (!listed.distances.empty()) {
-        fmt::print("distances: {} of {} differ as f32, by at most {} ulp\n", grouped(outcome.distances.different),
-                   grouped(outcome.distances.compared), grouped(outcome.distances.largest_ulp));
+        fmt::print("distances: {} of {} differ as f32, by at most {} ulp{}\n", grouped(outcome.distances.different),
+                   grouped(outcome.distances.compared), grouped(outcome.distances.largest_ulp), nan);
     }
     if (outcome.first_wrong) print_first_wrong(listed, expected, outcome);
 }
@@ -253,7 +267,7 @@ int execute(const Args& args) {
     const Subject subject = subject_of(args);
     std::vector<double> numbers;
     Options options;
-    options.metric = subject.metric_from_file ? *subject.of_file : make_metric(args.distance, numbers);
+    options.metric = subject.metric_from == MetricFrom::file ? *subject.of_file : make_metric(args.distance, numbers);
     options.f64 = true;
     set_speed(args.speed, options);
     const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);

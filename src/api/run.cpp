@@ -55,7 +55,7 @@ void name_cpu(const Plan& plan, Report& report) {
     report.threads = machine::available_threads(plan.threads);
     report.device = report.threads < plan.threads
                         ? fmt::format("cpu ({}, {} of {} threads)", plan.isa, report.threads, plan.threads)
-                        : fmt::format("cpu ({}, {} threads)", plan.isa, plan.threads);
+                        : fmt::format("cpu ({}, {} thread{})", plan.isa, plan.threads, plan.threads == 1 ? "" : "s");
 }
 
 Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own, const Options& options,

@@ -65,8 +65,8 @@ void Hdf5Output::set_metric(const Metric& metric) {
     for (const auto& [attribute, text] : names) {
         const std::string old = read_text(name(), file_, attribute).value_or(text);
         if (old == text || force_) continue;
-        bad_argument(fmt::format("{}: its metric is {} ({}), and the result's {}; only force replaces that", name(),
-                                 old, attribute, text));
+        bad_argument(fmt::format("{}: its metric is {} ({}), and the result's {}; only force (--force) replaces that",
+                                 name(), old, attribute, text));
     }
     for (const char* parameter : parameters) {
         if (has_attribute(parameter)) H5Adelete(file_, parameter);

@@ -89,7 +89,7 @@ void Hdf5Output::reserve(const std::string& dataset) {
         }
     }
     if (!force_) {
-        bad_argument(fmt::format("{}: holds a data set {} already; only force replaces it", name(), dataset));
+        bad_argument(fmt::format("{}: holds a data set {} already; only force (--force) replaces it", name(), dataset));
     }
     if (H5Ldelete(file_, dataset.c_str(), H5P_DEFAULT) < 0) {
         bad_file(name(), hdf5_why(fmt::format("cannot replace the data set {}", dataset)));

@@ -23,6 +23,12 @@ bool overlaps(const std::string& dataset, const std::string& other) {
     return dataset.empty() || other.empty() || dataset == other;
 }
 
+// "-" is standard input where it is read.
+void require_named(const std::string& what, const std::string& path) {
+    if (path != "-") return;
+    bad_argument(fmt::format("{} -: expected the name of a file: none is written to standard output", what));
+}
+
 }  // namespace
 
 Identity identity_of(const std::string& file) {
@@ -95,6 +101,7 @@ Part& OutputSet::State::part(const std::string& path) const {
 }
 
 void OutputSet::add(const std::string& what, const std::string& path, const std::string& format_name) {
+    require_named(what, path);
     Location location = parse_target(path);
     const Format& format = format_of(location.file, format_name);
     if (is_hdf5(&format)) {
@@ -109,15 +116,18 @@ void OutputSet::add(const std::string& what, const std::string& path, const std:
 }
 
 void OutputSet::add_bytes(const std::string& what, const std::string& path) {
+    require_named(what, path);
     state_->add(what, path, {path, ""}, nullptr);
 }
 
 void OutputSet::add_big_ann_truth(const std::string& what, const std::string& path) {
+    require_named(what, path);
     state_->add(what, path, {path, ""}, &format_of(path, "truth"));
 }
 
 void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric, bool train,
                                    bool test) {
+    require_named(what, path);
     const Format& format = format_of(path, "hdf5");
     const auto add_part = [&](const char* dataset) -> Part& {
         return state_->add(what, path + "/" + dataset, {path, dataset}, &format);

@@ -282,9 +282,10 @@ std::string explain(const Plan& p) {
     const auto line = [&text](const char* key, const std::string& value) {
         text += fmt::format("{:<12} {}\n", key, value);
     };
-    line("device", p.device == host_memory ? fmt::format("cpu ({}, {} threads)", p.isa, p.threads)
-                   : p.isa.empty()         ? fmt::format("cuda:{}", p.device)
-                                           : fmt::format("cuda:{} ({})", p.device, p.isa));
+    line("device", p.device == host_memory
+                       ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
+                   : p.isa.empty() ? fmt::format("cuda:{}", p.device)
+                                   : fmt::format("cuda:{} ({})", p.device, p.isa));
     line("path", p.path);
     if (!p.selector.empty()) line("selector", p.selector);
     if (p.path == "select") {
