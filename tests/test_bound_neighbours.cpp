@@ -68,7 +68,7 @@ TEST(BoundNeighbours, PointsWhoseNormsLoseBitsAreNotCovered) {
 TEST(BoundNeighbours, PointsWhoseProductsOverflowAreNotCovered) {
     std::vector<double> points;
     for (int i = 0; i < 40; ++i)
-        for (int j = 0; j < 8; ++j) points.push_back(i == 20 ? (j < 4 ? -3e38 : 3e38) : -1);
+        for (int j = 0; j < 8; ++j) points.push_back(i == 20 ? (j < 4 ? -3e38 : 3e38) : -0.5);
     EXPECT_EQ(20, nearest(points, std::vector<double>(8, 1.0), MetricId::inner_product, "gemm-f32"));
 }
 

@@ -64,8 +64,9 @@ class Trial:
         elif kind == 2:
             path.write_bytes(self.random.randbytes(self.random.randrange(1, 300)))
         elif kind == 3 and self.inputs:
-            data = (self.folder / next(iter(self.inputs))).read_bytes()
-            path = path.with_suffix("").with_suffix(Path(next(iter(self.inputs))).suffix)
+            whole = self.folder / next(iter(self.inputs)).split("/")[0]
+            data = whole.read_bytes()
+            path = path.with_suffix("").with_suffix(whole.suffix)
             path.write_bytes(data[: self.random.randrange(len(data))])
         elif kind == 4:
             path.write_bytes(b"\xff" * 64)
@@ -161,7 +162,7 @@ class Trial:
             self.arguments += ["--ids", self.output("ids", [".npy", ".ivecs", ".ibin", ".npy.gz", ".hdf5/ids"], ("ids", expected))]
         if r.random() < 0.4:
             self.arguments += ["--distances", self.output("dist", [".npy", ".fvecs", ".fbin", ".hdf5/d"], ("distances", expected))]
-        if not self.outputs and r.random() < 0.1:  # both into one file
+        if not {"--ids", "--distances"} & set(self.arguments) and r.random() < 0.2:  # both into one file
             self.arguments += ["--ids", "pair.hdf5/ids", "--distances", "pair.hdf5/distances"]
             self.outputs |= {"pair.hdf5/ids": ("ids", expected), "pair.hdf5/distances": ("distances", expected)}
         if r.random() < 0.3 and not f64:
