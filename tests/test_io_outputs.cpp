@@ -112,7 +112,8 @@ TEST_F(IoOutputs, WhatIsTheSame) {
 TEST_F(IoOutputs, AddedToHdf5) {
     const std::string file = path("a.hdf5");
     write_matrix(file + "/g/x", info_, pattern(info_));
-    expect_has(refused([&] { MatrixWriter(file + "/g/x", info_); }), "holds a data set g/x already; only force (--force) replaces it");
+    expect_has(refused([&] { MatrixWriter(file + "/g/x", info_); }),
+               "holds a data set g/x already; only force (--force) replaces it");
     expect_has(refused([&] { MatrixWriter(file + "/g", info_, true); }), "g is something else");
     expect_has(refused([&] { MatrixWriter(file + "/g/x/y", info_, true); }), "g/x is something else");
     const FileInfo wider{"", 3, 5, ElementType::f64};
