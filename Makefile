@@ -7,7 +7,8 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test bench gpu-test sanitize fuzz mutants format format-check lint clean deps test-deps configure
+.PHONY: help demo build install test bench gpu-test sanitize fuzz mutants check-contributing \
+    format format-check lint clean deps test-deps bench-deps configure
 
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
@@ -32,7 +33,7 @@ test: build  ## every test that this machine can run
 gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 	scripts/gpu-test $(BUILD)
 
-bench: deps  ## named workloads timed, beside whichever rivals are installed (bench/peers)
+bench: deps bench-deps  ## named workloads timed, beside whichever baselines are installed (bench/baselines)
 	@cmake --preset $(PRESET) -B build/shared -D BUILD_SHARED_LIBS=ON -D KITH_CLI=OFF -D KITH_TESTS=OFF -D KITH_FUZZ=OFF
 	cmake --build build/shared -j $(JOBS) --target kith kith_bench
 	scripts/bench build/shared $(ARGS)
@@ -47,6 +48,9 @@ fuzz: test-deps configure  ## random searches, command lines and files, each fuz
 
 mutants: configure  ## edits of bounds, orders and checks, each of which a test must notice (an hour on two cores)
 	scripts/mutants run $(ARGS)
+
+check-contributing: test-deps  ## what CONTRIBUTING.md tells to do, done word for word in a copy of the tree
+	scripts/check-contributing $(ARGS)
 
 format:  ## lay out the sources with clang-format
 	scripts/install-deps lint
@@ -71,6 +75,9 @@ deps:
 # The tests need HDF5: where its package wants an upgrade of others (libcurl's), that is made, unless UPGRADE=0.
 test-deps:
 	@UPGRADE=$${UPGRADE:-1} scripts/install-deps build hdf5 test
+
+bench-deps:
+	@scripts/install-deps bench
 
 configure: deps
 	@cmake --preset $(PRESET)

@@ -127,7 +127,8 @@ Json to_json(const Result& r, const Floor& floor) {
 
 void run_all(const std::vector<Workload>& workloads, const Args& args) {
     // Where "auto" leads decides whose limits count.
-    const kith::Plan plan = kith::bench::plan_of(workloads.front(), args.options);
+    const kith::MetricId metric = args.options.metric.id;
+    const kith::Plan plan = kith::bench::plan_of(served(workloads.front(), metric), args.options);
     const bool on_cpu = plan.device == kith::host_memory;
     const int threads = args.options.threads ? args.options.threads : kith::machine::default_threads();
     const Limits limits = on_cpu ? kith::bench::cpu_limits(threads) : kith::bench::cuda_limits(plan.device);
@@ -136,7 +137,8 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
     fmt::print("{:<14} {:<8} {:>10} {:>8} {:>5} {:>6}  {:>10} {:>10} {:>10} {:>10}  {:<19} {}\n", "workload", "way",
                "n", "q", "d", "k", "median ms", "min", "max", "G pair/s", "   of the limit", "path");
     Json results = Json::array();
-    for (const Workload& w : workloads) {
+    for (const Workload& each : workloads) {
+        const Workload w = served(each, metric);
         const Result r = kith::bench::run(w, args.options, args.repeat);
         const Floor floor = least(w, limits);
         print_row(w, call_of(w), r.once, floor);
@@ -150,7 +152,7 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
     const Json document{
         {"version", KITH_VERSION},
         {"build", kith::build_info()},
-        {"metric", args.metric},
+        {"metric", kith::name(metric)},
         {"repeat", args.repeat},
         {"limits", {{"flops", 2 * limits.multiply_adds}, {"bytes_per_s", limits.bytes}, {"how", limits.how}}},
         {"results", results}};

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/validate.h"
 #include "arrays.h"
 
 namespace kith::bench {
@@ -12,8 +13,10 @@ Plan plan_of(const Workload& w, const Options& options) {
                     : plan({w.n, w.graph ? w.n : w.q, w.d, w.k, w.type, w.graph}, options);
 }
 
-bool needs_non_negative(MetricId id) {
-    return id == MetricId::hellinger || id == MetricId::kl_divergence || id == MetricId::jensenshannon;
+Workload served(Workload w, MetricId metric) {
+    const metric::Traits traits = api::traits_of(metric);
+    if (!w.select && traits.dimensions) w.d = traits.dimensions;
+    return w;
 }
 
 Result run(const Workload& w, const Options& options, int repeat) {
@@ -21,7 +24,8 @@ Result run(const Workload& w, const Options& options, int repeat) {
     result.workload = w;
     const int device = plan_of(w, options).device;
     const Output out(w.graph ? w.n : w.q, w.k, device);
-    Recipe recipe{w.data, needs_non_negative(options.metric.id), points_seed};
+    const metric::Traits traits = api::traits_of(options.metric.id);
+    Recipe recipe{w.data, !w.select && traits.non_negative, points_seed, w.select ? 0 : traits.largest};
     if (w.select) {
         const Rows rows = rows_of(recipe, w.q, w.n, ElementType::f32, device);
         result.once = repeated(repeat, [&] { return select_into(rows.view, w.k, options, out.view); });

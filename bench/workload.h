@@ -33,8 +33,8 @@ struct Result {
 // What the library is going to do with it.
 Plan plan_of(const Workload& workload, const Options& options);
 
-// Whether the metric needs coordinates that are not negative.
-bool needs_non_negative(MetricId id);
+// The workload that the metric can be timed on: where it has but one number of dimensions, that.
+Workload served(Workload workload, MetricId metric);
 
 // Data from a fixed seed, on the device that the plan of `options` names; one run to warm up, then `repeat` timed ones
 // of each way. Throws kith::Error.

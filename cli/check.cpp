@@ -25,13 +25,13 @@ std::int64_t rank_of(float value) {
 
 }  // namespace
 
-RowJudge::RowJudge(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph)
+RowChecker::RowChecker(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph)
     : base_(base), queries_(queries), options_(options), graph_(graph) {}
 
 // The order of a search is that of the ranks, and among equal ranks that of the points as they were given: what changes
 // places when the points are given backwards is equal.
-std::unordered_map<std::int64_t, RowJudge::Standing> RowJudge::standings(std::int64_t row,
-                                                                         const std::vector<std::int64_t>& ids) const {
+std::unordered_map<std::int64_t, RowChecker::Standing> RowChecker::standings(
+    std::int64_t row, const std::vector<std::int64_t>& ids) const {
     std::unordered_map<std::int64_t, Standing> result;
     if (ids.empty()) return result;
     Options options = options_;
@@ -64,13 +64,13 @@ std::unordered_map<std::int64_t, RowJudge::Standing> RowJudge::standings(std::in
     return result;
 }
 
-double RowJudge::self_distance(std::int64_t row) const {
+double RowChecker::self_distance(std::int64_t row) const {
     const auto standing = standings(row, {row});
     return standing.empty() ? std::numeric_limits<double>::quiet_NaN() : standing.begin()->second.distance;
 }
 
-RowCheck RowJudge::check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,
-                         const double* expected_distances) const {
+RowCheck RowChecker::check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,
+                           const double* expected_distances) const {
     RowCheck result;
     result.distances.assign(expected_distances, expected_distances + k);
     result.present = std::count_if(expected, expected + k, [](std::int64_t id) { return id >= 0; });

@@ -26,11 +26,11 @@ struct RowCheck {
 };
 
 // Canonical distances of points that someone else chose.
-class RowJudge {
+class RowChecker {
 public:
     // The views and options must outlive it; a matrix of mahalanobis must be given. `graph`: row r of the queries is
     // point r, which may not list itself.
-    RowJudge(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph);
+    RowChecker(const MatrixView& base, const MatrixView& queries, const Options& options, bool graph);
 
     // `listed` and `expected` hold k ids, `expected_distances` the canonical distances of `expected`.
     RowCheck check(std::int64_t row, std::int64_t k, const std::int64_t* listed, const std::int64_t* expected,

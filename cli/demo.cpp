@@ -11,13 +11,13 @@
 #include <memory>
 
 #include "command.h"
+#include "contact_sheet.h"
 #include "files.h"
 #include "interrupt.h"
 #include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
-#include "sheet.h"
 #include "vote.h"
 
 namespace kith::cli {
@@ -35,7 +35,7 @@ struct Args {
     std::string data = "/usr/share/datasets/fashion-mnist";
     std::string out_dir = "demo";
     std::int64_t limit = 0;
-    SpeedArgs speed;
+    ExecutionArgs execution;
     bool quiet = false;
 };
 
@@ -125,7 +125,7 @@ void draw_sheet(FileWriter file, const Neighbors& neighbors, const Images& point
 int execute(const Args& args) {
     Options options;
     options.metric = MetricId::euclidean;
-    set_speed(args.speed, options);
+    set_execution(args.execution, options);
     const std::filesystem::path folder(args.out_dir);
     const bool hdf5 = has_format("hdf5");
     const std::string result_file = (folder / (hdf5 ? "fashion-mnist.hdf5" : "fashion-mnist.truth")).string();
@@ -180,7 +180,7 @@ void add_demo(CLI::App& app, Run& run) {
     command->add_option("--data", args->data, "The folder of the IDX files")->type_name("DIR")->capture_default_str();
     command->add_option("--out-dir", args->out_dir, "Where the results go")->type_name("DIR")->capture_default_str();
     add_count(*command, "--limit", args->limit, "Only the first N test images", 1)->type_name("N");
-    add_speed(*command, args->speed);
+    add_execution(*command, args->execution);
     command->add_flag("--quiet", args->quiet, "No progress bar");
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }

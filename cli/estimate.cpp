@@ -45,7 +45,7 @@ Matrix random_matrix(std::int64_t rows, std::int64_t cols, ElementType type, std
 class Trial {
 public:
     Trial(const Shape& shape, const Options& options, const Plan& plan) : shape_(shape), options_(options) {
-        options_.path = plan.path;
+        options_.path = name(plan.path);
         options_.progress = [](const Progress&) { return !interrupted(); };
         if (options.metric.id == MetricId::mahalanobis) {
             identity_.resize(static_cast<std::size_t>(shape.d * shape.d));
@@ -123,9 +123,9 @@ std::string rough_duration(double seconds) {
 }
 
 // Bytes of a coordinate in what the filter of a path keeps.
-double prepared_element(const std::string& path) {
-    if (path == "exact") return 0;
-    return path == "gemm-f16" || path == "gemm-bf16" ? 2 : 4;
+double prepared_element(Path path) {
+    if (path == Path::exact) return 0;
+    return path == Path::gemm_f16 || path == Path::gemm_bf16 ? 2 : 4;
 }
 
 }  // namespace

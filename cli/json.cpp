@@ -34,7 +34,7 @@ Json to_json(const Metric& metric) {
 
 Json to_json(const Plan& plan) {
     return {{"device", plan.device == host_memory ? "cpu" : fmt::format("cuda:{}", plan.device)},
-            {"path", plan.path},
+            {"path", name(plan.path)},
             {"selector", plan.selector},
             {"isa", plan.isa},
             {"threads", plan.threads},

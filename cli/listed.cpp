@@ -1,4 +1,4 @@
-// A file of neighbours to be judged.
+// A file of neighbours to be verified.
 #include "listed.h"
 
 #include <fmt/format.h>
@@ -81,8 +81,8 @@ Listed load_listed(const std::string& ids_file, const std::string& distances_fil
         const Matrix distances = load_result(distances_file, "distances", "distances");
         if (distances.info.rows != listed.rows || distances.info.cols != listed.stride) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} is {} x {}, and {} is {} x {}", distances_file, distances.info.rows,
-                                    distances.info.cols, ids_file, listed.rows, listed.stride));
+                        fmt::format("the distances in {} are {} x {}, and the ids in {} are {} x {}", distances_file,
+                                    distances.info.rows, distances.info.cols, ids_file, listed.rows, listed.stride));
         }
         listed.distances = to_doubles(distances);
     }

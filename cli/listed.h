@@ -1,4 +1,4 @@
-// A file of neighbours to be judged: what it lists, and what it says of itself.
+// A file of neighbours to be verified: what it lists, and what it says of itself.
 #pragma once
 
 #include <cstdint>

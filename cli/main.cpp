@@ -47,6 +47,11 @@ int finish(int code) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const auto chosen = app.get_subcommands();
     if (!chosen.empty()) {
+        std::string unexpected;
+        for (const std::string& word : chosen[0]->remaining()) unexpected += ' ' + word;
+        if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unexpected.empty())
+            return fail(fmt::format("not expected:{} (see kith {} --help)", unexpected, chosen[0]->get_name()),
+                        exit_usage);
         return fail(fmt::format("{} (see kith {} --help)", error.what(), chosen[0]->get_name()), exit_usage);
     }
     const auto rest = app.remaining();
@@ -58,17 +63,20 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     return fail(fmt::format("expected a command: {} (see kith --help)", names), exit_usage);
 }
 
-// A file named by an empty text, as of a variable that is not set, is not the same as none.
-void require_file_names(const CLI::App& command) {
+// An empty text, as of a variable that is not set, is not the same as no option.
+void require_values(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options()) {
         const std::string type = option->get_type_name();
-        if (type != "FILE" && type != "DIR") continue;
+        const char* const expected = type == "FILE"   ? "the name of a file"
+                                     : type == "DIR"  ? "the name of a folder"
+                                     : type == "NAME" ? "a name"
+                                     : type == "SIZE" ? "a size, such as 8GiB"
+                                                      : nullptr;
+        if (!expected) continue;
         for (const std::string& value : option->results()) {
-            if (value.empty()) {
+            if (value.empty())
                 throw Error(ErrorCode::invalid_argument,
-                            fmt::format("{} '': expected the name of a {}", option->get_name(),
-                                        type == "FILE" ? "file" : "folder"));
-            }
+                            fmt::format("{} '': expected {}", option->get_name(), expected));
         }
     }
 }
@@ -95,7 +103,7 @@ int run_tool(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return usage_error(app, error);
     }
-    for (const CLI::App* command : app.get_subcommands()) require_file_names(*command);
+    for (const CLI::App* command : app.get_subcommands()) require_values(*command);
     return finish(run());
 }
 

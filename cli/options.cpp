@@ -90,7 +90,7 @@ Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers) {
     return metric;
 }
 
-void add_speed(CLI::App& command, SpeedArgs& args) {
+void add_execution(CLI::App& command, ExecutionArgs& args) {
     const char* group = "Speed (never changes the answer)";
     command.add_option("--device", args.device, "auto, cpu, cuda or cuda:N")
         ->type_name("NAME")
@@ -118,7 +118,7 @@ void add_speed(CLI::App& command, SpeedArgs& args) {
         ->group(group);
 }
 
-void set_speed(const SpeedArgs& args, Options& options) {
+void set_execution(const ExecutionArgs& args, Options& options) {
     options.device = args.device;
     options.threads = args.threads;
     options.memory = args.memory.empty() ? 0 : parse_bytes(args.memory);
@@ -143,7 +143,7 @@ void set_select(const SelectArgs& args, Options& options) {
     options.order = args.order;
 }
 
-void add_voice(CLI::App& command, VoiceArgs& args) {
+void add_output(CLI::App& command, OutputArgs& args) {
     command.add_flag("--json", args.json, "One JSON object on standard output, nothing else");
     command.add_flag("--quiet", args.quiet, "No progress bar and no summary");
 }

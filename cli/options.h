@@ -35,7 +35,7 @@ void add_distance(CLI::App& command, DistanceArgs& args);
 Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers);
 
 // How to run it.
-struct SpeedArgs {
+struct ExecutionArgs {
     std::string device = "auto";
     int threads = 0;
     std::string memory;
@@ -43,8 +43,8 @@ struct SpeedArgs {
     std::string selector;
     std::string isa;
 };
-void add_speed(CLI::App& command, SpeedArgs& args);
-void set_speed(const SpeedArgs& args, Options& options);
+void add_execution(CLI::App& command, ExecutionArgs& args);
+void set_execution(const ExecutionArgs& args, Options& options);
 
 // What select() is to do.
 struct SelectArgs {
@@ -56,11 +56,11 @@ void add_select_options(CLI::App& command, SelectArgs& args, const char* group);
 void set_select(const SelectArgs& args, Options& options);
 
 // What to say about it.
-struct VoiceArgs {
+struct OutputArgs {
     bool json = false;
     bool quiet = false;
 };
-void add_voice(CLI::App& command, VoiceArgs& args);
+void add_output(CLI::App& command, OutputArgs& args);
 
 // "f32", ..., "i64". Throws invalid_argument with the list.
 ElementType parse_type(const std::string& text);

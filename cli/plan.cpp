@@ -22,7 +22,7 @@ struct Args {
     SelectArgs selection;
     std::string type = "f32";
     DistanceArgs distance;
-    SpeedArgs speed;
+    ExecutionArgs execution;
     std::string machine;
     bool f64 = false;
     bool json = false;
@@ -42,7 +42,7 @@ int show(const Args& args, Json object, const Plan& plan, const std::string& cos
 int execute_select(const Args& args) {
     Options options;
     set_select(args.selection, options);
-    set_speed(args.speed, options);
+    set_execution(args.execution, options);
     const ElementType type = parse_type(args.type);
     const Plan plan = plan_select(args.rows, args.cols, args.shape.k, type, options);
     Json object = {{"command", "plan"}, {"kith", KITH_VERSION}};
@@ -58,7 +58,7 @@ int execute_search(const Args& args) {
     Options options;
     options.metric = make_metric(args.distance, numbers);
     options.f64 = args.f64;
-    set_speed(args.speed, options);
+    set_execution(args.execution, options);
     Shape shape = args.shape;
     shape.type = parse_type(args.type);
     if (shape.graph) shape.q = shape.n;
@@ -116,7 +116,7 @@ void add_plan(CLI::App& app, Run& run) {
         ->type_name("NAME")
         ->capture_default_str()
         ->group(group);
-    add_speed(*command, args->speed);
+    add_execution(*command, args->execution);
     command->add_flag("--json", args->json, "One JSON object on standard output, nothing else");
     command->callback([args, n, d, &run] {
         if (!args->select && n->count() == 0) throw CLI::RequiredError("--n (or --select)");

@@ -26,7 +26,7 @@ std::string answered(const Report& report) {
         return fmt::format("{} answered by a full scan: every distance in binary64", grouped(report.queries));
     }
     return fmt::format(
-        "{} answered by the {}, {} by repeating it, {} by a full scan; {:.4g} candidates per query checked "
+        "{} answered by the {}, {} by retrying it, {} by a full scan; {:.4g} candidates per query checked "
         "in binary64",
         grouped(report.certified), filter_name(report.path), grouped(report.retried), grouped(report.scanned),
         report.candidates / static_cast<double>(report.queries));
@@ -97,7 +97,10 @@ std::string first_rows(const Neighbors& neighbors, const char* row_name, int wid
         for (std::int64_t i = 0; i < rows; ++i) {
             const std::int64_t id = neighbors.ids[static_cast<std::size_t>(i * neighbors.k + shown)];
             cells.push_back(id < 0 ? "none"
-                                   : fmt::format("{} ({})", id, short_distance(distance_at(neighbors, i, shown))));
+                                   : fmt::format("{} ({})", id,
+                                                 neighbors.distances64.empty()
+                                                     ? short_distance(distance_at(neighbors, i, shown))
+                                                     : fmt::format("{}", distance_at(neighbors, i, shown))));
             cell_width = std::max(cell_width, cells.back().size());
         }
         if (shown > 0 && lines[0].size() + 2 + cell_width > static_cast<std::size_t>(width)) break;

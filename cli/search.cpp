@@ -30,8 +30,8 @@ struct Args {
     std::string format;
     std::int64_t k = 0;
     DistanceArgs distance;
-    SpeedArgs speed;
-    VoiceArgs voice;
+    ExecutionArgs execution;
+    OutputArgs output;
     bool f64 = false;
     bool explain = false;
     std::string ids;
@@ -69,6 +69,8 @@ void check_kind(const Args& args) {
     }
     if (!args.csr.empty() && !args.csr.ends_with(".npz"))
         refuse(fmt::format("--csr '{}': expected a name ending in .npz", args.csr));
+    if (args.f64 && !args.ids.empty() && args.distances.empty() && args.out.empty() && args.csr.empty())
+        refuse("--f64: the distances are written nowhere; expected --distances, --out or --csr besides --ids");
     if (args.f64 && kind == OutKind::big_ann) {
         refuse(fmt::format("--f64: a big-ann ground truth ('{}') holds f32; expected --out FILE.hdf5, or --distances",
                            args.out));
@@ -121,7 +123,7 @@ int execute(const Args& args) {
     options.metric = make_metric(args.distance, numbers);
     options.f64 = args.f64;
     options.include_self = args.include_self;
-    set_speed(args.speed, options);
+    set_execution(args.execution, options);
     check_kind(args);
     OutputSet outputs(args.force, [] { return !interrupted(); });
     const std::string base_path = part_of(args.base, args.format, "train");
@@ -141,15 +143,15 @@ int execute(const Args& args) {
 
     const Shape shape{base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
     Plan plan;
-    if (args.voice.json || args.explain) plan = kith::plan(shape, options);
-    if (args.explain && !args.voice.json) {
+    if (args.output.json || args.explain) plan = kith::plan(shape, options);
+    if (args.explain && !args.output.json) {
         fmt::print("{}\n", explain(plan));
         std::fflush(stdout);
     }
 
     Neighbors neighbors;
     {
-        ProgressBar bar(!args.voice.quiet);
+        ProgressBar bar(!args.output.quiet);
         options.progress = bar.callback();
         neighbors =
             args.graph ? graph(base.view(), args.k, options) : search(base.view(), queries.view(), args.k, options);
@@ -165,7 +167,7 @@ int execute(const Args& args) {
     const Json files = files_json(args);
     const double write_seconds = writing.seconds();
 
-    if (args.voice.json) {
+    if (args.output.json) {
         Json object = {{"command", args.graph ? "graph" : "search"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}};
         if (args.graph) object["include_self"] = args.include_self;
         object["metric"] = to_json(options.metric);
@@ -188,7 +190,7 @@ int execute(const Args& args) {
         fmt::print("{}", first_rows(neighbors, args.graph ? "point" : "query", terminal_width(STDOUT_FILENO)));
         std::fflush(stdout);
     }
-    if (!args.voice.quiet) {
+    if (!args.output.quiet) {
         say_text(summary(neighbors.report) + gaps_text(gaps, args.k));
         for (const auto& [what, path] : files.items()) {
             say("{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
@@ -247,8 +249,8 @@ void add(CLI::App& app, Run& run, bool graph) {
     command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
     command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
     command->add_flag("--explain", args->explain, "Print the plan")->group(output);
-    add_speed(*command, args->speed);
-    add_voice(*command, args->voice);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }
 

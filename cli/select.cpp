@@ -31,15 +31,15 @@ struct Args {
     std::string values;
     bool force = false;
     bool explain = false;
-    SpeedArgs speed;
-    VoiceArgs voice;
+    ExecutionArgs execution;
+    OutputArgs output;
 };
 
 int execute(const Args& args) {
     const Stopwatch total;
     Options options;
     set_select(args.select, options);
-    set_speed(args.speed, options);
+    set_execution(args.execution, options);
 
     const std::string ids = with_data_set(args.ids, "neighbors");
     const std::string values = with_data_set(args.values, "distances");
@@ -55,16 +55,16 @@ int execute(const Args& args) {
     if (args.k > 0) results.emplace(outputs, ids, values, matrix.info.rows, args.k, options.f64);
 
     Plan plan;
-    if (args.voice.json || args.explain)
+    if (args.output.json || args.explain)
         plan = plan_select(matrix.info.rows, matrix.info.cols, args.k, matrix.info.type, options);
-    if (args.explain && !args.voice.json) {
+    if (args.explain && !args.output.json) {
         fmt::print("{}\n", explain(plan));
         std::fflush(stdout);
     }
 
     Neighbors neighbors;
     {
-        ProgressBar bar(!args.voice.quiet);
+        ProgressBar bar(!args.output.quiet);
         options.progress = bar.callback();
         neighbors = select(matrix.view(), args.k, options);
     }
@@ -78,7 +78,7 @@ int execute(const Args& args) {
     if (!args.ids.empty()) files["ids"] = args.ids;
     if (!args.values.empty()) files["values"] = args.values;
 
-    if (args.voice.json) {
+    if (args.output.json) {
         Json object = {{"command", "select"}, {"kith", KITH_VERSION}};
         object["shape"] = {
             {"rows", matrix.info.rows}, {"cols", matrix.info.cols}, {"k", args.k}, {"type", name(matrix.info.type)}};
@@ -102,7 +102,7 @@ int execute(const Args& args) {
         fmt::print("{}", first_rows(neighbors, "row", terminal_width(STDOUT_FILENO)));
         std::fflush(stdout);
     }
-    if (!args.voice.quiet) {
+    if (!args.output.quiet) {
         say("{} of {} values in {} on {}, {}\n", counted(matrix.info.rows, "row", "rows"), grouped(matrix.info.cols),
             duration(neighbors.report.seconds), neighbors.report.device, neighbors.report.path);
         for (const auto& [what, path] : files.items()) {
@@ -135,8 +135,8 @@ void add_select(CLI::App& app, Run& run) {
         ->group(output);
     command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
     command->add_flag("--explain", args->explain, "Print the plan")->group(output);
-    add_speed(*command, args->speed);
-    add_voice(*command, args->voice);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }
 

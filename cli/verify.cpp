@@ -20,6 +20,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -37,8 +38,8 @@ struct Args {
     std::int64_t k = 0;
     std::int64_t sample = 0;
     DistanceArgs distance;
-    SpeedArgs speed;
-    VoiceArgs voice;
+    ExecutionArgs execution;
+    OutputArgs output;
 };
 
 // All rows, or `sample` of them evenly spaced.
@@ -63,6 +64,7 @@ Neighbors recompute(const MatrixView& base, const MatrixView& queries, const std
     Neighbors others;
     others.queries = found.queries;
     others.k = k;
+    others.report = found.report;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         std::int64_t kept = 0;
         for (std::int64_t j = 0; j <= k && kept < k; ++j) {
@@ -93,14 +95,14 @@ struct Outcome {
     bool is_exact() const { return wrong == 0 && (distances_may_differ || distances.different == 0); }
 };
 
-Outcome judge(const Listed& listed, const Neighbors& expected, const std::vector<std::int64_t>& rows,
-              const RowJudge& row_judge) {
+Outcome compare_lists(const Listed& listed, const Neighbors& expected, const std::vector<std::int64_t>& rows,
+                      const RowChecker& row_checker) {
     Outcome outcome;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         stop_if_interrupted();
         const auto k = static_cast<std::size_t>(listed.k);
-        const RowCheck row = row_judge.check(rows[i], listed.k, listed.ids.data() + listed.at(rows[i], 0),
-                                             expected.ids.data() + i * k, expected.distances64.data() + i * k);
+        const RowCheck row = row_checker.check(rows[i], listed.k, listed.ids.data() + listed.at(rows[i], 0),
+                                               expected.ids.data() + i * k, expected.distances64.data() + i * k);
         outcome.hits += row.hits;
         outcome.present += row.present;
         ++(row.verdict == Verdict::exact ? outcome.exact : row.verdict == Verdict::tied ? outcome.tied : outcome.wrong);
@@ -109,7 +111,7 @@ Outcome judge(const Listed& listed, const Neighbors& expected, const std::vector
                                       row.distances[j]);
         }
         if (listed.first == 1 && !listed.distances.empty())
-            outcome.distances.compare(listed.distances[listed.at(rows[i], -1)], row_judge.self_distance(rows[i]));
+            outcome.distances.compare(listed.distances[listed.at(rows[i], -1)], row_checker.self_distance(rows[i]));
         if (row.verdict == Verdict::wrong && !outcome.first_wrong) {
             outcome.first_wrong = row;
             outcome.first_wrong_row = rows[i];
@@ -155,7 +157,7 @@ const char* word(MetricFrom from) {
     return from == MetricFrom::file ? "file" : from == MetricFrom::options ? "options" : "assumed";
 }
 
-// What is to be judged, from the options and from what the file says of itself.
+// What is to be verified, from the options and from what the file says of itself.
 struct Subject {
     std::string ids;
     std::string distances;
@@ -220,7 +222,7 @@ std::string metric_text(const Subject& subject, const Metric& metric, bool exact
 
 void report(const Args& args, const Subject& subject, const Metric& metric, const Listed& listed,
             const Neighbors& expected, const Outcome& outcome, double seconds) {
-    if (args.voice.json) {
+    if (args.output.json) {
         Json object = {{"command", "verify"},         {"kith", KITH_VERSION},
                        {"metric", to_json(metric)},   {"metric_from", word(subject.metric_from)},
                        {"graph", subject.graph},      {"exact", outcome.is_exact()},
@@ -236,6 +238,8 @@ void report(const Args& args, const Subject& subject, const Metric& metric, cons
             if (!subject.by_kith) object["distances"]["largest_share"] = outcome.distances.largest_share;
         }
         if (outcome.first_wrong) object["first_wrong"] = first_wrong_json(listed, expected, outcome);
+        object["device"] = expected.report.device;
+        object["threads"] = expected.report.threads;
         object["seconds"] = seconds;
         print_json(object);
         return;
@@ -260,6 +264,7 @@ void report(const Args& args, const Subject& subject, const Metric& metric, cons
                    grouped(outcome.distances.compared), grouped(outcome.distances.largest_ulp), nan);
     }
     if (outcome.first_wrong) print_first_wrong(listed, expected, outcome);
+    if (!args.output.quiet) say("recomputed on {} in {}\n", expected.report.device, duration(expected.report.seconds));
 }
 
 int execute(const Args& args) {
@@ -269,7 +274,7 @@ int execute(const Args& args) {
     Options options;
     options.metric = subject.metric_from == MetricFrom::file ? *subject.of_file : make_metric(args.distance, numbers);
     options.f64 = true;
-    set_speed(args.speed, options);
+    set_execution(args.execution, options);
     const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);
     const Matrix own_queries =
         subject.graph ? Matrix{} : load_points(part_of(subject.queries, args.format, "test"), args.format);
@@ -279,7 +284,7 @@ int execute(const Args& args) {
     const MatrixView base_view = base.view();
     const MatrixView queries_view = queries.view();
     if (options.metric.id == MetricId::mahalanobis && !options.metric.inverse_covariance.data) {
-        // Estimated from all points, once: a row is judged among few of them.
+        // Estimated from all points, once: a row is verified against few of them.
         numbers = kith::inverse_covariance(base_view);
         options.metric.inverse_covariance = view(numbers.data(), base_view.cols, base_view.cols);
     }
@@ -290,13 +295,14 @@ int execute(const Args& args) {
 
     Neighbors expected;
     {
-        ProgressBar bar(!args.voice.quiet);
+        ProgressBar bar(!args.output.quiet);
         options.progress = bar.callback();
         expected = recompute(base_view, queries_view, rows, listed.k, options, subject.graph);
     }
     stop_if_interrupted();
     options.progress = [](const Progress&) { return !interrupted(); };
-    Outcome outcome = judge(listed, expected, rows, RowJudge(base_view, queries_view, options, subject.graph));
+    Outcome outcome =
+        compare_lists(listed, expected, rows, RowChecker(base_view, queries_view, options, subject.graph));
     outcome.distances_may_differ = !subject.by_kith;
     report(args, subject, options.metric, listed, expected, outcome, time.seconds());
     return outcome.is_exact() ? exit_ok : exit_not_exact;
@@ -332,8 +338,8 @@ void add_verify(CLI::App& app, Run& run) {
         ->type_name("N")
         ->group(group);
     add_distance(*command, args->distance);
-    add_speed(*command, args->speed);
-    add_voice(*command, args->voice);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }
 

@@ -29,6 +29,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kithConfig.cmake.in
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kithConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kithConfig.cmake ${PROJECT_BINARY_DIR}/kithConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/FindKithArrow.cmake
   DESTINATION ${kith_package_dir})
 
 # Prefixes are relative to the .pc file: an installed tree may move. `pkg-config --static` adds what is private.
@@ -40,6 +41,15 @@ endif()
 set(kith_io_pc_requires_private zlib)
 if(KITH_HAVE_HDF5)
   string(APPEND kith_io_pc_requires_private " ${KITH_HDF5_MODULE_NAME}")
+endif()
+if(KITH_HAVE_PARQUET AND KITH_ARROW_ROOT)
+  foreach(library parquet arrow)
+    get_target_property(file KithArrow::lib${library} IMPORTED_LOCATION)
+    cmake_path(GET file PARENT_PATH folder)
+    string(APPEND kith_io_pc_libs_private " ${file} -Wl,-rpath,${folder}")
+  endforeach()
+elseif(KITH_HAVE_PARQUET)
+  string(APPEND kith_io_pc_requires_private " parquet arrow")
 endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/kith.pc.in ${PROJECT_BINARY_DIR}/kith.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kith.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

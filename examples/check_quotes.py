@@ -16,7 +16,8 @@ def main(root):
     # A part may be quoted without the indentation that all of it has.
     texts = sources + [textwrap.dedent(part) for text in sources for part in re.findall(r"(?:^ {4}.*\n|^\n)+", text, re.M)]
     blocks = complaints = 0
-    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
+    # CONTRIBUTING.md's blocks are files of their own, which the test `contributing` writes and builds.
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         text = page.read_text()
         for match in BLOCK.finditer(text):
             blocks += 1

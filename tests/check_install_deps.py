@@ -52,6 +52,12 @@ def main():
     code, _, asked = run(["hdf5"], curl + new, UPGRADE="1")
     assert code == 0 and "libhdf5-dev" in asked, (code, asked)
 
+    # What only the benchmark needs, it alone asks for.
+    _, _, asked = run(["build", "hdf5", "test", "lint"], new)
+    assert "libcli11-dev" in asked and "libhwy-dev" not in asked, asked
+    _, _, asked = run(["bench"], new)
+    assert "libhwy-dev" in asked, asked
+
     code, _, asked = run(["hdf5"], curl + new, installed="libhdf5-dev")
     assert code == 0 and not asked, (code, asked)
     return 0

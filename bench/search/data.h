@@ -30,6 +30,7 @@ struct Recipe {
     Data data = Data::gaussian;
     bool non_negative = false;  // absolute values
     std::uint64_t seed = 1;
+    double largest = 0;  // magnitudes are cut to a little less, for elements are rounded; 0: they are not
 };
 inline constexpr std::uint64_t points_seed = 1, queries_seed = 2;
 
@@ -62,6 +63,10 @@ KITH_BENCH_BOTH inline float coordinate(const Recipe& r, std::int64_t row, std::
         const std::uint64_t cluster = bits_at(r.seed + cluster_seed, static_cast<std::uint64_t>(row)) % cluster_count;
         const std::uint64_t of_centre = cluster * static_cast<std::uint64_t>(d) + static_cast<std::uint64_t>(column);
         value = gaussian_of(bits_at(cluster_seed, of_centre)) + cluster_deviation * value;
+    }
+    if (r.largest > 0) {
+        const float edge = 0.99f * static_cast<float>(r.largest);
+        value = std::fmin(std::fmax(value, -edge), edge);
     }
     return r.non_negative ? std::fabs(value) : value;
 }

@@ -66,7 +66,7 @@ GoalRunner::GoalRunner(Options options, int device, GoalInputs inputs)
 
 void GoalRunner::run(const GoalSet& set, const Done& done) {
     const GoalSet shape = shaped(set);
-    if (shape.bar == Bar::of_gaussian) measure_gaussian(shape, done);
+    if (shape.kind == GoalKind::of_gaussian) measure_gaussian(shape, done);
     measure(shape, done);
 }
 
@@ -84,7 +84,7 @@ GoalSet GoalRunner::shaped(GoalSet set) const {
         set.q = std::max<std::int64_t>(1, set.q / quick_part);
     }
     if (set.graph) set.q = set.n;
-    if (inputs_.quick && (set.bar == Bar::rate || set.bar == Bar::milliseconds))
+    if (inputs_.quick && (set.kind == GoalKind::rate || set.kind == GoalKind::milliseconds))
         for (Goal& goal : set.goals) goal.figure = not_measured;
     return set;
 }
@@ -118,18 +118,18 @@ void GoalRunner::measure(const GoalSet& set, const Done& done) {
         m.timing = timed_and_held(by_index, options, set.q, m.k, device_, inputs_.repeat, check);
         const std::tuple shape{set.n, set.q, set.d, m.k, set.graph};
         if (is_gaussian(set)) gaussian_[shape] = m.rate();
-        switch (set.bar) {
-            case Bar::rate:
+        switch (set.kind) {
+            case GoalKind::rate:
                 m.goal = 1e9 * goal.figure;
                 break;
-            case Bar::milliseconds:
+            case GoalKind::milliseconds:
                 m.goal = 1e-3 * goal.figure;
                 break;
-            case Bar::of_gaussian:
+            case GoalKind::of_gaussian:
                 m.gaussian_rate = gaussian_.at(shape);
                 m.goal = goal.figure * m.gaussian_rate;
                 break;
-            case Bar::of_parts: {
+            case GoalKind::of_parts: {
                 const Rows host_points = points.on(host_memory), host_queries = queries.on(host_memory);
                 const Search from_host = [&](const Options& o, const NeighborsView& out) {
                     return search_into(host_points.view, host_queries.view, m.k, o, out);

@@ -27,7 +27,7 @@ struct Measured {
     std::string difference = {};                                       // from the scan in binary64; "": none
 
     double rate() const { return timing.report.pairs / timing.median(); }
-    bool goal_is_time() const { return set.bar == Bar::milliseconds || set.bar == Bar::of_parts; }
+    bool goal_is_time() const { return set.kind == GoalKind::milliseconds || set.kind == GoalKind::of_parts; }
     bool met() const { return goal_is_time() ? timing.median() <= goal : rate() >= goal; }
 };
 

@@ -19,13 +19,13 @@ namespace {
 constexpr const char* heads =
     "{:<18} {:>8} {:>7} {:>4} {:>5} {:>9} {:>8} {:>8} {:>4} {:>7} {:>9} {:>8} {:>8} {:>8}  {}\n";
 
-const char* name(Bar bar) {
-    switch (bar) {
-        case Bar::rate:
+const char* name(GoalKind kind) {
+    switch (kind) {
+        case GoalKind::rate:
             return "10^9 pairs a second, at least";
-        case Bar::milliseconds:
+        case GoalKind::milliseconds:
             return "milliseconds, at most";
-        case Bar::of_gaussian:
+        case GoalKind::of_gaussian:
             return "share of the Gaussian rate, at least";
         default:
             return "times the pinned copy and the Index's search, at most";
@@ -59,7 +59,7 @@ Json to_json(const Measured& m) {
               {"type", kith::name(s.type)},
               {"metric", kith::name(s.metric)},
               {"graph", s.graph},
-              {"from_host", s.bar == Bar::of_parts},
+              {"from_host", s.kind == GoalKind::of_parts},
               {"n", s.n},
               {"q", s.q},
               {"d", s.d},
@@ -71,7 +71,7 @@ Json to_json(const Measured& m) {
               {"pairs_per_s", m.rate()},
               {"prepare_s", m.prepare_seconds}};
     if (!std::isnan(m.goal)) {
-        json["goal"] = {{"is", name(s.bar)}, {m.goal_is_time() ? "seconds" : "pairs_per_s", m.goal}};
+        json["goal"] = {{"is", name(s.kind)}, {m.goal_is_time() ? "seconds" : "pairs_per_s", m.goal}};
         json["met"] = m.met();
     }
     if (!std::isnan(m.gaussian_rate)) {

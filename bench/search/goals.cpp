@@ -10,11 +10,17 @@ constexpr std::int64_t graph_points = std::int64_t{1} << 17;
 const std::vector<Goal> half = {{10, 0.5}, {100, 0.5}};
 
 GoalSet special(const std::string& name, Data data, ElementType type, MetricId metric, std::int64_t d = 128) {
-    return {.name = name, .data = data, .type = type, .metric = metric, .d = d, .bar = Bar::of_gaussian, .goals = half};
+    return {.name = name,
+            .data = data,
+            .type = type,
+            .metric = metric,
+            .d = d,
+            .kind = GoalKind::of_gaussian,
+            .goals = half};
 }
 
 GoalSet images(const std::string& name, bool graph) {
-    return {.name = name, .graph = graph, .of_file = true, .bar = Bar::of_gaussian, .goals = half};
+    return {.name = name, .graph = graph, .of_file = true, .kind = GoalKind::of_gaussian, .goals = half};
 }
 
 }  // namespace
@@ -28,7 +34,7 @@ const std::vector<GoalSet>& search_goals() {
         {.name = "gaussian-256", .d = 256, .goals = {{10, 800}, {100, 700}, {1000, 350}}},
         {.name = "gaussian-768", .d = 768, .goals = {{10, 350}, {100, 320}, {1000, 200}}},
         {.name = "few-queries", .q = 128, .goals = {{10, 600}, {100, 500}}},
-        {.name = "one-query", .q = 1, .bar = Bar::milliseconds, .goals = {{10, 0.12}, {100, 0.15}}},
+        {.name = "one-query", .q = 1, .kind = GoalKind::milliseconds, .goals = {{10, 0.12}, {100, 0.15}}},
         {.name = "graph", .n = graph_points, .graph = true, .goals = {{10, 1500}, {100, 1000}}},
         images("images-graph", true),
         images("images", false),
@@ -39,7 +45,7 @@ const std::vector<GoalSet>& search_goals() {
         special("bytes-u8", Data::uniform, ElementType::u8, sqeuclidean),
         special("bytes-i8", Data::uniform, ElementType::i8, sqeuclidean),
         special("uniform-16", Data::uniform, ElementType::f32, sqeuclidean, 16),
-        {.name = "one-shot", .bar = Bar::of_parts, .goals = {{10, 1.3}}},
+        {.name = "one-shot", .kind = GoalKind::of_parts, .goals = {{10, 1.3}}},
     };
     return all;
 }

@@ -10,7 +10,7 @@
 namespace kith::bench {
 
 // What a goal's figure is.
-enum class Bar : std::uint8_t {
+enum class GoalKind : std::uint8_t {
     rate,          // at least that many 10^9 (query, point) pairs a second
     milliseconds,  // at most that many
     of_gaussian,   // at least that share of the rate of Gaussian f32 of the same shape, squared Euclidean
@@ -32,7 +32,7 @@ struct GoalSet {
     std::int64_t n = std::int64_t{1} << 20, q = 8192, d = 128;
     bool graph = false;    // the points are the queries
     bool of_file = false;  // --images and --queries instead of `data`
-    Bar bar = Bar::rate;
+    GoalKind kind = GoalKind::rate;
     std::vector<Goal> goals = {};
 };
 

@@ -63,10 +63,10 @@ Table goals_table(const std::vector<std::string>& selectors) {
     shares.q = values >> 20;
     shares.quick_q = quick_values >> 20;
     shares.series = series_of(large);
-    std::string rivals;
+    std::string baselines;
     for (const char* const name : {"sample-select-1", "radix-select", "radix-sort-segmented", "radix-sort-streams"})
-        rivals += (rivals.empty() ? "" : " ") + std::string(name);
-    shares.series.push_back({.label = "best of select and sort", .selector = rivals});
+        baselines += (baselines.empty() ? "" : " ") + std::string(name);
+    shares.series.push_back({.label = "best of select and sort", .selector = baselines});
     shares.series[0].against = "best of select and sort";
     t.panels.push_back(shares);
     for (const int k : {32, 512}) {

@@ -24,22 +24,12 @@ constexpr std::int64_t most_values = std::int64_t{1} << 28, most_quick_values = 
 constexpr double hopeless = 20;  // times the best at a smaller n, at this k or at all of them: left out at the next
 constexpr double behind = 3;     // times the best so far: one run says enough
 
-const std::vector<std::string> candidates{"sampled",
-                                          "sampled-buckets",
-                                          "bits",
-                                          "bits-partitions",
-                                          "bits-partitions-256",
-                                          "bits-global",
-                                          "warp-select",
-                                          "block-select",
-                                          "radix-select",
-                                          "sample-select-1",
-                                          "radix-sort-segmented",
-                                          "radix-sort-streams",
-                                          "threshold",
-                                          "truncated-bitonic",
-                                          "heap-buffered",
-                                          "merge-queue-aligned+buffer+hp"};
+std::vector<std::string> candidates() {
+    std::vector<std::string> names;
+    for (const gpu::Selector& s : gpu::selectors)
+        if (s.candidate) names.emplace_back(s.name);
+    return names;
+}
 
 struct Cell {
     std::int64_t n, q, k;
@@ -160,7 +150,7 @@ Json to_json(const Cell& c) {
 
 Json regret(Runner& runner, std::vector<std::string> selectors, bool quick) {
     if (!runner.on_gpu()) throw Error(ErrorCode::device, "regret: needs a GPU");
-    if (selectors.empty()) selectors = candidates;
+    if (selectors.empty()) selectors = candidates();
     std::vector<Cell> cells = grid(quick);
     std::int64_t neighbours = 0;
     for (const Cell& c : cells) neighbours = std::max(neighbours, c.q * c.k);

@@ -8,7 +8,7 @@
 
 namespace kith::bench {
 
-// `selectors` empty: those that can win somewhere. Prints; the result holds every time.
+// `selectors` empty: the candidates of selectors.def. Prints; the result holds every time.
 Json regret(Runner& runner, std::vector<std::string> selectors, bool quick);
 
 // The regret of this build's planner on the times of an earlier result; cells without a time of its choice are left out

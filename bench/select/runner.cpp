@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "api/validate.h"
+#include "api/request.h"
 #include "device_memory.h"
 #include "gpu/backend.h"
 #include "gpu/select/selectors.h"

@@ -9,13 +9,16 @@
  *
  * A function that can fail returns KITH_OK or one of the other codes of kith_code, and then says in kith_last_error()
  * which argument was wrong, its value and what was expected. No exception leaves it; outputs of a failed call hold
- * nothing of use. Every function is safe to call from several threads at once. All memory is the caller's, except what
- * kith_index_free() frees. Definitions, orders and the exactness promise are those of kith.h. */
+ * nothing of use. Every function is safe to call from several threads at once, and in a child of fork() on the CPU. All
+ * memory is the caller's, except what kith_index_free() frees. Definitions, orders and the exactness promise are those
+ * of kith.h. */
 #ifndef KITH_C_H
 #define KITH_C_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "kith/export.h"
 
 /* C has one space of names: NOLINTBEGIN(readability-identifier-naming, modernize-*) */
 
@@ -36,10 +39,10 @@ enum kith_code {
 };
 
 /* The message of this thread's last failed call; "" when none has failed. Valid until the thread's next failure. */
-const char* kith_last_error(void);
+KITH_EXPORT const char* kith_last_error(void);
 
 /* "0.1.0". Static. */
-const char* kith_version(void);
+KITH_EXPORT const char* kith_version(void);
 
 /* ---------------------------------------------------------------- matrices */
 
@@ -59,13 +62,13 @@ typedef struct kith_matrix {
     int32_t device; /* KITH_HOST or a CUDA ordinal */
 } kith_matrix;
 
-/* A dense row-major matrix in host memory. Cannot fail; the call that takes it judges it. */
-kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type);
+/* A dense row-major matrix in host memory. Cannot fail; the call that takes it validates it. */
+KITH_EXPORT kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type);
 
 /* "f32", ...; "unknown" for another number. Static. */
-const char* kith_type_name(int32_t type);
+KITH_EXPORT const char* kith_type_name(int32_t type);
 /* Bytes of one element; 0 for another number. */
-size_t kith_type_size(int32_t type);
+KITH_EXPORT size_t kith_type_size(int32_t type);
 
 /* ---------------------------------------------------------------- metrics */
 
@@ -81,9 +84,9 @@ enum kith_metric {
 
 /* The number of a metric's name or alias ("euclidean", "l2", ...) into *metric. KITH_INVALID_ARGUMENT lists the names.
  */
-int kith_metric_named(const char* name, int32_t* metric);
+KITH_EXPORT int kith_metric_named(const char* name, int32_t* metric);
 /* "sqeuclidean", ...; NULL for another number. Static. */
-const char* kith_metric_name(int32_t metric);
+KITH_EXPORT const char* kith_metric_name(int32_t metric);
 
 /* A metric of the caller's own, as in functor.h: the next running value from the running value and the two coordinates,
  * for coordinate 0, 1, ..., d - 1; the last value is the distance, smaller is nearer. The callbacks may run on several
@@ -150,7 +153,7 @@ typedef struct kith_options {
 } kith_options;
 
 /* Every default into *options; struct_size is sizeof(kith_options). */
-void kith_options_init(kith_options* options, size_t struct_size);
+KITH_EXPORT void kith_options_init(kith_options* options, size_t struct_size);
 
 /* ---------------------------------------------------------------- results */
 
@@ -169,7 +172,7 @@ typedef struct kith_report {
     char device[128];       /* where, such as "cpu (avx512, 2 threads)", "cpu (avx512, 1 of 2 threads)" */
     int64_t queries;        /* q */
     int64_t certified;      /* queries that the filter answered at once */
-    int64_t retried;        /* queries that it answered when repeated */
+    int64_t retried;        /* queries that it answered when retried */
     int64_t scanned;        /* queries answered by a full scan in binary64 */
     double candidates;      /* distances evaluated in binary64, over all queries */
     double pairs;           /* queries x points */
@@ -183,43 +186,43 @@ typedef struct kith_report {
 
 /* The k nearest points of each query. points n x d, queries q x d, of any element type, layout and memory each; k >= 1.
  * out: q x k. report: NULL when not wanted. O(n q d) steps of the metric; n x q is never stored. */
-int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k, const kith_options* options,
-                const kith_neighbors* out, kith_report* report);
+KITH_EXPORT int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k,
+                            const kith_options* options, const kith_neighbors* out, kith_report* report);
 
 /* Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. out: n x k.
  * With include_self row i begins with id i, and its k - 1 nearest others follow. */
-int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
-               kith_report* report);
+KITH_EXPORT int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
+                           kith_report* report);
 
 /* The k smallest (largest) values of each row of a matrix of f32 or f64 with their column indices, by (value, smaller
  * index), NaN last. 1 <= k <= cols. out: rows x k; out->distances has the matrix' own type. */
-int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options, const kith_neighbors* out,
-                kith_report* report);
+KITH_EXPORT int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options,
+                            const kith_neighbors* out, kith_report* report);
 
 /* The matrix that mahalanobis takes where none is given, d x d, into out: the inverse of the sample covariance (divisor
  * n - 1) of the rows without NaN and infinity. */
-int kith_inverse_covariance(const kith_matrix* points, double* out);
+KITH_EXPORT int kith_inverse_covariance(const kith_matrix* points, double* out);
 /* The d variances that seuclidean takes where none are given, into out. */
-int kith_variances(const kith_matrix* points, double* out);
+KITH_EXPORT int kith_variances(const kith_matrix* points, double* out);
 
 /* Points prepared once, searched often, from several threads at once. */
 typedef struct kith_index kith_index;
 
 /* Prepares points (n x d, n and d >= 1) for the metric, device, memory and isa of `options` into *index, which owns all
  * it needs: the caller's points may go. Free it by kith_index_free(). On failure *index is NULL. */
-int kith_index_create(const kith_matrix* points, const kith_options* options, kith_index** index);
+KITH_EXPORT int kith_index_create(const kith_matrix* points, const kith_options* options, kith_index** index);
 /* NULL is permitted. No search may be running. */
-void kith_index_free(kith_index* index);
+KITH_EXPORT void kith_index_free(kith_index* index);
 
-int64_t kith_index_size(const kith_index* index);       /* n */
-int64_t kith_index_dimensions(const kith_index* index); /* d */
+KITH_EXPORT int64_t kith_index_size(const kith_index* index);       /* n */
+KITH_EXPORT int64_t kith_index_dimensions(const kith_index* index); /* d */
 
 /* As kith_search() and kith_graph() without preparing the points again. Metric and device are the index' own: left at
  * their defaults they stand for those, and another one is KITH_INVALID_ARGUMENT. */
-int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k, const kith_options* options,
-                      const kith_neighbors* out, kith_report* report);
-int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options, const kith_neighbors* out,
-                     kith_report* report);
+KITH_EXPORT int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k,
+                                  const kith_options* options, const kith_neighbors* out, kith_report* report);
+KITH_EXPORT int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options,
+                                 const kith_neighbors* out, kith_report* report);
 
 /* ---------------------------------------------------------------- plans */
 
@@ -236,14 +239,15 @@ typedef struct kith_shape {
 /* What a search of that shape would do on this machine and why, one fact a line, into text[capacity], always ended by a
  * NUL and cut where it does not fit; *length (unless NULL) becomes its whole length without the NUL. capacity 0 with
  * text NULL only measures. */
-int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity, size_t* length);
+KITH_EXPORT int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity,
+                          size_t* length);
 
 /* The same of kith_select() on a matrix of f32 or f64 in host memory. */
-int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type, const kith_options* options, char* text,
-                     size_t capacity, size_t* length);
+KITH_EXPORT int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type, const kith_options* options,
+                                 char* text, size_t capacity, size_t* length);
 
 /* What this build and this machine have, for a person to read; text, capacity and length as in kith_plan(). */
-int kith_build_info(char* text, size_t capacity, size_t* length);
+KITH_EXPORT int kith_build_info(char* text, size_t capacity, size_t* length);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "kith/export.h"
+
 namespace kith {
 
 enum class ErrorCode {
@@ -14,7 +16,7 @@ enum class ErrorCode {
     cancelled = 5,         // the progress callback returned false; nothing was returned
 };
 
-class Error : public std::runtime_error {
+class KITH_EXPORT Error : public std::runtime_error {
 public:
     Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
     ErrorCode code() const noexcept { return code_; }

@@ -4,35 +4,38 @@
 #include <cstdint>
 #include <memory>
 
+#include "kith/export.h"
 #include "kith/types.h"
 
 namespace kith {
 
 // Prepared points on the device that Options::device names: converted, centred, rounded, with the terms of the error
 // bound. Owns all it needs: the caller's points may go once the constructor returns. Movable, not copyable. search()
-// and graph() are const and may run from several threads at once.
+// and graph() are const and may run from several threads at once. On the CPU they may run in a child of fork() as well,
+// also while other threads of the parent were within them; not where fork() is called from within a callback. A CUDA
+// Index cannot be used in a child.
 class Index {
 public:
     // points n x d (n, d >= 1). Options::metric, device, memory, isa are fixed here; the rest can change per search.
-    explicit Index(const MatrixView& points, const Options& options = {});
-    ~Index();
-    Index(Index&&) noexcept;
-    Index& operator=(Index&&) noexcept;
+    KITH_EXPORT explicit Index(const MatrixView& points, const Options& options = {});
+    KITH_EXPORT ~Index();
+    KITH_EXPORT Index(Index&&) noexcept;
+    KITH_EXPORT Index& operator=(Index&&) noexcept;
 
-    std::int64_t size() const;        // n
-    std::int64_t dimensions() const;  // d
+    KITH_EXPORT std::int64_t size() const;        // n
+    KITH_EXPORT std::int64_t dimensions() const;  // d
 
     // As kith::search, without preparing the points again. `options` gives f64, threads, memory, path, isa, stream,
     // progress. Metric and device are the Index's own: left alone they stand for those, and any other that is chosen is
     // refused with invalid_argument (of a metric: one that was assigned, or whose id is not sqeuclidean; the parameters
     // count as well).
-    Neighbors search(const MatrixView& queries, std::int64_t k, const Options& options = {}) const;
-    Report search_into(const MatrixView& queries, std::int64_t k, const Options& options,
-                       const NeighborsView& out) const;
+    KITH_EXPORT Neighbors search(const MatrixView& queries, std::int64_t k, const Options& options = {}) const;
+    KITH_EXPORT Report search_into(const MatrixView& queries, std::int64_t k, const Options& options,
+                                   const NeighborsView& out) const;
 
     // As kith::graph: the points among themselves.
-    Neighbors graph(std::int64_t k, const Options& options = {}) const;
-    Report graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const;
+    KITH_EXPORT Neighbors graph(std::int64_t k, const Options& options = {}) const;
+    KITH_EXPORT Report graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const;
 
 private:
     struct State;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kith/export.h"
 #include "kith/output.h"
 #include "kith/types.h"
 
@@ -36,19 +37,20 @@ struct ReadOptions {
 // eight times that).
 class MatrixReader {
 public:
-    explicit MatrixReader(const std::string& path, const std::string& format = "");
-    MatrixReader(const std::string& path, const ReadOptions& options);
-    ~MatrixReader();
-    MatrixReader(MatrixReader&&) noexcept;
-    MatrixReader& operator=(MatrixReader&&) noexcept;
+    KITH_EXPORT explicit MatrixReader(const std::string& path, const std::string& format = "");
+    KITH_EXPORT MatrixReader(const std::string& path, const ReadOptions& options);
+    KITH_EXPORT ~MatrixReader();
+    KITH_EXPORT MatrixReader(MatrixReader&&) noexcept;
+    KITH_EXPORT MatrixReader& operator=(MatrixReader&&) noexcept;
 
-    const FileInfo& info() const;  // of the selected rows
+    KITH_EXPORT const FileInfo& info() const;  // of the selected rows
     // Rows [first, first + count) of the selection, row-major and dense, into count * cols elements of info().type.
-    void read(std::int64_t first, std::int64_t count, void* out);
+    KITH_EXPORT void read(std::int64_t first, std::int64_t count, void* out);
 
 private:
     friend struct Matrix read_matrix(const std::string& path, const ReadOptions& options);
     struct State;
+    MatrixReader(const std::string& path, const ReadOptions& options, bool held);
     std::unique_ptr<State> state_;
 };
 
@@ -60,28 +62,29 @@ struct Matrix {
         return {bytes.data(), info.rows, info.cols, info.cols, info.type, Layout::row_major, host_memory};
     }
 };
-// Throws out_of_memory before it allocates where the matrix does not fit into what is free (kith/memory.h).
-Matrix read_matrix(const std::string& path, const std::string& format = "");
-Matrix read_matrix(const std::string& path, const ReadOptions& options);
+// Throws out_of_memory before it allocates where the matrix does not fit into what is free (kith/memory.h); of a
+// compressed file whose header says its size, also before it decompresses the rest.
+KITH_EXPORT Matrix read_matrix(const std::string& path, const std::string& format = "");
+KITH_EXPORT Matrix read_matrix(const std::string& path, const ReadOptions& options);
 
 // The names of the data sets in a file (hdf5: "train", "group/points"; truth: "ids", "distances"), each to be read as
 // path/NAME; none for a format of one matrix. Throws bad_file.
-std::vector<std::string> data_sets(const std::string& path, const std::string& format = "");
+KITH_EXPORT std::vector<std::string> data_sets(const std::string& path, const std::string& format = "");
 
 // Writes a matrix by rows. Formats that cannot hold `type` throw invalid_argument.
 class MatrixWriter {
 public:
     // Of a path that was added to `outputs`, which must outlive the writer; its commit() renames the file.
-    MatrixWriter(OutputSet& outputs, const std::string& path, const FileInfo& info);
+    KITH_EXPORT MatrixWriter(OutputSet& outputs, const std::string& path, const FileInfo& info);
     // Of an OutputSet of its own; info.format "": by extension. Without commit() the destructor leaves nothing behind.
-    MatrixWriter(const std::string& path, const FileInfo& info, bool force = false);
-    ~MatrixWriter();
-    MatrixWriter(MatrixWriter&&) noexcept;
-    MatrixWriter& operator=(MatrixWriter&&) noexcept;
+    KITH_EXPORT MatrixWriter(const std::string& path, const FileInfo& info, bool force = false);
+    KITH_EXPORT ~MatrixWriter();
+    KITH_EXPORT MatrixWriter(MatrixWriter&&) noexcept;
+    KITH_EXPORT MatrixWriter& operator=(MatrixWriter&&) noexcept;
 
-    const FileInfo& info() const;
-    void append(const void* rows, std::int64_t count);  // row-major, dense, of info.type
-    void commit();                                      // all rows must have been appended
+    KITH_EXPORT const FileInfo& info() const;
+    KITH_EXPORT void append(const void* rows, std::int64_t count);  // row-major, dense, of info.type
+    KITH_EXPORT void commit();                                      // all rows must have been appended
 
 private:
     struct State;
@@ -94,33 +97,35 @@ private:
 // where it has none) and kith_metric (kith's name, its parameters beside it as kith_p, ...); `train` and `test` as well
 // when given (data != nullptr). What the file holds besides stays; what it holds of these is replaced with `force` and
 // refused without.
-void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
-                          const MatrixView& train, const MatrixView& test, bool force = false);
+KITH_EXPORT void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
+                                      const MatrixView& train, const MatrixView& test, bool force = false);
 // The same into a file that was added to `outputs`, with data for train and test.
-void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
-                          const MatrixView& train, const MatrixView& test);
+KITH_EXPORT void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
+                                      const MatrixView& train, const MatrixView& test);
 // The metric, with its parameters, that an HDF5 file's attributes name: kith_metric, else distance; none where it has
 // neither. `path` may name a data set in the file. Throws bad_file where it is no HDF5 file, or where its metric needs
 // what a file does not hold (a functor, a given inverse covariance); invalid_argument for a metric that kith lacks.
 // *by_kith: whether it was kith_metric.
-std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* by_kith = nullptr);
+KITH_EXPORT std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* by_kith = nullptr);
 
 // Neighbours as a sparse matrix, queries x points, that scipy.sparse.load_npz reads: format csr, the distances as data
 // in the order of each row (not of the ids), f32 or f64; indices i32, or i64 where i32 is too small. Missing neighbours
 // are left out, distances of 0 are stored.
-void write_csr(const std::string& path, const Neighbors& neighbors, std::int64_t points);
+KITH_EXPORT void write_csr(const std::string& path, const Neighbors& neighbors, std::int64_t points);
 // The same into a file that was added to `outputs` as bytes.
-void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors, std::int64_t points);
+KITH_EXPORT void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
+                           std::int64_t points);
 
 // A big-ann ground-truth file: u32 q, u32 k, then q x k i32 ids, then q x k f32 distances.
-void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);
-void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors);
-Neighbors read_big_ann_truth(const std::string& path);
+KITH_EXPORT void write_big_ann_truth(const std::string& path, const Neighbors& neighbors);
+KITH_EXPORT void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors);
+KITH_EXPORT Neighbors read_big_ann_truth(const std::string& path);
 
-// Does this build have a format of that name? One without libhdf5 lacks "hdf5", and ann-benchmarks' files with it.
-bool has_format(const std::string& name);
+// Does this build have a format of that name? One without libhdf5 lacks "hdf5", and ann-benchmarks' files with it; one
+// without Apache Arrow lacks "parquet".
+KITH_EXPORT bool has_format(const std::string& name);
 
 // The names and extensions of the formats, one per line, for a person to read.
-std::string formats_help();
+KITH_EXPORT std::string formats_help();
 
 }  // namespace kith

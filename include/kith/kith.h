@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kith/error.h"
+#include "kith/export.h"
 #include "kith/index.h"
 #include "kith/plan.h"
 #include "kith/types.h"
@@ -23,36 +24,39 @@ namespace kith {
 // Complexity: n q d steps of the metric, O(memory budget) workspace; n x q is never stored.
 // A point with a NaN coordinate is never returned; a query with one has no neighbours.
 // Throws invalid_argument, device, out_of_memory, cancelled.
-Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options = {});
+KITH_EXPORT Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64_t k,
+                             const Options& options = {});
 
 // The same, into the caller's memory (host or device): `out` holds q x k ids and distances.
-Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options,
-                   const NeighborsView& out);
+KITH_EXPORT Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k,
+                               const Options& options, const NeighborsView& out);
 
 // Each point's k nearest among the other points: row i never holds id i; duplicates of point i are kept. n x k. With
 // Options::include_self row i is id i, at its distance to itself and whether or not another point is as near, and then
 // its k - 1 nearest others: what UMAP and scikit-learn take. A point with a NaN coordinate has no neighbours, itself
 // included.
-Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options = {});
-Report graph_into(const MatrixView& points, std::int64_t k, const Options& options, const NeighborsView& out);
+KITH_EXPORT Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options = {});
+KITH_EXPORT Report graph_into(const MatrixView& points, std::int64_t k, const Options& options,
+                              const NeighborsView& out);
 
 // The k smallest (Options::largest: largest) values of each row of a matrix of f32 or f64 with their column indices, by
 // (value, smaller index), NaN last; -0 and +0 are equal. rows x k; the values come back in the matrix' own type's field
 // (f32: distances, f64: distances64).
 //   1 <= k <= cols, else invalid_argument.
-Neighbors select(const MatrixView& distances, std::int64_t k, const Options& options = {});
-Report select_into(const MatrixView& distances, std::int64_t k, const Options& options, const NeighborsView& out);
+KITH_EXPORT Neighbors select(const MatrixView& distances, std::int64_t k, const Options& options = {});
+KITH_EXPORT Report select_into(const MatrixView& distances, std::int64_t k, const Options& options,
+                               const NeighborsView& out);
 
 // The d x d matrix that mahalanobis takes where none is given: the inverse of the sample covariance (divisor n - 1) of
 // the rows without NaN and infinity, for Metric::inverse_covariance. Throws invalid_argument where it is singular.
-std::vector<double> inverse_covariance(const MatrixView& points);
+KITH_EXPORT std::vector<double> inverse_covariance(const MatrixView& points);
 // The d variances that seuclidean takes where none are given: of those rows, divisor n - 1, for Metric::variances.
 // Throws invalid_argument where one is zero.
-std::vector<double> variances(const MatrixView& points);
+KITH_EXPORT std::vector<double> variances(const MatrixView& points);
 
 // What this build and this machine have: instruction sets, devices, metrics, paths; for a person to read.
-std::string build_info();
+KITH_EXPORT std::string build_info();
 // The selectors that Options::selector takes, one a line: name, range of k, what it does; for a person to read.
-std::string selectors_help();
+KITH_EXPORT std::string selectors_help();
 
 }  // namespace kith

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "kith/export.h"
 #include "kith/types.h"
 
 namespace kith {
@@ -17,29 +18,29 @@ class OutputSet {
 public:
     // force: a data set that an HDF5 file holds already is replaced; without it, that is invalid_argument.
     // keep_going: asked from time to time while a large HDF5 file is copied; false ends that with cancelled.
-    explicit OutputSet(bool force = false, std::function<bool()> keep_going = {});
-    ~OutputSet();
+    KITH_EXPORT explicit OutputSet(bool force = false, std::function<bool()> keep_going = {});
+    KITH_EXPORT ~OutputSet();
     OutputSet(const OutputSet&) = delete;
     OutputSet& operator=(const OutputSet&) = delete;
 
     // A file that the task reads, as MatrixReader takes it, under the name that messages call it ("--base"). No output
     // may be it, by whatever path, but one may be another data set of the same HDF5 file. Declare these first.
-    void reads(const std::string& what, const std::string& path);
+    KITH_EXPORT void reads(const std::string& what, const std::string& path);
 
     // A matrix for MatrixWriter; the format follows the suffix unless named. Throws bad_file where it cannot be written
     // and invalid_argument where it is an input or another output.
-    void add(const std::string& what, const std::string& path, const std::string& format = "");
+    KITH_EXPORT void add(const std::string& what, const std::string& path, const std::string& format = "");
     // A file of bytes for FileWriter.
-    void add_bytes(const std::string& what, const std::string& path);
+    KITH_EXPORT void add_bytes(const std::string& what, const std::string& path);
     // A file for write_big_ann_truth, and one for write_ann_benchmarks, with the data sets train and test where they
     // will be given. That one says its metric at once; a file that names another one is refused without force.
-    void add_big_ann_truth(const std::string& what, const std::string& path);
-    void add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric, bool train,
-                            bool test);
+    KITH_EXPORT void add_big_ann_truth(const std::string& what, const std::string& path);
+    KITH_EXPORT void add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric,
+                                        bool train, bool test);
 
     // Renames all. Every file must have been written; they are on the disk, as far as the system tells, when it
     // returns.
-    void commit();
+    KITH_EXPORT void commit();
 
     struct State;
     State& state() { return *state_; }  // for the writers
@@ -51,13 +52,13 @@ private:
 // Writes the bytes of a file that was added to `outputs`, which must outlive it.
 class FileWriter {
 public:
-    FileWriter(OutputSet& outputs, const std::string& path);
-    ~FileWriter();
-    FileWriter(FileWriter&&) noexcept;
-    FileWriter& operator=(FileWriter&&) noexcept;
+    KITH_EXPORT FileWriter(OutputSet& outputs, const std::string& path);
+    KITH_EXPORT ~FileWriter();
+    KITH_EXPORT FileWriter(FileWriter&&) noexcept;
+    KITH_EXPORT FileWriter& operator=(FileWriter&&) noexcept;
 
-    void write(const void* bytes, std::int64_t count);
-    void finish();
+    KITH_EXPORT void write(const void* bytes, std::int64_t count);
+    KITH_EXPORT void finish();
 
 private:
     struct State;
@@ -65,6 +66,6 @@ private:
 };
 
 // Removes the temporary files of every OutputSet. For a signal handler that ends the process: async-signal-safe.
-void remove_temporary_files() noexcept;
+KITH_EXPORT void remove_temporary_files() noexcept;
 
 }  // namespace kith

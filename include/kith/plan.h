@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kith/export.h"
 #include "kith/types.h"
 
 namespace kith {
@@ -21,10 +22,23 @@ struct Shape {
     bool operator==(const Shape&) const = default;
 };
 
+// How a search runs; never changes the answer. The filters' names say what evaluates the filter; binary64 refines and
+// certifies.
+enum class Path : std::uint8_t {
+    gemm_f16,    // products in fp16 matrix units (GPU)
+    gemm_bf16,   // products in bf16 (CPU)
+    gemm_f32,    // products in f32 (CPU)
+    direct_f32,  // the metric itself in f32 (CPU)
+    exact,       // no filter: every pair in binary64
+    select,      // select(): no distances
+};
+// "gemm-f16", ..., "exact", "select": what Options::path and Report::path say.
+KITH_EXPORT const char* name(Path path);
+
 // A decision, obeyed as it stands by the backend. Comparable and printable.
 struct Plan {
-    int device = host_memory;             // or a CUDA ordinal
-    std::string path;                     // name in the list of paths, e.g. "gemm-f32", "exact"; or "select"
+    int device = host_memory;  // or a CUDA ordinal
+    Path path = Path::exact;
     std::string selector;                 // name in the list of selectors
     std::string isa;                      // instruction set: of the CPU, or the GPU's matrix instructions (filters)
     int threads = 1;                      // CPU threads
@@ -40,17 +54,17 @@ struct Plan {
 };
 
 // The plan of a search of that shape with these options on this machine. Throws as search() would.
-Plan plan(const Shape& shape, const Options& options = {});
+KITH_EXPORT Plan plan(const Shape& shape, const Options& options = {});
 
 // A machine on which searches were measured (docs/performance.md): plans can be made for it that run elsewhere.
 struct MeasuredMachine {
     const char* name;  // "h100"
     const char* what;  // "one NVIDIA H100 80GB HBM3"
 };
-std::vector<MeasuredMachine> measured_machines();
+KITH_EXPORT std::vector<MeasuredMachine> measured_machines();
 
 // plan() as the machine of that name would make it, all of it free. Throws invalid_argument for an unknown name.
-Plan plan_on(const std::string& machine, const Shape& shape, const Options& options = {});
+KITH_EXPORT Plan plan_on(const std::string& machine, const Shape& shape, const Options& options = {});
 
 // About how long a plan of plan_on() takes there for points and queries in host memory, from the rates measured at the
 // nearest dimensions and k.
@@ -58,14 +72,15 @@ struct MeasuredTime {
     double seconds = 0;  // 0: nothing alike was measured
     std::string source;  // what the rates are of, or why there is none
 };
-MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan);
+KITH_EXPORT MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options,
+                                       const Plan& plan);
 
 // The plan of select(): the k best of each of `rows` rows of `cols` values of f32 or f64 in host memory. Throws as
 // select() would.
-Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type = ElementType::f32,
-                 const Options& options = {});
+KITH_EXPORT Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type = ElementType::f32,
+                             const Options& options = {});
 
 // The plan as readable text, one fact a line.
-std::string explain(const Plan& plan);
+KITH_EXPORT std::string explain(const Plan& plan);
 
 }  // namespace kith

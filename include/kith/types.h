@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kith/export.h"
+
 namespace kith {
 
 // ---------------------------------------------------------------- matrices
@@ -33,9 +35,9 @@ enum class ElementType : std::uint8_t {
 };
 
 // "f32", "f64", ...
-const char* name(ElementType type);
+KITH_EXPORT const char* name(ElementType type);
 // Bytes of one element.
-std::size_t size_of(ElementType type);
+KITH_EXPORT std::size_t size_of(ElementType type);
 
 enum class Layout : std::uint8_t { row_major, column_major };
 
@@ -128,9 +130,9 @@ struct Metric {
 };
 
 // The metric of a name or alias ("euclidean", "l2", ...). Throws invalid_argument with the list of names.
-Metric metric_named(std::string_view name);
+KITH_EXPORT Metric metric_named(std::string_view name);
 // "sqeuclidean", ..., "formula", "functor".
-const char* name(MetricId id);
+KITH_EXPORT const char* name(MetricId id);
 
 // ---------------------------------------------------------------- options
 
@@ -181,7 +183,7 @@ struct Report {
     int threads = 0;     // on a CPU: those that it could have
     std::int64_t queries = 0;
     std::int64_t certified = 0;  // queries that the filter answered at once
-    std::int64_t retried = 0;    // queries that it answered when repeated
+    std::int64_t retried = 0;    // queries that it answered when retried
     std::int64_t scanned = 0;    // queries answered by a full scan
     double candidates = 0;       // distances evaluated in binary64, over all queries
     double pairs = 0;            // queries x points

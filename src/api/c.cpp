@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 
+#include "exact/refuse.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
 
@@ -36,17 +37,12 @@ int guarded(F f) noexcept {
     }
 }
 
-[[noreturn]] void refuse(const std::string& message) {
-    throw kith::Error(kith::ErrorCode::invalid_argument, message);
-}
-
 void require(const void* pointer, const char* what) {
-    if (!pointer) refuse(std::string(what) + ": null; expected a pointer");
+    if (!pointer) kith::refuse("{}: null; expected a pointer", what);
 }
 
 kith::ElementType element_type(int32_t type, const std::string& what) {
-    if (type < KITH_F32 || type > KITH_U8)
-        refuse(what + ": " + std::to_string(type) + "; expected one of enum kith_type");
+    if (type < KITH_F32 || type > KITH_U8) kith::refuse("{}: {}; expected one of enum kith_type", what, type);
     return static_cast<kith::ElementType>(type);
 }
 
@@ -54,7 +50,7 @@ kith::MatrixView matrix(const kith_matrix* m, const char* what) {
     require(m, what);
     const kith::ElementType type = element_type(m->type, std::string(what) + ".type");
     if (m->layout != KITH_ROW_MAJOR && m->layout != KITH_COLUMN_MAJOR)
-        refuse(std::string(what) + ".layout: " + std::to_string(m->layout) + "; expected one of enum kith_layout");
+        kith::refuse("{}.layout: {}; expected one of enum kith_layout", what, m->layout);
     const bool row_major = m->layout == KITH_ROW_MAJOR;
     return {m->data,  m->rows,
             m->cols,  m->stride ? m->stride : (row_major ? m->cols : m->rows),
@@ -71,7 +67,7 @@ kith::MetricId metric_id(int32_t metric) {
     if (metric == KITH_METRIC_formula) return kith::MetricId::formula;
     if (metric == KITH_METRIC_functor) return kith::MetricId::functor;
     if (metric < 0 || metric >= static_cast<int>(kith::MetricId::formula))
-        refuse("options.metric: " + std::to_string(metric) + "; expected one of enum kith_metric");
+        kith::refuse("options.metric: {}; expected one of enum kith_metric", metric);
     return static_cast<kith::MetricId>(metric);
 }
 
@@ -90,8 +86,7 @@ struct Converted {
         if (!given) return;
         // The first version's fields are all required.
         if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
-            refuse("options.struct_size: " + std::to_string(given->struct_size) +
-                   "; expected options filled by kith_options_init()");
+            kith::refuse("options.struct_size: {}; expected options filled by kith_options_init()", given->struct_size);
         std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
         kith::Metric& m = options.metric;
         if (o.metric != KITH_METRIC_default) m = metric_id(o.metric);
@@ -153,7 +148,7 @@ void fill(kith_report* report, const kith::Report& r) {
 
 void check(const kith_report* report) {
     if (report && report->struct_size < sizeof(kith_report::struct_size))
-        refuse("report.struct_size: " + std::to_string(report->struct_size) + "; expected sizeof(kith_report)");
+        kith::refuse("report.struct_size: {}; expected sizeof(kith_report)", report->struct_size);
 }
 
 void copy_text(const std::string& from, char* to, size_t capacity, size_t* length) {

@@ -1,17 +1,16 @@
 // Covariance and its inversion in binary64; see covariance.h.
 #include "api/covariance.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "api/guard.h"
+#include "api/host_view.h"
 #include "api/validate.h"
 #include "exact/cholesky.h"
 #include "exact/element.h"
+#include "exact/refuse.h"
 #include "exact/watched.h"
-#include "kith/error.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
 
@@ -27,13 +26,11 @@ constexpr std::int64_t values_per_poll = 1 << 20;
 
 std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d, int threads,
                                              ProgressMeter& progress) {
-    const auto refuse = [](const std::string& message) {
-        throw Error(ErrorCode::invalid_argument, "inverse_covariance: " + message);
-    };
     if (view.rows != d || view.cols != d)
-        refuse(fmt::format("{} x {}; expected {} x {}, the dimensions of the points", view.rows, view.cols, d, d));
+        refuse("inverse_covariance: {} x {}; expected {} x {}, the dimensions of the points", view.rows, view.cols, d,
+               d);
     check_view(view, "inverse_covariance");
-    if (view.type != ElementType::f64) refuse(fmt::format("elements are {}; expected f64", name(view.type)));
+    if (view.type != ElementType::f64) refuse("inverse_covariance: elements are {}; expected f64", name(view.type));
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
     std::vector<double> matrix(static_cast<std::size_t>(d * d));
@@ -46,7 +43,7 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
         for (std::int64_t j = 0; j < d; ++j) {
             const double value = static_cast<const double*>(v.data)[exact::offset(v, i, j)];
             if (!std::isfinite(value))
-                refuse(fmt::format("row {}, column {} is {}; expected finite values", i, j, value));
+                refuse("inverse_covariance: row {}, column {} is {}; expected finite values", i, j, value);
             matrix[static_cast<std::size_t>(i * d + j)] = value;
             largest = std::max(largest, std::abs(value));
         }
@@ -57,13 +54,16 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
             const double a = matrix[static_cast<std::size_t>(i * d + j)],
                          b = matrix[static_cast<std::size_t>(j * d + i)];
             if (std::abs(a - b) > 1e-9 * largest)
-                refuse(fmt::format("row {}, column {} is {} and row {}, column {} is {}; expected a symmetric matrix",
-                                   i, j, a, j, i, b));
+                refuse(
+                    "inverse_covariance: row {}, column {} is {} and row {}, column {} is {}; expected a symmetric "
+                    "matrix",
+                    i, j, a, j, i, b);
         }
         look(i);
     }
     std::vector<double> factor = matrix;
-    if (!exact::cholesky(factor, d, threads, progress)) refuse("expected a positive definite matrix");
+    if (!exact::cholesky(factor, d, threads, progress))
+        refuse("inverse_covariance: expected a positive definite matrix");
     return matrix;
 }
 
@@ -89,10 +89,7 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
         ++count;
         for (std::size_t c = 0; c < size; ++c) mean[c] += row[c];
     }
-    if (count < 2)
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("points: {} finite rows; estimating the inverse covariance expected at least 2", count));
+    if (count < 2) refuse("points: {} finite rows; estimating the inverse covariance expected at least 2", count);
     for (double& m : mean) m /= static_cast<double>(count);
     // Blocks of centred rows; each thread owns whole rows of the covariance, so the sums have one order.
     constexpr std::int64_t block = 256;
@@ -120,9 +117,7 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
     }
     for (double& c : covariance) c /= static_cast<double>(count - 1);
     if (!exact::cholesky(covariance, d, threads, progress))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("points: their covariance is singular ({} rows, {} columns); give inverse_covariance",
-                                count, d));
+        refuse("points: their covariance is singular ({} rows, {} columns); give inverse_covariance", count, d);
     return exact::inverse_from_cholesky(covariance, d, threads, progress);
 }
 

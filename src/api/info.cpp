@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "api/guard.h"
-#include "cpu/isa.h"
-#include "cpu/selectors.h"
+#include "cpu/select/selectors.h"
+#include "cpu/simd/isa.h"
 #include "gpu/backend.h"
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
@@ -62,7 +62,8 @@ constexpr MetricLine metrics[] = {
 std::string build_info() {
     return api::guarded([&] {
         std::string text = fmt::format("kith {}\n", KITH_VERSION);
-        text += fmt::format("cpu          {} threads, instruction sets:", machine::default_threads());
+        const int threads = machine::default_threads();
+        text += fmt::format("cpu          {} thread{}, instruction sets:", threads, threads == 1 ? "" : "s");
         for (int i = cpu::isa_count - 1; i >= 0; --i) {
             const auto isa = static_cast<cpu::Isa>(i);
             text += fmt::format(" {}{}", cpu::name(isa), cpu::supported(isa) ? "" : " (not on this machine)");
@@ -83,8 +84,8 @@ std::string build_info() {
         for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
         text += "  formula                      an expression of your own; functor: a C++ one\n";
         text += "\npaths (how a search runs; never changes the answer)\n";
-        for (const planner::Path& path : planner::paths())
-            text += fmt::format("  {:<14} {:<13} {}\n", path.name,
+        for (const planner::PathFacts& path : planner::paths())
+            text += fmt::format("  {:<14} {:<13} {}\n", name(path.path),
                                 path.on_cpu && path.on_gpu ? "cpu, gpu"
                                 : path.on_cpu              ? "cpu"
                                                            : "gpu",

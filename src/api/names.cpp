@@ -1,7 +1,7 @@
 // Names of element types and metrics, and metrics by name.
 #include <fmt/format.h>
 
-#include "kith/error.h"
+#include "exact/refuse.h"
 #include "kith/types.h"
 
 namespace kith {
@@ -56,7 +56,7 @@ Metric metric_named(std::string_view name) {
         known += fmt::format("{}{}", known.empty() ? "" : ", ", m.name);
         if (*m.aliases) known += fmt::format(" ({})", m.aliases);
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("metric: '{}' is unknown; expected one of {}", name, known));
+    refuse("metric: '{}' is unknown; expected one of {}", name, known);
 }
 
 }  // namespace kith

@@ -1,9 +1,10 @@
-// The public plan() and the plan of a selection: options and this machine to the planner.
+// The public plan() and its twins for measured machines and selections.
 #include <fmt/format.h>
 
 #include "api/guard.h"
+#include "api/request.h"
 #include "api/validate.h"
-#include "kith/error.h"
+#include "exact/refuse.h"
 #include "kith/functor.h"
 #include "kith/plan.h"
 #include "plan/machines.h"
@@ -14,10 +15,10 @@ namespace kith {
 namespace {
 
 void positive(std::int64_t value, const char* what) {
-    if (value < 1) throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}; expected at least 1", what, value));
+    if (value < 1) refuse("{}: {}; expected at least 1", what, value);
 }
 
-// Judged without points: parameters of the metric that need them are not looked at.
+// Without points: parameters of the metric that need them are not looked at.
 planner::Request requested(const Shape& shape, const Options& options) {
     positive(shape.n, "n");
     positive(shape.q, "q");
@@ -27,18 +28,16 @@ planner::Request requested(const Shape& shape, const Options& options) {
     metric.id = options.metric.id;
     metric.functor = options.metric.functor;
     if (metric.id == MetricId::functor && !metric.functor)
-        throw Error(ErrorCode::invalid_argument, "functor: null; expected the result of functor_metric()");
+        refuse("functor: null; expected the result of functor_metric()");
     const int dimensions = api::facts(metric).traits.dimensions;
-    if (dimensions && shape.d != dimensions)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("d: {}; {} expected {}", shape.d, name(metric.id), dimensions));
+    if (dimensions && shape.d != dimensions) refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
     return api::request(shape, metric, options, host_memory);
 }
 
 }  // namespace
 
 Plan plan(const Shape& shape, const Options& options) {
-    return api::guarded([&] { return planner::make(requested(shape, options), api::machine()); });
+    return api::guarded([&] { return planner::make(requested(shape, options), api::machine(options.device)); });
 }
 
 std::vector<MeasuredMachine> measured_machines() {
@@ -63,7 +62,7 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         double rate = planner::known_rate(known, plan.path, metric, d, static_cast<double>(shape.k));
         if (rate == 0)
             return MeasuredTime{
-                0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, plan.path)};
+                0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, name(plan.path))};
         if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
         MeasuredTime time{known.start_seconds + n * q / rate,
                           fmt::format("rates of {}, {}", known.facts.what, known.source)};
@@ -89,23 +88,5 @@ Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementTy
         return api::plan_selection(shape, k, options);
     });
 }
-
-namespace api {
-
-void check_selection(const MatrixView& m, std::int64_t k) {
-    if (m.type != ElementType::f32 && m.type != ElementType::f64)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("distances: element type {}; expected f32 or f64", name(m.type)));
-    check_k(k, m.rows);
-    if (k > m.cols)
-        throw Error(ErrorCode::invalid_argument, fmt::format("k: {}; expected at most the {} columns", k, m.cols));
-}
-
-Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options) {
-    const Shape shape{m.cols, m.rows, 1, k, m.type, false};
-    return planner::selection(request(shape, MetricSpec{}, options, m.device), machine());
-}
-
-}  // namespace api
 
 }  // namespace kith

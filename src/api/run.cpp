@@ -3,10 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "api/guard.h"
+#include "api/host_view.h"
+#include "api/request.h"
 #include "api/validate.h"
+#include "cpu/primitives/top_k.h"
+#include "exact/refuse.h"
 #include "kith/error.h"
 #include "kith/memory.h"
 #include "machine/parallel.h"
@@ -19,8 +24,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-                const Options& options, ProgressMeter& progress, const NeighborsView& out, Report& report) {
+void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
+    const auto& [queries, k, graph, plan, options, progress, out] = call;
     std::vector<std::byte> storage;
     const MatrixView host_queries = on_host(queries, storage);
     const auto cells = static_cast<std::size_t>(queries.rows * k);
@@ -35,6 +40,44 @@ void run_on_cpu(const Prepared& points, const MatrixView& queries, std::int64_t 
     progress.throw_if_cancelled();
     if (staged) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
     if (!distances.empty()) gpu::copy(out.distances, distances.data(), bytes);
+}
+
+// `count` rows of `from`, each `kept` long, to rows of `to` that are `k` long, and `padding` to their rest.
+template <class T>
+void widen(const T* from, std::int64_t count, std::int64_t kept, std::int64_t k, T padding, T* to) {
+    for (std::int64_t i = 0; i < count; ++i)
+        std::fill(std::copy_n(from + i * kept, kept, to + i * k), to + (i + 1) * k, padding);
+}
+
+// A search for more neighbours than there are points, on a GPU: for as many as there are; the missing ones are added on
+// the host.
+void run_for_all(const Prepared& points, const Call& call, Report& report) {
+    const std::int64_t kept = points.n, rows = call.queries.rows, k = call.k;
+    const bool f64 = call.options.f64;
+    const NeighborsView& out = call.out;
+    const auto cells = static_cast<std::size_t>(rows * k);
+    const bool staged = out.device != host_memory;
+    if (staged) check_result_memory(k, rows, 8 + (f64 ? 8 : 4));
+    const Neighbors found = collect(rows, kept, f64, [&](const NeighborsView& into) {
+        gpu::search(*points.gpu, {call.queries, kept, call.graph, call.plan, call.options.f64, call.options.stream,
+                                  call.progress, into, report});
+        return Report{};
+    });
+    const auto put = [&](const auto& from, auto padding, void* target) {
+        using T = decltype(padding);
+        std::vector<T> storage(staged ? cells : 0);
+        T* const to = staged ? storage.data() : static_cast<T*>(target);
+        widen(from.data(), rows, kept, k, padding, to);
+        if (staged) gpu::copy(target, to, cells * sizeof(T));
+    };
+    std::int64_t no_id = 0;
+    double no_distance = 0;
+    const cpu::Results nothing(points.metric, 1, &no_id, &no_distance, true);
+    cpu::TopK none(1);
+    nothing.put(0, none);
+    put(found.ids, no_id, out.ids);
+    if (out.distances && f64) put(found.distances64, no_distance, out.distances);
+    else if (out.distances) put(found.distances, static_cast<float>(no_distance), out.distances);
 }
 
 }  // namespace
@@ -58,8 +101,8 @@ void name_cpu(const Plan& plan, Report& report) {
                         : fmt::format("cpu ({}, {} thread{})", plan.isa, plan.threads, plan.threads == 1 ? "" : "s");
 }
 
-Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own, const Options& options,
-                 ProgressMeter& progress) {
+Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
+                 const Options& options, ProgressMeter& progress) {
     const auto start = std::chrono::steady_clock::now();
     Prepared p;
     p.metric = metric;
@@ -69,28 +112,29 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
     p.type = points.type;
     if (plan.device == host_memory) {
         const MatrixView host = on_host(points, p.host_copy);
-        p.cpu = cpu::prepare(host, metric, plan, own && p.host_copy.empty(), progress);
+        p.cpu = cpu::prepare(host, metric, plan, copy && p.host_copy.empty(), progress);
     } else {
-        p.gpu = gpu::prepare(points, metric, plan, own, options.stream);
+        p.gpu = gpu::prepare(points, metric, plan, copy, options.stream, threads_of(options), progress);
     }
     p.seconds = seconds_since(start);
     return p;
 }
 
-Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-           const Options& options, ProgressMeter& progress, const NeighborsView& out) {
-    if (!out.ids) throw Error(ErrorCode::invalid_argument, "out.ids: null; expected room for queries x k ids");
+Report run(const Prepared& points, const Call& call) {
+    const auto& [queries, k, graph, plan, options, progress, out] = call;
+    if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
     const auto start = std::chrono::steady_clock::now();
     Report report;
-    report.path = plan.path;
+    report.path = name(plan.path);
     report.queries = queries.rows;
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(points.n);
     if (points.cpu) {
-        run_on_cpu(points, queries, k, graph, plan, options, progress, out, report);
+        run_on_cpu(points, call, report);
         name_cpu(plan, report);
     } else {
         report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_name(plan.device));
-        gpu::search(*points.gpu, queries, k, graph, plan, options.f64, options.stream, progress, out, report);
+        if (k > points.n) run_for_all(points, call, report);
+        else gpu::search(*points.gpu, {queries, k, graph, plan, options.f64, options.stream, progress, out, report});
     }
     progress.throw_if_cancelled();
     report.seconds = seconds_since(start);

@@ -1,10 +1,10 @@
-// One judged search on one device, into the caller's result: what search, graph and Index share.
+// One validated search on one device, into the caller's result: what search, graph and Index share.
 #pragma once
 
 #include <memory>
 
 #include "cpu/backend.h"
-#include "exact/problem.h"
+#include "exact/metric_spec.h"
 #include "exact/progress.h"
 #include "gpu/backend.h"
 #include "kith/error.h"
@@ -24,19 +24,48 @@ struct Prepared {
     double seconds = 0;
 };
 
-// `own`: the points outlive the caller's memory.
-Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own, const Options& options,
-                 ProgressMeter& progress);
+// `copy`: the points are copied, and outlive the caller's memory.
+Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
+                 const Options& options, ProgressMeter& progress);
 
-// Searches prepared points; with graph, `queries` is the points.
-Report run(const Prepared& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-           const Options& options, ProgressMeter& progress, const NeighborsView& out);
+// A validated and planned call.
+struct Call {
+    const MatrixView& queries;  // with graph, the points
+    std::int64_t k;
+    bool graph;
+    const Plan& plan;
+    const Options& options;
+    ProgressMeter& progress;
+    const NeighborsView& out;
+};
+
+// Searches prepared points.
+Report run(const Prepared& points, const Call& call);
 
 // Where a plan has run on the CPU, and by how many threads.
 void name_cpu(const Plan& plan, Report& report);
 
 // Throws out_of_memory, saying what is needed and what is free, where a result would not fit on the host.
 void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes);
+
+// Calls attempt(share), where `share` is that of a GPU's free memory to plan with: all of it, and, where that was free
+// no longer when it was asked for, as other searches or other libraries have taken it meanwhile, a half and a quarter
+// of what is free then. attempt() sets `allocating` once it has a plan that may be repeated with less.
+template <class Attempt>
+auto with_less_memory(ProgressMeter& progress, Attempt attempt) {
+    constexpr double least = 0.25;
+    for (double share = 1;; share /= 2) {
+        bool allocating = false;
+        try {
+            return attempt(share, allocating);
+        } catch (const Error& error) {
+            // What the caller's callback throws is not about this search's memory, and ends it.
+            const bool again = error.code() == ErrorCode::out_of_memory && !progress.cancelled();
+            if (!again || !allocating || share <= least) throw;
+        }
+        progress.restart();
+    }
+}
 
 // A result in vectors of the right type, from a function that fills a NeighborsView.
 template <class Fill>

@@ -4,9 +4,11 @@
 #include <chrono>
 
 #include "api/guard.h"
+#include "api/host_view.h"
+#include "api/request.h"
 #include "api/run.h"
 #include "api/validate.h"
-#include "cpu/select.h"
+#include "cpu/select/driver.h"
 #include "kith/kith.h"
 
 namespace kith {
@@ -23,17 +25,17 @@ void check(const MatrixView& m, std::int64_t k) {
 Report select_into(const MatrixView& m, std::int64_t k, const Options& options, const NeighborsView& out) {
     return api::guarded([&] {
         check(m, k);
-        if (!out.ids) throw Error(ErrorCode::invalid_argument, "out.ids: null; expected room for rows x k ids");
+        api::check_out(out);
         const auto start = std::chrono::steady_clock::now();
         const Plan plan = api::plan_selection(m, k, options);
         Report report;
-        report.path = "select";
+        report.path = name(plan.path);
         report.queries = m.rows;
         report.pairs = static_cast<double>(m.rows) * static_cast<double>(m.cols);
         ProgressMeter progress(options.progress, report.pairs);
         if (plan.device != host_memory) {
             report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_info(plan.device).name);
-            gpu::select(m, k, options.largest, options.sorted, plan, options.stream, progress, out, report);
+            gpu::select({m, k, options.largest, options.sorted, plan, options.stream, progress, out, report});
         } else {
             std::vector<std::byte> storage;
             const MatrixView host = api::on_host(m, storage);

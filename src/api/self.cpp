@@ -5,10 +5,12 @@
 #include <chrono>
 #include <vector>
 
+#include "api/host_view.h"
+#include "api/request.h"
 #include "api/validate.h"
-#include "cpu/ranker.h"
-#include "cpu/results.h"
-#include "cpu/top_k.h"
+#include "cpu/metric/ranker.h"
+#include "cpu/primitives/top_k.h"
+#include "cpu/search/results.h"
 #include "exact/watched.h"
 #include "gpu/backend.h"
 
@@ -18,17 +20,17 @@ namespace {
 
 constexpr std::int64_t rows_per_task = 64;
 
-struct Own {
+struct SelfDistances {
     std::vector<std::int64_t> ids;  // -1 of a point with a NaN coordinate
     std::vector<double> distances;
 };
 
 // Each point's canonical distance to itself.
-Own own_distances(const MetricSpec& metric, const MatrixView& view, int threads, ProgressMeter& progress) {
+SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, int threads, ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView points = on_host(view, storage);
     const auto n = static_cast<std::size_t>(points.rows);
-    Own own{std::vector<std::int64_t>(n), std::vector<double>(n)};
+    SelfDistances own{std::vector<std::int64_t>(n), std::vector<double>(n)};
     const cpu::Results results(metric, 1, own.ids.data(), own.distances.data(), true);
     const std::int64_t tasks = (points.rows + rows_per_task - 1) / rows_per_task;
     watched_tasks(threads, tasks, progress, "search", [&](std::int64_t task, int worker) {
@@ -54,7 +56,7 @@ Own own_distances(const MetricSpec& metric, const MatrixView& view, int threads,
 
 // The point itself before the others; a row without neighbours stays one.
 template <class T, class First>
-void interleave(const T* others, std::int64_t n, std::int64_t k, const Own& own, First first, T* out) {
+void interleave(const T* others, std::int64_t n, std::int64_t k, const SelfDistances& own, First first, T* out) {
     const std::int64_t stride = std::max<std::int64_t>(1, k - 1);
     for (std::int64_t i = 0; i < n; ++i) {
         const bool absent = own.ids[static_cast<std::size_t>(i)] < 0;
@@ -65,16 +67,19 @@ void interleave(const T* others, std::int64_t n, std::int64_t k, const Own& own,
 
 }  // namespace
 
-Report run_rows(const Prepared& prepared, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-                const Options& options, ProgressMeter& progress, const NeighborsView& out) {
-    if (!graph || !options.include_self) return run(prepared, queries, k, graph, plan, options, progress, out);
+Report run_rows(const Prepared& prepared, const Call& call) {
+    const MatrixView& queries = call.queries;
+    const Options& options = call.options;
+    const NeighborsView& out = call.out;
+    const std::int64_t k = call.k;
+    if (!call.graph || !options.include_self) return run(prepared, call);
     const auto start = std::chrono::steady_clock::now();
     const std::int64_t n = queries.rows;
-    const std::int64_t searched = searched_k(k, graph, options);
+    const std::int64_t searched = searched_k(k, true, options);
     Neighbors others = collect(n, searched, options.f64, [&](const NeighborsView& into) {
-        return run(prepared, queries, searched, graph, plan, options, progress, into);
+        return run(prepared, {queries, searched, true, call.plan, options, call.progress, into});
     });
-    const Own own = own_distances(prepared.metric, queries, threads_of(options), progress);
+    const SelfDistances own = self_distances(prepared.metric, queries, threads_of(options), call.progress);
     const auto cells = static_cast<std::size_t>(n * k);
     const bool host = out.device == host_memory;
 

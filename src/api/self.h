@@ -15,7 +15,6 @@ inline std::int64_t searched_k(std::int64_t k, bool graph, const Options& option
 
 // As run(), with the plan of searched_k(). With Options::include_self a row of a graph is id i at its distance to
 // itself, then the k - 1 nearest others; a point with a NaN coordinate has no neighbours, itself included.
-Report run_rows(const Prepared& prepared, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan,
-                const Options& options, ProgressMeter& progress, const NeighborsView& out);
+Report run_rows(const Prepared& prepared, const Call& call);
 
 }  // namespace kith::api

@@ -1,4 +1,4 @@
-// Judging views, k, metrics and values; see validate.h.
+// Checks of views, k, metrics and values; see validate.h.
 #include "api/validate.h"
 
 #include <fmt/format.h>
@@ -9,39 +9,26 @@
 #include <limits>
 
 #include "api/covariance.h"
+#include "api/host_view.h"
 #include "api/variances.h"
-#include "cpu/isa.h"
-#include "cpu/metric_kernels.h"
+#include "cpu/metric/kernels.h"
 #include "exact/element.h"
+#include "exact/refuse.h"
 #include "exact/watched.h"
 #include "formula/program.h"
 #include "gpu/backend.h"
-#include "kith/error.h"
 #include "kith/functor.h"
-#include "machine/memory.h"
-#include "machine/parallel.h"
 
 namespace kith::api {
 
 namespace {
 
-// Values that one task judges at least.
+// Values that one task checks at least.
 constexpr std::int64_t values_per_task = 1 << 16;
-
-template <class... Args>
-[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
-    throw Error(ErrorCode::invalid_argument, fmt::format(format, std::forward<Args>(args)...));
-}
 
 void set_constants(MetricSpec& spec, std::vector<double> constants) {
     spec.constants = std::make_shared<const std::vector<double>>(std::move(constants));
     spec.params.constants = spec.constants->data();
-}
-
-// A formula or a functor asks for nothing.
-metric::Traits traits_of(MetricId id) {
-    if (id == MetricId::formula || id == MetricId::functor) return {};
-    return cpu::metric_kernels(id, cpu::Isa::baseline).traits;
 }
 
 // "hamming, ...": the metrics of Traits::packed_bits.
@@ -77,11 +64,23 @@ void check_view(const MatrixView& v, const char* what) {
     if (__builtin_mul_overflow(outer - 1, v.stride, &elements) || __builtin_add_overflow(elements, inner, &elements) ||
         __builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(v.type)), &bytes))
         refuse("{}: {} x {} elements, {} apart, pass 2^63 bytes", what, v.rows, v.cols, v.stride);
-    if (v.device < host_memory || (v.device >= 0 && v.device >= gpu::device_count()))
-        refuse("{}: device {}; expected host memory (-1) or a CUDA ordinal below {}", what, v.device,
-               gpu::device_count());
+    check_device(v.device, what);
     const int lies = gpu::location(v.data);
     if (lies != host_memory && lies != v.device) refuse("{}: device {}; the data lie on cuda:{}", what, v.device, lies);
+}
+
+void check_device(int device, const char* what) {
+    if (device == host_memory) return;
+    const int count = gpu::device_count();
+    if (device >= 0 && device < count) return;
+    if (count == 0)
+        refuse("{}: device {}; expected host memory (-1): this machine has no usable GPU ({})", what, device,
+               gpu::absence());
+    refuse("{}: device {}; expected host memory (-1) or a CUDA ordinal below {}", what, device, count);
+}
+
+void check_dimensions(std::int64_t points, std::int64_t queries) {
+    if (points != queries) refuse("queries: {} columns; expected {}, as the points have", queries, points);
 }
 
 void check_k(std::int64_t k, std::int64_t rows) {
@@ -91,12 +90,24 @@ void check_k(std::int64_t k, std::int64_t rows) {
         refuse("k: {} for {} queries: the result passes 2^63 bytes", k, rows);
 }
 
-int threads_of(const Options& o) {
-    if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
-    return o.threads > 0 ? o.threads : machine::default_threads();
+void check_out(const NeighborsView& out) {
+    if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
+    check_device(out.device, "out");
 }
 
-MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
+void check_selection(const MatrixView& m, std::int64_t k) {
+    if (m.type != ElementType::f32 && m.type != ElementType::f64)
+        refuse("distances: element type {}; expected f32 or f64", name(m.type));
+    check_k(k, m.rows);
+    if (k > m.cols) refuse("k: {}; expected at most the {} columns", k, m.cols);
+}
+
+metric::Traits traits_of(MetricId id) {
+    if (id == MetricId::formula || id == MetricId::functor) return {};
+    return cpu::metric_kernels(id, cpu::Isa::baseline).traits;
+}
+
+MetricSpec validate_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
     MetricSpec spec;
     spec.id = m.id;
     spec.params.d = points.cols;
@@ -142,15 +153,6 @@ MetricSpec judge_metric(const Metric& m, const MatrixView& points, int threads, 
     return spec;
 }
 
-planner::MetricFacts facts(const MetricSpec& m) {
-    planner::MetricFacts f;
-    f.id = m.id;
-    f.user = m.id == MetricId::formula || m.id == MetricId::functor;
-    f.user_device = m.id != MetricId::functor || m.functor->device;
-    f.traits = traits_of(m.id);
-    return f;
-}
-
 void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads,
                   ProgressMeter& progress) {
     if (metric.params.packed_bits && view.type != ElementType::u8)
@@ -182,54 +184,6 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
             traits.non_negative ? "values of at least 0" : fmt::format("radians within {0} of 0", traits.largest);
         refuse("{}: row {}, column {} is {}; {} expected {}", what, row, col, value, name(metric.id), expected);
     }
-}
-
-planner::Machine machine() {
-    planner::Machine m;
-    m.isa = cpu::name(cpu::best_isa());
-    m.bf16 = cpu::supports_bf16();
-    m.threads = machine::default_threads();
-    m.free_bytes = machine::recently_free_memory();
-    m.no_device = gpu::absence();
-    for (int i = 0; i < gpu::device_count(); ++i) {
-        const gpu::DeviceInfo info = gpu::device_info(i);
-        m.devices.push_back({info.name, info.capability, info.free_bytes});
-    }
-    return m;
-}
-
-planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o, int data_device) {
-    if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for most of what is free", o.memory);
-    planner::Request r;
-    r.shape = shape;
-    r.metric = facts(metric);
-    r.device = o.device;
-    r.data_device = data_device;
-    r.memory = o.memory;
-    r.threads = threads_of(o);
-    r.path = o.path;
-    if (o.isa == "sm_80" || o.isa == "sm_90a") r.isa = o.isa;
-    else if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));
-    r.selector = o.selector;
-    if (!o.order.empty() && o.order != "ascending" && o.order != "descending")
-        refuse("order: '{}'; expected ascending, descending or nothing", o.order);
-    r.order = o.order;
-    r.largest = o.largest;
-    r.sorted = o.sorted;
-    return r;
-}
-
-MatrixView on_host(const MatrixView& view, std::vector<std::byte>& storage) {
-    if (view.device == host_memory) return view;
-    const std::size_t bytes = size_of(view.type);
-    const bool row_major = view.layout == Layout::row_major;
-    const std::int64_t inner = row_major ? view.cols : view.rows, outer = row_major ? view.rows : view.cols;
-    storage.resize(static_cast<std::size_t>(((outer - 1) * view.stride + inner)) * bytes);
-    gpu::copy(storage.data(), view.data, storage.size());
-    MatrixView copy = view;
-    copy.data = storage.data();
-    copy.device = host_memory;
-    return copy;
 }
 
 }  // namespace kith::api

@@ -1,26 +1,21 @@
 // Variances in binary64; see variances.h.
 #include "api/variances.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "api/guard.h"
+#include "api/host_view.h"
 #include "api/validate.h"
 #include "exact/element.h"
+#include "exact/refuse.h"
 #include "exact/watched.h"
-#include "kith/error.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
 
 namespace kith::api {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-    throw Error(ErrorCode::invalid_argument, message);
-}
 
 constexpr const char* stage = "prepare";
 constexpr std::int64_t rows_per_look = 1 << 12;
@@ -67,10 +62,9 @@ void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, in
 
 std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
     if (!(view.rows == d && view.cols == 1) && !(view.rows == 1 && view.cols == d))
-        refuse(
-            fmt::format("variances: {} x {}; expected {}, one for each column of the points", view.rows, view.cols, d));
+        refuse("variances: {} x {}; expected {}, one for each column of the points", view.rows, view.cols, d);
     check_view(view, "variances");
-    if (view.type != ElementType::f64) refuse(fmt::format("variances: elements are {}; expected f64", name(view.type)));
+    if (view.type != ElementType::f64) refuse("variances: elements are {}; expected f64", name(view.type));
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
     std::vector<double> variances;
@@ -78,7 +72,7 @@ std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
         const std::int64_t at = v.rows == d ? exact::offset(v, i, 0) : exact::offset(v, 0, i);
         variances.push_back(static_cast<const double*>(v.data)[at]);
         if (!(variances.back() > 0.0) || std::isinf(variances.back()))
-            refuse(fmt::format("variances: number {} is {}; expected finite values above 0", i, variances.back()));
+            refuse("variances: number {} is {}; expected finite values above 0", i, variances.back());
     }
     return variances;
 }
@@ -89,7 +83,7 @@ std::vector<double> estimated_variances(const MatrixView& points, int threads, P
     const auto d = static_cast<std::size_t>(v.cols);
     const std::vector<std::uint8_t> finite = finite_rows(v, threads, progress);
     const auto count = std::count(finite.begin(), finite.end(), std::uint8_t{1});
-    if (count < 2) refuse(fmt::format("points: {} finite rows; estimating the variances expected at least 2", count));
+    if (count < 2) refuse("points: {} finite rows; estimating the variances expected at least 2", count);
     const auto first = std::find(finite.begin(), finite.end(), std::uint8_t{1}) - finite.begin();
     std::vector<double> value(d), mean(d, 0.0), variances(d, 0.0);
     for (std::size_t c = 0; c < d; ++c)
@@ -106,8 +100,8 @@ std::vector<double> estimated_variances(const MatrixView& points, int threads, P
     for (std::size_t c = 0; c < d; ++c) {
         variances[c] = varies[c] ? variances[c] / static_cast<double>(count - 1) : 0.0;
         if (!(variances[c] > 0.0) || std::isinf(variances[c]))
-            refuse(fmt::format("points: column {} has variance {}; seuclidean expected one above 0, give variances", c,
-                               variances[c]));
+            refuse("points: column {} has variance {}; seuclidean expected one above 0, give variances", c,
+                   variances[c]);
     }
     return variances;
 }

@@ -4,19 +4,19 @@
 #include <cstdint>
 #include <memory>
 
-#include "cpu/results.h"
-#include "exact/problem.h"
+#include "cpu/search/results.h"
+#include "exact/metric_spec.h"
 #include "exact/progress.h"
 #include "kith/plan.h"
 
 namespace kith::cpu {
 
 // Points of a metric, prepared: converted, and where the plan's path has a filter, packed with the terms of its bound.
-// Immutable: searches may share it. With `own` (an Index) the points' elements are copied, otherwise (a single search)
+// Immutable: searches may share it. With `copy` (an Index) the points' elements are copied, otherwise (a single search)
 // the caller's memory is read until the last search. Points prepared for a filter serve the path "exact" as well.
 class Points;
 // Polls `progress` as stage "prepare" and throws where it is cancelled.
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
                                       ProgressMeter& progress);
 
 // The elements of the points, as kept (valid as long as they are).

@@ -12,7 +12,8 @@ namespace kith::exact {
 
 inline constexpr int partials = 32;
 
-// A rank as the order sees it: NaN (inf - inf and its like, from vectors without NaN) counts as +inf, -0 as 0.
+// The distance key (docs/exactness.md, section 1) as the order sees it: NaN (inf - inf and its like, from vectors
+// without NaN) counts as +inf, -0 as 0.
 KITH_HD double ordered_rank(double r) {
     return r != r ? bits_to_double(0x7ff0000000000000ULL) : r + 0.0;
 }

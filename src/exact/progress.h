@@ -19,6 +19,8 @@ public:
     ProgressMeter(const std::function<bool(const Progress&)>& callback, double total)
         : callback_(callback), total_(total), start_(std::chrono::steady_clock::now()), last_(start_) {}
 
+    // What was done is done again: counts from nothing. Where nothing else runs.
+    void restart() { done_ = 0; }
     // Any thread.
     void add(double pairs) { done_.fetch_add(pairs, std::memory_order_relaxed); }
     bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }

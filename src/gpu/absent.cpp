@@ -35,18 +35,17 @@ int location(const void*) {
 void copy(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
 }
-std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*) {
+std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*, int,
+                                      ProgressMeter&) {
     refuse();
 }
 MatrixView elements(const Points&) {
     refuse();
 }
-void search(const Points&, const MatrixView&, std::int64_t, bool, const Plan&, bool, void*, ProgressMeter&,
-            const NeighborsView&, Report&) {
+void search(const Points&, const SearchRequest&) {
     refuse();
 }
-void select(const MatrixView&, std::int64_t, bool, bool, const Plan&, void*, ProgressMeter&, const NeighborsView&,
-            Report&) {
+void select(const SelectRequest&) {
     refuse();
 }
 std::vector<std::uint64_t> take_operation_counts() {

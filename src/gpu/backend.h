@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "exact/problem.h"
-#include "exact/progress.h"
+#include "exact/metric_spec.h"
+#include "exact/request.h"
 #include "kith/plan.h"
 
 namespace kith::gpu {
@@ -29,7 +29,7 @@ DeviceInfo device_info(int device);
 std::string device_name(int device);
 // "" or the reason why device_count() is 0.
 std::string absence();
-// The ordinal on which `data` lies, or host_memory.
+// The ordinal on which `data` lies, or host_memory. Does not start CUDA.
 int location(const void* data);
 // What compiles formulas for a device, or that there is nothing. Never throws.
 std::string formula_compiler();
@@ -38,20 +38,19 @@ std::string formula_compiler();
 void copy(void* to, const void* from, std::size_t bytes);
 
 class Points;
-// `own`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through the device per search.
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool own,
-                                      void* stream);
+// `copy`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through the device per
+// search. What the host does for it takes up to `threads`; polls `progress` and throws where it is cancelled.
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
+                                      void* stream, int threads, ProgressMeter& progress);
 
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
-// As cpu::search, but into the caller's result, in host or device memory; distances are f64 where `f64`.
-void search(const Points& points, const MatrixView& queries, std::int64_t k, bool graph, const Plan& plan, bool f64,
-            void* stream, ProgressMeter& progress, const NeighborsView& out, Report& report);
+// The k nearest of each query into the caller's result.
+void search(const Points& points, const SearchRequest& request);
 
-// kith::select on a device: `matrix` of f32 or f64 in host or device memory.
-void select(const MatrixView& matrix, std::int64_t k, bool largest, bool sorted, const Plan& plan, void* stream,
-            ProgressMeter& progress, const NeighborsView& out, Report& report);
+// kith::select on a device.
+void select(const SelectRequest& request);
 
 // What selections counted since the last call, by the slots that each selector's file names. Empty unless built with
 // KITH_COUNT_OPERATIONS. Not for several threads at once.

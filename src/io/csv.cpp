@@ -14,13 +14,14 @@
 namespace kith::io {
 namespace {
 
-// A place is remembered for every so many rows, so that a range of rows is found without reading what is before.
-constexpr std::int64_t rows_per_place = 1024;
+// The offset of a row is remembered for every so many rows, so that a range of rows is found without reading what is
+// before.
+constexpr std::int64_t rows_per_mark = 1024;
 
 // Text is written in pieces of about this size.
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
-struct Place {
+struct RowMark {
     std::int64_t offset;
     std::int64_t line;
 };
@@ -29,7 +30,7 @@ struct Table {
     std::int64_t rows = 0, cols = 0;
     std::int64_t first_line = 0;  // which has `cols` cells
     Separator separator = Separator::comma;
-    std::vector<Place> places;
+    std::vector<RowMark> marks;
 };
 
 // What holds no row: nothing, or a comment as NumPy's savetxt writes it.
@@ -75,7 +76,7 @@ Table examine(Input& input) {
             bad_file(input.path(), fmt::format("line {}: expected {} cells as in line {}, found {}", lines.number(),
                                                table.cols, table.first_line, cells));
         }
-        if (table.rows++ % rows_per_place == 0) table.places.push_back({lines.offset(), lines.number()});
+        if (table.rows++ % rows_per_mark == 0) table.marks.push_back({lines.offset(), lines.number()});
     }
     if (table.rows == 0) bad_file(input.path(), "expected at least one row of numbers, found none");
     return table;
@@ -88,13 +89,13 @@ public:
         : Source({format, table.rows, table.cols, type}),
           input_(std::move(input)),
           table_(std::move(table)),
-          lines_(*input_, table_.places[0].offset, table_.places[0].line) {}
+          lines_(*input_, table_.marks[0].offset, table_.marks[0].line) {}
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         if (first != next_row_) {
-            const Place& place = table_.places[static_cast<std::size_t>(first / rows_per_place)];
-            lines_ = Lines(*input_, place.offset, place.line);
-            next_row_ = first / rows_per_place * rows_per_place;
+            const RowMark& mark = table_.marks[static_cast<std::size_t>(first / rows_per_mark)];
+            lines_ = Lines(*input_, mark.offset, mark.line);
+            next_row_ = first / rows_per_mark * rows_per_mark;
         }
         // Until it is done again, an error leaves no place to go on from.
         std::int64_t row = std::exchange(next_row_, -1);

@@ -10,20 +10,24 @@
 
 namespace kith::io {
 
-void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored) {
+void require_exact_size(Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored) {
     if (info.rows < 1 || info.cols < 1) {
         bad_bytes(input.path(), offset, "at least one row and one column",
                   fmt::format("{} x {}", info.rows, info.cols));
     }
     const std::int64_t bytes = matrix_bytes(info.rows, info.cols, info.type);
-    const std::int64_t found = input.size() - offset;
-    if (bytes != found) {
+    const std::string shape =
+        fmt::format("{} x {} {}", info.rows, info.cols, stored.empty() ? std::string_view(name(info.type)) : stored);
+    const auto refuse = [&](std::int64_t found, const char* more) {
         const std::string size = bytes < 0 ? "more than 2^63" : fmt::format("{}", bytes);
-        bad_bytes(input.path(), offset,
-                  fmt::format("{} bytes up to the end of the file ({} x {} {})", size, info.rows, info.cols,
-                              stored.empty() ? std::string_view(name(info.type)) : stored),
-                  fmt::format("{}", found));
-    }
+        bad_bytes(input.path(), offset, fmt::format("{} bytes up to the end of the file ({})", size, shape),
+                  fmt::format("{}{}", found, input.is_counted() ? "" : more));
+    };
+    const std::int64_t most = input.most_bytes() - offset;
+    if (bytes < 0 || bytes > most) refuse(most, " at most");
+    if (!input.is_counted()) input.require_room(bytes, fmt::format("{} ({})", input.path(), shape));
+    const std::int64_t found = input.size_within(offset + bytes) - offset;
+    if (found != bytes) refuse(found, " or more");
 }
 
 FlatSource::FlatSource(std::unique_ptr<Input> input, FileInfo info, std::int64_t offset, bool swapped)

@@ -14,7 +14,8 @@ namespace kith::io {
 
 // Throws bad_file unless the matrix is not empty and fills the file exactly from `offset` to its end.
 // `stored` names the type in the file where it is another than info.type, of the same size.
-void require_exact_size(const Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored = "");
+// Where the input is compressed and will be held in memory, a matrix too large for that is out_of_memory at once.
+void require_exact_size(Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored = "");
 
 class FlatSource final : public Source {
 public:

@@ -25,6 +25,7 @@ struct Location {
     std::string dataset{};
     Proceed proceed{};     // asked at least every 16 MiB of reading
     bool gzipped = false;  // whatever the name says
+    bool held = false;     // all rows will be in memory at once
 };
 
 class PendingFile;
@@ -88,6 +89,8 @@ struct Format {
 std::span<const Format> formats();
 // False: the format hdf5 refuses every file.
 bool has_hdf5();
+// The same of the format parquet.
+bool has_parquet();
 
 // The name of a container's only matrix. Throws bad_file with the list where there are several, or none.
 std::string only_name(const Location& location, const std::vector<std::string>& names);

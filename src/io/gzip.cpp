@@ -5,7 +5,9 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "io/errors.h"
 
@@ -17,66 +19,124 @@ constexpr std::size_t kept_limit = std::size_t{64} << 20;
 // Decompressed at a time where the bytes are not wanted: about a millisecond's work.
 constexpr std::int64_t step_bytes = std::int64_t{1} << 18;
 
+// Bytes that deflate makes of one at most: 258 of two bits.
+constexpr std::int64_t most_inflated = 1032;
+
+// RFC 1952: members one behind the other; zeros may pad the last.
 class GzipInput final : public StreamInput {
 public:
-    explicit GzipInput(const Location& location) : StreamInput(location), compressed_(location) {
-        const int fd = ::dup(compressed_.descriptor());
-        file_.reset(fd < 0 ? nullptr : gzdopen(fd, "rb"));
-        if (!file_) {
-            if (fd >= 0) ::close(fd);
-            bad_file(path_, "cannot start decompression");
-        }
-        gzbuffer(file_.get(), 1 << 17);
-        count_all();
+    explicit GzipInput(const Location& location) : StreamInput(location), compressed_(location), read_(1 << 17) {
+        if (inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK) bad_file(path_, "cannot start decompression");
+    }
+    ~GzipInput() override { inflateEnd(&stream_); }
+    GzipInput(const GzipInput&) = delete;
+    GzipInput& operator=(const GzipInput&) = delete;
+
+    std::int64_t most_bytes() const override {
+        std::int64_t most = 0;
+        return __builtin_mul_overflow(compressed_.size(), most_inflated, &most) ? INT64_MAX : most;
     }
 
 private:
-    struct Close {
-        void operator()(gzFile_s* file) const { gzclose(file); }
-    };
-
     void restart() override {
-        if (gzrewind(file_.get()) != 0) bad_file(path_, "cannot be decompressed from its start again");
+        inflateReset(&stream_);
+        stream_.avail_in = 0;
+        taken_ = 0;
+        at_end_ = false;
+        within_ = false;
     }
 
     std::int64_t next(std::byte* out, std::int64_t count) override {
-        std::int64_t done = 0;
-        while (done < count) {
-            const int got = gzread(file_.get(), out + done, static_cast<unsigned>(count - done));
-            int code = Z_OK;
-            const char* what = gzerror(file_.get(), &code);
-            // A stream that breaks off is reported as Z_BUF_ERROR beside the bytes before the break.
-            if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
-                bad_bytes(path_, gzoffset(file_.get()), "a complete gzip stream",
-                          code == Z_BUF_ERROR ? "its end in the middle" : what);
+        stream_.next_out = reinterpret_cast<Bytef*>(out);
+        stream_.avail_out = static_cast<uInt>(count);
+        while (stream_.avail_out > 0 && !at_end_) {
+            if (!within_ && !begin_member()) break;
+            if (stream_.avail_in == 0 && !refill()) {
+                bad_bytes(path_, taken_, "a complete gzip stream", "its end in the middle");
             }
-            if (got == 0) break;
-            if (gzdirect(file_.get())) bad_bytes(path_, 0, "gzip data (1f 8b), as the name ends in .gz", "other data");
-            done += got;
+            const int code = inflate(&stream_, Z_NO_FLUSH);
+            if (code == Z_STREAM_END) within_ = false;
+            else if (code != Z_OK) {
+                bad_bytes(path_, place(), "a complete gzip stream", stream_.msg ? stream_.msg : "a broken one");
+            }
         }
         compressed_.require_unchanged();
-        return done;
+        return count - static_cast<std::int64_t>(stream_.avail_out);
+    }
+
+    // At the start of a member, or else at the end: what is neither is refused, since it may have been a member.
+    bool begin_member() {
+        const bool first = place() == 0;
+        const int magic[] = {0x1f, 0x8b};
+        int found[2] = {-1, -1};
+        if (stream_.avail_in > 0 || refill()) found[0] = *stream_.next_in;
+        if (stream_.avail_in > 1) found[1] = stream_.next_in[1];
+        else if (const std::int64_t at = place() + 1; found[0] >= 0 && at < compressed_.size()) {
+            Bytef byte = 0;
+            if (::pread(compressed_.descriptor(), &byte, 1, at) == 1) found[1] = byte;
+        }
+        if (std::equal(std::begin(magic), std::end(magic), std::begin(found))) {
+            if (!first) inflateReset(&stream_);
+            within_ = true;
+            return true;
+        }
+        if (first) bad_bytes(path_, 0, "gzip data (1f 8b), as the name ends in .gz", "other data");
+        while (stream_.avail_in > 0 || refill()) {
+            poll();
+            const Bytef* const begin = stream_.next_in;
+            const Bytef* const end = begin + stream_.avail_in;
+            const Bytef* const other = std::find_if(begin, end, [](Bytef byte) { return byte != 0; });
+            if (other != end) {
+                bad_bytes(path_, place() + (other - begin),
+                          "the end of the file, zeros or more gzip data (1f 8b) behind the gzip data", "other data");
+            }
+            stream_.avail_in = 0;
+        }
+        at_end_ = true;
+        return false;
+    }
+
+    std::int64_t place() const { return taken_ - static_cast<std::int64_t>(stream_.avail_in); }
+
+    bool refill() {
+        ssize_t got = -1;
+        do {
+            got = ::pread(compressed_.descriptor(), read_.data(), read_.size(), taken_);
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) bad_bytes(path_, taken_, "more bytes", std::strerror(errno));
+        taken_ += got;
+        stream_.next_in = read_.data();
+        stream_.avail_in = static_cast<uInt>(got);
+        return got > 0;
     }
 
     OpenFile compressed_;
-    std::unique_ptr<gzFile_s, Close> file_;
+    std::vector<Bytef> read_;
+    z_stream stream_{};
+    std::int64_t taken_ = 0;  // compressed bytes read so far
+    bool within_ = false;     // a member
+    bool at_end_ = false;
 };
 
 }  // namespace
 
-void StreamInput::count_all() {
+std::int64_t StreamInput::size_within(std::int64_t limit) {
+    if (is_counted_ || size_ > limit) return size_;
+    if (!is_kept_) go_to(size_);
     std::vector<std::byte> step(static_cast<std::size_t>(step_bytes));
-    is_kept_ = true;
-    for (std::int64_t got = step_bytes; got == step_bytes; size_ += got) {
+    while (!is_counted_ && size_ <= limit) {
         poll();
-        got = next(step.data(), step_bytes);
+        const std::int64_t got = next(step.data(), step_bytes);
         if (is_kept_ && kept_.size() + static_cast<std::size_t>(got) > kept_limit) {
             is_kept_ = false;
             kept_ = {};
         }
         if (is_kept_) kept_.insert(kept_.end(), step.begin(), step.begin() + got);
+        is_counted_ = got < step_bytes;
+        size_ += got;
+        position_ = size_;
     }
-    position_ = size_;
+    return size_;
 }
 
 void StreamInput::forward(std::byte* out, std::int64_t count) {
@@ -86,17 +146,21 @@ void StreamInput::forward(std::byte* out, std::int64_t count) {
     if (got < count) bad_bytes(path_, position_, "more decompressed data", "the end");
 }
 
-void StreamInput::fetch(std::int64_t offset, std::byte* out, std::int64_t count) {
-    if (is_kept_) {
-        std::memcpy(out, kept_.data() + offset, static_cast<std::size_t>(count));
-        return;
-    }
+void StreamInput::go_to(std::int64_t offset) {
     if (offset < position_) {
         restart();
         position_ = 0;
     }
     std::vector<std::byte> skipped(static_cast<std::size_t>(std::min(step_bytes, offset - position_)));
     while (position_ < offset) forward(skipped.data(), std::min(step_bytes, offset - position_));
+}
+
+void StreamInput::fetch(std::int64_t offset, std::byte* out, std::int64_t count) {
+    if (is_kept_) {
+        std::memcpy(out, kept_.data() + offset, static_cast<std::size_t>(count));
+        return;
+    }
+    go_to(offset);
     for (; count > 0; count -= step_bytes, out += step_bytes) forward(out, std::min(step_bytes, count));
 }
 

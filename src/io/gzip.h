@@ -10,10 +10,13 @@
 namespace kith::io {
 
 class StreamInput : public Input {
+public:
+    std::int64_t size_within(std::int64_t limit) final;
+    bool is_counted() const final { return is_counted_; }
+    bool is_sequential() const final { return !is_kept_; }
+
 protected:
     using Input::Input;
-    // Decompresses everything once, which gives size_; a usual file is kept, so that it is decompressed once.
-    void count_all();
     // Back to the start.
     virtual void restart() = 0;
     // Up to `count` bytes from the current place, `count` at most 2^24; fewer only at the end of a complete stream.
@@ -22,9 +25,12 @@ protected:
 private:
     void fetch(std::int64_t offset, std::byte* out, std::int64_t count) final;
     void forward(std::byte* out, std::int64_t count);
+    void go_to(std::int64_t offset);
 
+    // A usual file is kept, as far as it was counted, so that it is decompressed once.
     std::vector<std::byte> kept_;
-    bool is_kept_ = false;
+    bool is_kept_ = true;
+    bool is_counted_ = false;
     std::int64_t position_ = 0;
 };
 

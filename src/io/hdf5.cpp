@@ -149,7 +149,11 @@ bool has_hdf5() {
 
 SourcePtr open_hdf5(const Location& location) {
     const std::string file = name_in_messages(location.file);
-    if (is_standard_input(location.file)) bad_argument("standard input: HDF5 is read from named files only");
+    if (is_standard_input(location.file))
+        bad_argument(
+            "standard input: the HDF5 library reads files by their names; expected a file, as of: cat > in.hdf5, or "
+            "another "
+            "format");
     if (location.gzipped || is_gzip_name(location.file))
         bad_file(file, "expected an HDF5 file as it is, found a gzipped one");
     Hdf5Session session;

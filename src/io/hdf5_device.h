@@ -21,7 +21,6 @@ public:
 
     // For the library, which knows no exceptions.
     std::int64_t size() const;
-    bool read(std::int64_t offset, std::byte* out, std::size_t count);
     void write(std::int64_t offset, const std::byte* bytes, std::size_t count);
     void resize(std::int64_t size);
     const PendingFile& file() const { return file_; }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "io/errors.h"
+#include "io/hdf5_reader.h"
 
 namespace kith::io {
 namespace {
@@ -83,18 +84,11 @@ std::string hdf5_why(std::string_view what) {
 }
 
 Hdf5Handle hdf5_open_file(const OpenFile& file) {
-    const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-    H5Pset_file_locking(access, false, true);
-    Hdf5Handle opened(H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access), H5Fclose);
+    Hdf5Handle opened = hdf5_open_to_read(file);
     if (!opened.valid()) {
         const std::string reason = reason_on_stack();
         bad_bytes(file.path(), 0, "an HDF5 file", reason.empty() ? "other data" : reason);
     }
-    void* descriptor = nullptr;
-    if (H5Fget_vfd_handle(opened, H5P_DEFAULT, &descriptor) < 0 || !descriptor) {
-        bad_file(file.path(), "cannot be examined by the HDF5 library");
-    }
-    file.require_same(*static_cast<const int*>(descriptor));
     return opened;
 }
 

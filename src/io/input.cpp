@@ -13,6 +13,7 @@
 #include "io/errors.h"
 #include "io/gzip.h"
 #include "io/standard_input.h"
+#include "kith/memory.h"
 
 namespace kith::io {
 namespace {
@@ -51,10 +52,16 @@ void require_proceed(const Proceed& proceed) {
 }
 
 void Input::read_at(std::int64_t offset, void* out, std::int64_t count) {
-    if (offset > size_ || count > size_ - offset) {
-        bad_bytes(path_, offset, fmt::format("{} bytes", count), fmt::format("the end of the file at {}", size_));
+    std::int64_t end = 0;
+    if (__builtin_add_overflow(offset, count, &end)) end = INT64_MAX;
+    if (const std::int64_t size = size_within(end); end > size) {
+        bad_bytes(path_, offset, fmt::format("{} bytes", count), fmt::format("the end of the file at {}", size));
     }
     if (count > 0) fetch(offset, static_cast<std::byte*>(out), count);
+}
+
+void Input::require_room(std::int64_t bytes, const std::string& what) const {
+    if (held_) require_memory(bytes, what);
 }
 
 bool is_gzip_name(std::string_view path) {
@@ -102,15 +109,6 @@ void OpenFile::require_unchanged() const {
     }
     if (time_of_change(status) != changed_) {
         bad_file(path_, "expected a file that stays as it is, found that it was written to while it was read");
-    }
-}
-
-void OpenFile::require_same(int descriptor) const {
-    struct stat own {
-    }, other{};
-    if (::fstat(fd_, &own) != 0 || ::fstat(descriptor, &other) != 0 || own.st_dev != other.st_dev ||
-        own.st_ino != other.st_ino) {
-        bad_file(path_, "expected a file that stays as it is, found that it was replaced while it was opened");
     }
 }
 

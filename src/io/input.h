@@ -24,8 +24,19 @@ class Input {
 public:
     virtual ~Input() = default;
     const std::string& path() const { return path_; }
-    // Bytes that are really there: for gzip, counted by decompressing once.
-    std::int64_t size() const { return size_; }
+    // Bytes that are really there: what is compressed is counted by decompressing it once.
+    std::int64_t size() { return size_within(INT64_MAX - 1); }
+    // size(), or any number above `limit` where there are more: counts no further.
+    virtual std::int64_t size_within(std::int64_t) { return size_; }
+    virtual bool is_counted() const { return true; }
+    // No more bytes than these can be there; counts nothing.
+    virtual std::int64_t most_bytes() const { return size_; }
+    // Whether each change of the place to read from costs all the bytes before it.
+    virtual bool is_sequential() const { return false; }
+    // Throws out_of_memory where a matrix of `bytes`, described by `what`, will be held in memory and does not fit. To
+    // be called before size(), so that a small file of many bytes is refused at once.
+    void require_room(std::int64_t bytes, const std::string& what) const;
+    bool held() const { return held_; }
     // Throws bad_file unless all of [offset, offset + count) is there.
     void read_at(std::int64_t offset, void* out, std::int64_t count);
 
@@ -37,14 +48,18 @@ public:
     }
 
 protected:
-    explicit Input(const Location& location) : path_(name_in_messages(location.file)), proceed_(location.proceed) {}
+    explicit Input(const Location& location)
+        : path_(name_in_messages(location.file)), proceed_(location.proceed), held_(location.held) {}
     // Throws cancelled where the caller wants no more. Between any two calls lie at most 16 MiB.
     void poll() const { require_proceed(proceed_); }
     virtual void fetch(std::int64_t offset, std::byte* out, std::int64_t count) = 0;
 
     std::string path_;
     Proceed proceed_;
-    std::int64_t size_ = 0;
+    std::int64_t size_ = 0;  // as far as it was counted
+
+private:
+    bool held_;
 };
 
 // Gunzips names that end in ".gz". Throws bad_file.
@@ -70,8 +85,6 @@ public:
     // Throws bad_file if the file is no longer as it was when it was opened: what was read since may be of two files,
     // or, beyond a new end, of none. To be called after each read.
     void require_unchanged() const;
-    // Throws bad_file unless `descriptor` is of the same file.
-    void require_same(int descriptor) const;
 
 private:
     std::string path_;

@@ -93,8 +93,12 @@ struct MatrixReader::State {
 MatrixReader::MatrixReader(const std::string& path, const std::string& format)
     : MatrixReader(path, ReadOptions{format}) {}
 
-MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : state_(std::make_unique<State>()) {
+MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : MatrixReader(path, options, false) {}
+
+MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options, bool held)
+    : state_(std::make_unique<State>()) {
     io::SourcePath parsed = io::parse_source(path);
+    parsed.location.held = held && !parsed.rows;
     parsed.location.proceed = options.proceed;
     parsed.location.gzipped = io::is_gzip_name(options.format);
     state_->path = path;
@@ -134,7 +138,7 @@ Matrix read_matrix(const std::string& path, const std::string& format) {
 }
 
 Matrix read_matrix(const std::string& path, const ReadOptions& options) {
-    MatrixReader reader(path, options);
+    MatrixReader reader(path, options, true);
     Matrix matrix;
     matrix.info = reader.info();
     const FileInfo& info = matrix.info;
@@ -233,14 +237,15 @@ void MatrixWriter::commit() {
 bool has_format(const std::string& name) {
     const auto formats = io::formats();
     const auto named = [&](const io::Format& format) { return format.name == name; };
-    return std::any_of(formats.begin(), formats.end(), named) && (name != "hdf5" || io::has_hdf5());
+    return std::any_of(formats.begin(), formats.end(), named) && (name != "hdf5" || io::has_hdf5()) &&
+           (name != "parquet" || io::has_parquet());
 }
 
 std::string formats_help() {
     std::string help;
     for (const io::Format& format : io::formats()) {
         const char* what = has_format(format.name) ? format.what : "not in this build";
-        help += fmt::format("{:<6} {:<44} {}\n", format.name, format.suffixes, what);
+        help += fmt::format("{:<7} {:<44} {}\n", format.name, format.suffixes, what);
     }
     help +=
         "Every suffix but HDF5's may be followed by .gz. FILE:1000:5000 is rows 1000 to 5999, FILE:1000: row 1000 to "

@@ -8,6 +8,7 @@
 #include "io/flat.h"
 #include "io/npy.h"
 #include "io/npy_header.h"
+#include "kith/memory.h"
 
 namespace kith::io {
 namespace {
@@ -36,6 +37,10 @@ public:
     bool reads_whole() const override { return true; }
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
+        if (count < info_.rows && (!rows_.empty() || input_->is_sequential())) {
+            read_rows(first, count, out);
+            return;
+        }
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
         const std::int64_t most_bytes = std::max(polled_bytes, count * info_.cols * size / panels_of_large);
         const std::int64_t panel_cols =
@@ -56,6 +61,21 @@ public:
     }
 
 private:
+    // Of compressed columns, each block of rows would be all of them decompressed again: all rows are kept instead.
+    void read_rows(std::int64_t first, std::int64_t count, std::byte* out) {
+        const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(info_.type));
+        if (rows_.empty()) {
+            require_memory(info_.rows * row_bytes,
+                           fmt::format("{} ({} x {} {}; compressed and in Fortran order, it is kept whole, which it is "
+                                       "not where it is decompressed first)",
+                                       input_->path(), info_.rows, info_.cols, name(info_.type)));
+            std::vector<std::byte> rows(static_cast<std::size_t>(info_.rows * row_bytes));
+            read(0, info_.rows, rows.data());
+            rows_ = std::move(rows);
+        }
+        std::memcpy(out, rows_.data() + first * row_bytes, static_cast<std::size_t>(count * row_bytes));
+    }
+
     void read_panel(std::int64_t first, std::int64_t count, std::int64_t col, std::int64_t cols, std::byte* panel) {
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
         if (count == info_.rows) {
@@ -83,6 +103,7 @@ private:
     std::unique_ptr<Input> input_;
     std::int64_t offset_;
     bool swapped_;
+    std::vector<std::byte> rows_;  // all of them, where they are kept
 };
 
 ElementType type_in_file(const NpyHeader& header) {

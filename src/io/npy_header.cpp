@@ -170,8 +170,8 @@ NpyHeader read_npy_header(Input& input) {
 
     const std::int64_t text_offset = version == 1 ? 10 : 12;
     const std::int64_t length = version == 1 ? input.value_at<std::uint16_t>(8) : input.value_at<std::uint32_t>(8);
-    if (length > input.size() - text_offset) {
-        bad_bytes(input.path(), 8, fmt::format("a header of at most {} bytes", input.size() - text_offset),
+    if (const std::int64_t size = input.size_within(text_offset + length); length > size - text_offset) {
+        bad_bytes(input.path(), 8, fmt::format("a header of at most {} bytes", size - text_offset),
                   fmt::format("{}", length));
     }
     std::string text(static_cast<std::size_t>(length), '\0');

@@ -127,17 +127,13 @@ public:
                    const ZipMember& member)
         : StreamInput(location), archive_(std::move(archive)), offset_(offset), member_(member), read_(1 << 16) {
         if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) bad_file(path_, "cannot start decompression");
-        try {
-            InflatedMember::restart();
-            count_all();
-        } catch (...) {
-            inflateEnd(&stream_);
-            throw;
-        }
+        InflatedMember::restart();
     }
     ~InflatedMember() override { inflateEnd(&stream_); }
     InflatedMember(const InflatedMember&) = delete;
     InflatedMember& operator=(const InflatedMember&) = delete;
+
+    std::int64_t most_bytes() const override { return member_.size; }
 
 private:
     void restart() override {

@@ -8,6 +8,7 @@
 #include "io/format.h"
 #include "io/input.h"
 #include "io/output.h"
+#include "kith/memory.h"
 
 namespace kith::io {
 namespace {
@@ -21,10 +22,23 @@ std::int64_t rows_per_buffer(std::int64_t rows, std::int64_t stride) {
     return std::min(rows, std::max<std::int64_t>(1, buffer_bytes / stride));
 }
 
+// Counts the rows of what is compressed only as far as memory holds them.
+void require_room(Input& input, std::int64_t d, ElementType type, std::int64_t stride) {
+    if (!input.held() || input.is_counted()) return;
+    const std::int64_t most_rows = free_memory() / (stride - prefix_bytes) + 1;
+    std::int64_t limit = 0;
+    if (__builtin_mul_overflow(most_rows, stride, &limit)) return;
+    const std::int64_t rows = input.size_within(limit) / stride;
+    input.require_room(
+        rows * (stride - prefix_bytes),
+        fmt::format("{} ({}{} x {} {})", input.path(), rows, input.is_counted() ? "" : " or more", d, name(type)));
+}
+
 FileInfo examine(Input& input, const char* format, ElementType type) {
     const auto d = input.value_at<std::int32_t>(0);
     if (d < 1) bad_bytes(input.path(), 0, "a row length of at least 1", fmt::format("{}", d));
     const std::int64_t stride = prefix_bytes + d * static_cast<std::int64_t>(size_of(type));
+    require_room(input, d, type, stride);
     const std::int64_t rows = input.size() / stride;
     if (const std::int64_t rest = input.size() % stride) {
         bad_bytes(input.path(), rows * stride, fmt::format("row {}: {} bytes (d = {})", rows, stride, d),

@@ -1,6 +1,7 @@
 // How many threads a call has that names no number.
 #include <sched.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -43,18 +44,18 @@ double quota(const std::string& folder) {
 }
 
 // The smallest quota of the process' cgroup and those above it.
-double smallest_quota() {
+double smallest_quota(const std::string& root) {
     double smallest = std::numeric_limits<double>::infinity();
-    std::ifstream groups("/proc/self/cgroup");
+    std::ifstream groups(root + "/proc/self/cgroup");
     for (std::string line; std::getline(groups, line);) {
         const std::size_t first = line.find(':'), second = line.find(':', first + 1);
         if (second == std::string::npos) continue;
         const std::string controllers = line.substr(first + 1, second - first - 1);
         if (!controllers.empty() && (',' + controllers + ',').find(",cpu,") == std::string::npos) continue;
-        const std::string root = "/sys/fs/cgroup" + (controllers.empty() ? "" : '/' + controllers);
+        const std::string mount = root + "/sys/fs/cgroup" + (controllers.empty() ? "" : '/' + controllers);
         std::string path = line.substr(second + 1);
         while (true) {
-            smallest = std::min(smallest, quota(root + path));
+            smallest = std::min(smallest, quota(mount + path));
             if (path.empty()) break;
             path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
         }
@@ -62,17 +63,17 @@ double smallest_quota() {
     return smallest;
 }
 
-int count_threads() {
+}  // namespace
+
+int count_threads(const std::string& root) {
     if (const int named = threads_of_environment()) return named;
     const int all = processors();
-    const double share = std::ceil(smallest_quota());
+    const double share = std::ceil(smallest_quota(root));
     return share < all ? std::max(static_cast<int>(share), 1) : all;
 }
 
-}  // namespace
-
 int default_threads() {
-    static const int threads = count_threads();
+    static const int threads = count_threads("");
     return threads;
 }
 

@@ -37,9 +37,10 @@ ThreadPool* pool() {
 
 }  // namespace
 
-void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context, ThreadPool::Wait wait) {
+void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context, ThreadPool::Wait wait,
+               ThreadPool::Cost cost) {
     ThreadPool* const own = threads > 1 && count > 1 ? pool() : nullptr;
-    if (own) return own->run(threads, count, task, context, wait);
+    if (own) return own->run(threads, count, task, context, wait, cost);
     for (std::int64_t i = 0; i < count; ++i) task(context, i, 0);
 }
 

@@ -18,8 +18,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Before a thread sleeps it looks for a change this long: waking it takes as much.
+// Before a worker sleeps it looks for a job this long: waking it takes as much.
 constexpr auto spin_time = std::chrono::microseconds(50);
+// Jobs of less for one thread are not worth waking another, which takes 40 to 75 microseconds (Zen 5, virtual machine).
+constexpr ThreadPool::Cost waking_cost{50};
+// A caller spins this long at most before it sleeps until the others have ended their last tasks. Where that was in
+// vain, as with more threads than free processors, the next spins half as long, else twice as long.
+constexpr std::chrono::nanoseconds min_patience = spin_time, max_patience = 8 * spin_time;
 // After a failure to start a worker, calls go on with those that there are for so long.
 constexpr auto attempt_interval = std::chrono::seconds(1);
 // Between two calls of a caller's `wait`.
@@ -31,12 +36,14 @@ constexpr int wakes = 2;
 thread_local bool within_task = false;
 
 template <class Changed>
-void spin(const Changed& changed) {
-    for (const auto end = Clock::now() + spin_time; !changed() && Clock::now() < end;) {
+bool spin(std::chrono::nanoseconds time, const Changed& changed) {
+    for (const auto end = Clock::now() + time; Clock::now() < end;) {
+        if (changed()) return true;
 #if defined(__x86_64__)
         for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
 #endif
     }
+    return changed();
 }
 
 // Whether one more worker leaves a process of limited address space enough for its work: they may take half.
@@ -101,14 +108,14 @@ struct ThreadPool::Job {
     }
 };
 
-void ThreadPool::run(int threads, std::int64_t count, Task task, const void* context, Wait wait) {
+void ThreadPool::run(int threads, std::int64_t count, Task task, const void* context, Wait wait, Cost cost) {
     threads = static_cast<int>(std::min<std::int64_t>(threads, count));
     if (threads <= 1 || within_task) {
         for (std::int64_t i = 0; i < count; ++i) task(context, i, 0);
         return;
     }
     Job job{task, context, count, threads - 1};
-    post(job);
+    post(job, cost);
     within_task = true;
     job.work(0);
     within_task = false;
@@ -122,13 +129,19 @@ int ThreadPool::available(int threads) {
     return std::min(threads, all);
 }
 
-void ThreadPool::post(Job& job) {
+// Between calls that follow each other at once the workers stay awake: waking them pays after some.
+bool ThreadPool::worth_waking(Cost cost) const {
+    return cost >= waking_cost || Clock::now() - last_end_ < spin_time;
+}
+
+void ThreadPool::post(Job& job, Cost cost) {
     std::unique_lock lock(mutex_);
     if (closed_) return;
     Job** end = &jobs_;
     while (*end) end = &(*end)->following;
     *end = &job;
     posts_.fetch_add(1, std::memory_order_relaxed);
+    if (!worth_waking(cost)) return;
     wake(job);
     most_ = std::max(most_, job.most);
     while (job.room() > 0 && idle_ < wanted() && static_cast<int>(workers_.size()) < most_ && start_worker()) {
@@ -145,11 +158,14 @@ void ThreadPool::retire(Job& job, Wait wait) {
         *at = job.following;
         break;
     }
+    last_end_ = Clock::now();
     const auto alone = [&job] { return job.active.load(std::memory_order_relaxed) == 0; };
     if (alone()) return;
+    const std::chrono::nanoseconds patience = std::max<std::chrono::nanoseconds>(patience_, min_patience);
     lock.unlock();
-    spin(alone);
+    const bool in_time = spin(patience, alone);
     lock.lock();
+    patience_ = std::clamp(in_time ? 2 * patience : patience / 2, min_patience, max_patience);
     if (!wait) return job.left.wait(lock, alone);
     while (!job.left.wait_for(lock, wait_interval, alone)) {
         lock.unlock();
@@ -200,7 +216,7 @@ void ThreadPool::await_post(std::unique_lock<std::mutex>& lock) {
     const std::uint64_t seen = posts_.load(std::memory_order_relaxed);
     const auto changed = [&] { return posts_.load(std::memory_order_relaxed) != seen; };
     lock.unlock();
-    spin(changed);
+    spin(spin_time, changed);
     lock.lock();
     if (changed()) return;
     ++sleeping_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,6 +23,8 @@ public:
     using Start = int (*)(pthread_t* thread, void* (*body)(void*), void* argument);
     using Task = void (*)(const void* context, std::int64_t task, int worker);
     using Wait = void (*)(const void* context);
+    using Cost = std::chrono::duration<double, std::micro>;
+    static constexpr Cost unknown{std::numeric_limits<double>::infinity()};
 
     // `threads`: as many as calls that ask for fewer may have between them. None is started before a call asks for it.
     explicit ThreadPool(int threads, Start start = start_thread) : most_(threads - 1), start_(start) {}
@@ -34,8 +37,10 @@ public:
     // worker 0, and up to threads - 1 workers that are free or can be started, none being fine. Each takes a number
     // below `threads` of its own. A call from within a task runs on its own thread alone. After the first exception no
     // further task begins; it is thrown to the caller. While the caller has nothing left to do but wait for the others,
-    // `wait` (unless null; it throws nothing) is called some tens of times a second.
-    void run(int threads, std::int64_t count, Task task, const void* context, Wait wait = nullptr);
+    // `wait` (unless null; it throws nothing) is called some tens of times a second. `cost`: roughly what all tasks
+    // take one thread. For a cost below that of waking a thread only workers that are awake join, unless such calls
+    // follow each other at once.
+    void run(int threads, std::int64_t count, Task task, const void* context, Wait wait = nullptr, Cost cost = unknown);
 
     // Of the threads that a call asks for, those that the system lets it have, as far as has been seen.
     int available(int threads);
@@ -52,7 +57,8 @@ private:
         bool finished = false;  // to be joined by close()
     };
 
-    void post(Job& job);
+    void post(Job& job, Cost cost);
+    bool worth_waking(Cost cost) const;
     void retire(Job& job, Wait wait);
     bool start_worker();
     void serve(Worker& self);
@@ -67,6 +73,8 @@ private:
     std::vector<std::unique_ptr<Worker>> workers_;
     int most_;  // workers
     int idle_ = 0, sleeping_ = 0;
+    std::chrono::nanoseconds patience_{0};
+    std::chrono::steady_clock::time_point last_end_{};  // of a job
     bool closed_ = false;
     bool missing_ = false;  // the last attempt to start a worker failed
     std::chrono::steady_clock::time_point next_attempt_{};

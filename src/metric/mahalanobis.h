@@ -8,9 +8,10 @@ namespace kith::metric {
 
 struct Mahalanobis : Base {
     static constexpr Traits traits{.factored = true, .whole_vector = true};
-    // The term of coordinate i; `t` holds all d differences q - x, row i of VI starts at `row`, its elements `step`
+    // The term of coordinate i; `t` gives all d differences q - x, row i of VI starts at `row`, its elements `step`
     // apart.
-    KITH_HD static double whole_term(const double* t, const double* row, std::int64_t i, const Params& params,
+    template <class Differences>
+    KITH_HD static double whole_term(const Differences& t, const double* row, std::int64_t i, const Params& params,
                                      std::int64_t step = 1) {
         double w = 0.0;
         for (std::int64_t j = 0; j < params.d; ++j) w = fused(row[j * step], t[j], w);

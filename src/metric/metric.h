@@ -1,8 +1,9 @@
 // The contract of a metric. One metric is one struct in one header; kernels ask its traits, never its name.
 //
 // The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates j, j + 32, ...
-// through step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the rank.
-// Neighbours are ordered by (rank, id), smaller first; report() turns a rank into the distance that the caller sees.
+// through step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the
+// rank, which is the distance key: neighbours are ordered by (rank, id), smaller first; report() turns a rank into the
+// distance that the caller sees.
 #pragma once
 
 #include <cstdint>

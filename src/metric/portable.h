@@ -178,7 +178,7 @@ KITH_HD double small_asin(double y) {
     return y * p;
 }
 
-// For formulas. NaN where not real. Unlike C's: pow(t, -p) is 1 / pow(t, p), (-0)^odd is 0, pow(-1, inf) NaN.
+// For formulas. Zeros, infinities, NaN and their signs are C's; pow(t, -p) is 1 / pow(t, p), 0 where that overflows.
 KITH_HD double any_exp(double x) {
     return x != x ? x : exp(x);
 }
@@ -188,15 +188,18 @@ KITH_HD double any_log(double x) {
 KITH_HD double any_pow(double t, double p) {
     if (p == 0.0 || t == 1.0) return 1.0;
     if (t != t || p != p) return t + p;
-    const double magnitude = t < 0 ? -t : t;
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+    const double infinity = bits_to_double(0x7ff0000000000000ULL);
+    const double magnitude = bits_to_double(double_to_bits(t) & ~sign);
     const double size = p < 0 ? -p : p;
+    if (magnitude == 1.0 && size == infinity) return 1.0;
     // Beyond 2^53 every number is whole and even.
     const bool whole = size >= 0x1p53 || size == static_cast<double>(static_cast<std::int64_t>(size));
-    if (t < 0 && !whole) return bits_to_double(0x7ff8000000000000ULL);
+    if (t < 0 && !whole && magnitude < infinity) return bits_to_double(0x7ff8000000000000ULL);
     const bool odd = size < 0x1p53 && whole && static_cast<std::int64_t>(size) % 2 == 1;
     const double r = power(magnitude, size);
     const double signless = p < 0 ? 1.0 / r : r;
-    return t < 0 && odd ? -signless : signless;
+    return odd && (double_to_bits(t) & sign) ? -signless : signless;
 }
 
 }  // namespace portable

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kith/error.h"
+#include "exact/refuse.h"
 
 namespace kith::planner {
 
@@ -24,20 +24,20 @@ KnownMachine h100() {
     m.machine.isa = "avx512";
     m.machine.threads = 16;
     m.machine.free_bytes = 100 * gib;
-    m.machine.devices = {{"NVIDIA H100 80GB HBM3", 90, 78 * gib}};
+    m.machine.devices = {{"NVIDIA H100 80GB HBM3", 90, 78 * gib, 132}};
     m.start_seconds = 0.0002;
     m.copied_bytes = 52 * giga;
     m.prepared_values = 65 * giga;
     m.rates = {
-        {"gemm-f16", "", 16, 10, 3278 * giga},      {"gemm-f16", "", 16, 100, 2792 * giga},
-        {"gemm-f16", "", 16, 1000, 1258 * giga},    {"gemm-f16", "", 64, 10, 2695 * giga},
-        {"gemm-f16", "", 64, 100, 2290 * giga},     {"gemm-f16", "", 64, 1000, 1125 * giga},
-        {"gemm-f16", "", 128, 10, 1924 * giga},     {"gemm-f16", "", 128, 100, 1698 * giga},
-        {"gemm-f16", "", 128, 1000, 934 * giga},    {"gemm-f16", "", 256, 10, 1210 * giga},
-        {"gemm-f16", "", 256, 100, 1055 * giga},    {"gemm-f16", "", 256, 1000, 671 * giga},
-        {"gemm-f16", "", 768, 10, 448 * giga},      {"gemm-f16", "", 768, 100, 396 * giga},
-        {"gemm-f16", "", 768, 1000, 274 * giga},    {"exact", "cityblock", 128, 10, 5.0 * giga},
-        {"exact", "canberra", 128, 10, 2.0 * giga}, {"exact", "jensenshannon", 128, 10, 0.6 * giga},
+        {Path::gemm_f16, "", 16, 10, 3278 * giga},      {Path::gemm_f16, "", 16, 100, 2792 * giga},
+        {Path::gemm_f16, "", 16, 1000, 1258 * giga},    {Path::gemm_f16, "", 64, 10, 2695 * giga},
+        {Path::gemm_f16, "", 64, 100, 2290 * giga},     {Path::gemm_f16, "", 64, 1000, 1125 * giga},
+        {Path::gemm_f16, "", 128, 10, 1924 * giga},     {Path::gemm_f16, "", 128, 100, 1698 * giga},
+        {Path::gemm_f16, "", 128, 1000, 934 * giga},    {Path::gemm_f16, "", 256, 10, 1210 * giga},
+        {Path::gemm_f16, "", 256, 100, 1055 * giga},    {Path::gemm_f16, "", 256, 1000, 671 * giga},
+        {Path::gemm_f16, "", 768, 10, 448 * giga},      {Path::gemm_f16, "", 768, 100, 396 * giga},
+        {Path::gemm_f16, "", 768, 1000, 274 * giga},    {Path::exact, "cityblock", 128, 10, 5.0 * giga},
+        {Path::exact, "canberra", 128, 10, 2.0 * giga}, {Path::exact, "jensenshannon", 128, 10, 0.6 * giga},
     };
     return m;
 }
@@ -55,10 +55,10 @@ KnownMachine zen5() {
     m.machine.no_device = "that machine has none";
     m.start_seconds = 0.001;
     m.rates = {
-        {"gemm-f32", "", 16, 10, 8.62 * giga},     {"gemm-f32", "", 16, 100, 3.18 * giga},
-        {"gemm-bf16", "", 128, 10, 2.65 * giga},   {"gemm-bf16", "", 128, 100, 1.54 * giga},
-        {"gemm-bf16", "", 768, 10, 0.516 * giga},  {"gemm-bf16", "", 768, 100, 0.393 * giga},
-        {"direct-f32", "", 128, 10, 0.606 * giga}, {"direct-f32", "", 128, 100, 0.426 * giga},
+        {Path::gemm_f32, "", 16, 10, 8.62 * giga},     {Path::gemm_f32, "", 16, 100, 3.18 * giga},
+        {Path::gemm_bf16, "", 128, 10, 2.65 * giga},   {Path::gemm_bf16, "", 128, 100, 1.54 * giga},
+        {Path::gemm_bf16, "", 768, 10, 0.516 * giga},  {Path::gemm_bf16, "", 768, 100, 0.393 * giga},
+        {Path::direct_f32, "", 128, 10, 0.606 * giga}, {Path::direct_f32, "", 128, 100, 0.426 * giga},
     };
     return m;
 }
@@ -95,10 +95,10 @@ const KnownMachine& known_machine(std::string_view name) {
         if (name == m.facts.name) return m;
         names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", m.facts.name, m.facts.what);
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("machine: '{}'; expected one of {}", name, names));
+    refuse("machine: '{}'; expected one of {}", name, names);
 }
 
-double known_rate(const KnownMachine& machine, const std::string& path, std::string_view metric, double d, double k) {
+double known_rate(const KnownMachine& machine, Path path, std::string_view metric, double d, double k) {
     std::vector<Rate> rates;
     for (const Rate& r : machine.rates)
         if (path == r.path && (*r.metric == '\0' || metric == r.metric)) rates.push_back(r);

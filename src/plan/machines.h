@@ -11,7 +11,7 @@ namespace kith::planner {
 
 // A measured rate of searches of one path.
 struct Rate {
-    const char* path;
+    Path path;
     const char* metric;  // "": any that the path serves
     double d, k;
     double pairs;  // a second
@@ -32,6 +32,6 @@ const KnownMachine& known_machine(std::string_view name);
 
 // Pairs a second of such a search there: interpolated between the measured d and k as powers of them, beyond the
 // largest d by its reciprocal. 0 where neither the metric nor the path was measured.
-double known_rate(const KnownMachine& machine, const std::string& path, std::string_view metric, double d, double k);
+double known_rate(const KnownMachine& machine, Path path, std::string_view metric, double d, double k);
 
 }  // namespace kith::planner

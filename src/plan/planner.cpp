@@ -4,19 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
-#include "gpu/tuning.h"
+#include "exact/refuse.h"
+#include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/search/tuning.h"
 #include "kith/error.h"
 
 namespace kith::planner {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
-    throw Error(ErrorCode::invalid_argument, message);
-}
-
-// A product of sizes, or `limit` when it would pass it.
+// A product of sizes, or the largest that 64 bits hold.
 std::int64_t clamped(double product) {
     return static_cast<std::int64_t>(std::min(product, 9e18));
 }
@@ -30,14 +30,14 @@ double largest_filter_share(bool gpu) {
 constexpr std::int64_t min_bf16_dimensions = 32;
 
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
-std::string not_here(const Path& path, const Request& r, const Machine& m) {
-    if (std::string_view(path.name) != "gemm-bf16") return "";
+std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
+    if (path.path != Path::gemm_bf16) return "";
     if (!m.bf16) return "needs a processor with AVX512_BF16";
     return r.isa.empty() || r.isa == "avx512" ? "" : "needs isa avx512";
 }
 
 // Why the path cannot serve the request on that kind of device of this machine.
-std::string obstacle(const Path& path, const Request& r, bool gpu, const Machine& m) {
+std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
     const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
     return reason.empty() ? not_here(path, r, m) : reason;
 }
@@ -45,10 +45,10 @@ std::string obstacle(const Path& path, const Request& r, bool gpu, const Machine
 // Names of the paths that serve this request, for messages.
 std::string choices(const Request& r, bool gpu, const Machine& m) {
     std::string names;
-    for (const Path& path : paths()) {
+    for (const PathFacts& path : paths()) {
         if (!obstacle(path, r, gpu, m).empty()) continue;
         names += names.empty() ? "" : ", ";
-        names += path.name;
+        names += name(path.path);
     }
     return names;
 }
@@ -58,33 +58,31 @@ std::int64_t most_dimensions(const MetricFacts& metric) {
     return metric.traits.factored ? gpu::tuning::factored_max_dimensions : gpu::tuning::filter_max_dimensions;
 }
 
-std::string choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
+Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
     const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
     if (!r.path.empty()) {
-        for (const Path& path : paths()) {
-            if (r.path != path.name) continue;
+        for (const PathFacts& path : paths()) {
+            if (r.path != name(path.path)) continue;
             const std::string reason = obstacle(path, r, gpu, m);
-            if (!reason.empty())
-                refuse(fmt::format("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu, m)));
-            if (r.path != "exact" && wide)
-                refuse(fmt::format("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
-                                   most_dimensions(r.metric)));
+            if (!reason.empty()) refuse("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu, m));
+            if (path.path != Path::exact && wide)
+                refuse("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
+                       most_dimensions(r.metric));
             why += fmt::format("path {}: forced. ", r.path);
-            return r.path;
+            return path.path;
         }
-        refuse(fmt::format("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m)));
+        refuse("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m));
     }
     const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
     const bool many = share > largest_filter_share(gpu) || (gpu && r.shape.k > gpu::tuning::filter_max_k);
-    for (const Path& path : paths()) {
+    for (const PathFacts& path : paths()) {
         if (!obstacle(path, r, gpu, m).empty()) continue;
-        const std::string_view name = path.name;
-        const bool filter = name != "exact";
-        if (name == "gemm-bf16" && r.shape.d < min_bf16_dimensions) continue;
+        const bool filter = path.path != Path::exact;
+        if (path.path == Path::gemm_bf16 && r.shape.d < min_bf16_dimensions) continue;
         if (filter && (many || wide)) continue;
-        why += fmt::format("path {}: {}{}. ", path.name, path.what,
+        why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
                            !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
-        return path.name;
+        return path.path;
     }
     refuse("path: none serves this metric");
 }
@@ -93,14 +91,13 @@ std::string choose_path(const Request& r, bool gpu, const Machine& m, std::strin
 std::string gpu_isa(const std::string& forced, const Machine::Device& device) {
     if (forced.rfind("sm_", 0) != 0) return device.capability == 90 ? "sm_90a" : "sm_80";
     if (forced == "sm_90a" && device.capability != 90)
-        refuse(fmt::format("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}",
-                           device.capability / 10, device.capability % 10));
+        refuse("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}", device.capability / 10,
+               device.capability % 10);
     return forced;
 }
 
 void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
-    if (r.isa.rfind("sm_", 0) == 0)
-        refuse(fmt::format("isa: '{}' is a GPU's; a CPU has avx512, avx2, baseline", r.isa));
+    if (r.isa.rfind("sm_", 0) == 0) refuse("isa: '{}' is a GPU's; a CPU has avx512, avx2, baseline", r.isa);
     p.threads = r.threads > 0 ? r.threads : m.threads;
     p.isa = r.isa.empty() ? m.isa : r.isa;
     p.chunk_points = r.shape.n;
@@ -111,9 +108,9 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
     const double fixed = 4096.0 * static_cast<double>(p.threads);
     if (per_query + fixed > static_cast<double>(budget))
-        throw Error(
-            ErrorCode::out_of_memory,
-            fmt::format("memory: {} bytes; the smallest tile of this search needs {:.0f}", budget, per_query + fixed));
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
+                                r.memory > 0 ? "" : ", half of what is free", per_query + fixed));
     const double fit = (static_cast<double>(budget) - fixed) / per_query / p.threads;
     p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1, 192);
     p.point_tile = 512;
@@ -121,29 +118,33 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
 }
 
 // Bytes of workspace for tiles of that size.
-double gpu_workspace(const Request& r, bool filter, std::int64_t q, std::int64_t points) {
+double gpu_workspace(const Request& r, const Machine::Device& device, bool filter, std::int64_t q,
+                     std::int64_t points) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
-    const double tile =
-        filter ? t::filter_bytes(q, points, s.d, s.k) : t::scan_bytes(q, points, s.d, s.k, r.metric.user);
+    const double tile = filter ? t::filter_bytes(q, points, s.d, s.k, device.multiprocessors)
+                               : t::scan_bytes(q, points, s.d, s.k, r.metric.user, device.multiprocessors);
     const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
     const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
     return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
 }
 
-// What the symmetric schedule takes beside the lists of all queries: results in both orders, limits of columns.
+// What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
 double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
 }
 
-void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
+void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     namespace t = gpu::tuning;
-    const bool filter = p.path != "exact";
+    Request r = request;
+    r.shape.k = std::min(r.shape.k, r.shape.n);  // beyond, a list holds nothing
+    const bool filter = p.path != Path::exact;
     const Shape& s = r.shape;
     const bool on_host = r.data_device == host_memory;
     // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
     // flight.
-    const double budget = r.memory > 0 ? static_cast<double>(r.memory) : 0.85 * static_cast<double>(device.free_bytes);
+    const double share = 0.85 * r.share;
+    const double budget = r.memory > 0 ? static_cast<double>(r.memory) : share * static_cast<double>(device.free_bytes);
     const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), filter, on_host);
     const double all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
@@ -163,16 +164,19 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
     p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
                   s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored && gpu_workspace(r, true, s.n, nt) + symmetric_bytes(s) <= workspace;
+                  !r.metric.traits.factored &&
+                  gpu_workspace(r, device, true, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
-    while (gpu_workspace(r, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
+    while (gpu_workspace(r, device, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    const double needed = gpu_workspace(r, filter, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
+    const double needed = gpu_workspace(r, device, filter, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
     if (needed > workspace)
-        throw Error(ErrorCode::out_of_memory, fmt::format("memory: {:.0f} bytes; this search needs at least {:.0f}",
-                                                          budget, budget - workspace + needed));
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
+                                r.memory > 0 ? "" : fmt::format(", {:.0f} % of what is free", 100 * share),
+                                budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
     double room = 0;
@@ -194,23 +198,22 @@ void gpu_tiles(const Request& r, const Machine::Device& device, Plan& p) {
 
 }  // namespace
 
-const std::vector<Path>& paths() {
-    static const std::vector<Path> list = {
-        {"gemm-f16", false, true, "fp16 matrix units filter, binary64 refines and certifies"},
-        {"gemm-bf16", true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
-        {"gemm-f32", true, false, "an f32 matrix product filters, binary64 refines and certifies"},
-        {"direct-f32", true, false, "the metric in f32 filters, binary64 refines and certifies"},
-        {"exact", true, true, "every pair in binary64"},
+const std::vector<PathFacts>& paths() {
+    static const std::vector<PathFacts> list = {
+        {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
+        {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
+        {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
+        {Path::direct_f32, true, false, "the metric in f32 filters, binary64 refines and certifies"},
+        {Path::exact, true, true, "every pair in binary64"},
     };
     return list;
 }
 
-std::string why_not(const Path& path, const MetricFacts& metric, ElementType type, bool gpu) {
+std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu) {
     if (gpu ? !path.on_gpu : !path.on_cpu) return gpu ? "does not run on a GPU" : "runs on a GPU only";
-    const std::string_view name = path.name;
-    if (name == "exact") return "";
+    if (path.path == Path::exact) return "";
     if (metric.user) return "needs a built-in metric";
-    if (name == "direct-f32") {
+    if (path.path == Path::direct_f32) {
         if (metric.traits.direct == metric::Direct::none || metric.traits.gemm != metric::Gemm::none)
             return "serves cityblock and chebyshev";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
@@ -234,7 +237,7 @@ int choose_device(const std::string& device, int data_device, const Machine& mac
                device.find_first_not_of("0123456789", 5) == std::string::npos) {
         ordinal = std::stoi(device.substr(5));
     } else {
-        refuse(fmt::format("device: '{}'; expected auto, cpu, cuda or cuda:N", device));
+        refuse("device: '{}'; expected auto, cpu, cuda or cuda:N", device);
     }
     if (ordinal >= count)
         throw Error(ErrorCode::device,
@@ -246,7 +249,7 @@ int choose_device(const std::string& device, int data_device, const Machine& mac
 
 Plan make(const Request& r, const Machine& machine) {
     if (!r.selector.empty() && r.selector != "threshold")
-        refuse(fmt::format("selector: '{}'; a search takes threshold, the others serve select()", r.selector));
+        refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
     Plan p;
     p.device = choose_device(r.device, r.data_device, machine);
     const bool gpu = p.device != host_memory;
@@ -277,6 +280,11 @@ Plan make(const Request& r, const Machine& machine) {
 
 namespace kith {
 
+const char* name(Path path) {
+    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32", "exact", "select"};
+    return names.at(static_cast<std::size_t>(path));
+}
+
 std::string explain(const Plan& p) {
     std::string text;
     const auto line = [&text](const char* key, const std::string& value) {
@@ -286,9 +294,9 @@ std::string explain(const Plan& p) {
                        ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
                    : p.isa.empty() ? fmt::format("cuda:{}", p.device)
                                    : fmt::format("cuda:{} ({})", p.device, p.isa));
-    line("path", p.path);
+    line("path", name(p.path));
     if (!p.selector.empty()) line("selector", p.selector);
-    if (p.path == "select") {
+    if (p.path == Path::select) {
         line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
     } else {
         line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));

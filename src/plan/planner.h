@@ -20,6 +20,7 @@ struct Machine {
         std::string name;
         int capability = 0;
         std::int64_t free_bytes = 0;
+        int multiprocessors = 0;
     };
     std::vector<Device> devices;
     std::string no_device;  // why `devices` is empty
@@ -40,6 +41,7 @@ struct Request {
     std::string device = "auto";
     int data_device = host_memory;
     std::int64_t memory = 0;
+    double share = 1;  // of a GPU's free memory that may be planned with, where `memory` is 0
     int threads = 0;
     std::string path, selector, isa;
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
@@ -59,14 +61,14 @@ Plan selection(const Request& request, const Machine& machine);
 // The device that a request's `device` names on this machine: host_memory or an ordinal.
 int choose_device(const std::string& device, int data_device, const Machine& machine);
 
-// The paths of a backend, in order of preference.
-struct Path {
-    const char* name;
+// The paths of a search, in order of preference.
+struct PathFacts {
+    Path path;
     bool on_cpu, on_gpu;
     const char* what;
 };
-const std::vector<Path>& paths();
+const std::vector<PathFacts>& paths();
 // "" when `path` serves the metric and type on that kind of device, else the reason why not.
-std::string why_not(const Path& path, const MetricFacts& metric, ElementType type, bool gpu);
+std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu);
 
 }  // namespace kith::planner

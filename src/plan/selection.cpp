@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "cpu/selectors.h"
+#include "cpu/select/selectors.h"
+#include "exact/refuse.h"
 #include "gpu/select/choice.h"
 #include "gpu/select/selectors.h"
 #include "kith/error.h"
@@ -31,10 +32,6 @@ constexpr std::int64_t middling_row = 2048, middling_row_insertion_k = 8;
 // Above this share of a row kept, a partition of the whole row costs no more than a threshold.
 constexpr double whole_row_share = 1.0 / 3;
 
-[[noreturn]] void refuse(const std::string& message) {
-    throw Error(ErrorCode::invalid_argument, message);
-}
-
 template <class Selectors>
 std::string names_of(const Selectors& selectors) {
     std::string names;
@@ -47,11 +44,11 @@ template <class Selector>
 void check_forced(const Request& r, const Selector* selector, bool elsewhere, const char* here, const char* there,
                   const std::string& names) {
     if (!selector && elsewhere)
-        refuse(fmt::format("selector: '{}' runs on {} only; expected on {} one of {}", r.selector, there, here, names));
-    if (!selector) refuse(fmt::format("selector: '{}' is unknown; expected on {} one of {}", r.selector, here, names));
+        refuse("selector: '{}' runs on {} only; expected on {} one of {}", r.selector, there, here, names);
+    if (!selector) refuse("selector: '{}' is unknown; expected on {} one of {}", r.selector, here, names);
     if (r.shape.k < selector->min_k || (selector->max_k && r.shape.k > selector->max_k))
-        refuse(fmt::format("selector: '{}' serves k from {} to {}; k is {}", r.selector, selector->min_k,
-                           selector->max_k ? std::to_string(selector->max_k) : "the row's length", r.shape.k));
+        refuse("selector: '{}' serves k from {} to {}; k is {}", r.selector, selector->min_k,
+               selector->max_k ? std::to_string(selector->max_k) : "the row's length", r.shape.k);
 }
 
 std::string cpu_selector(const Request& r, std::string& why) {
@@ -87,7 +84,7 @@ std::string gpu_selector(const Request& r, std::string& why) {
         check_forced(r, selector, cpu::find_selector(r.selector) != nullptr, "a GPU", "the CPU",
                      names_of(gpu::selectors));
         if (f64 && selector->types != gpu::SelectTypes::any)
-            refuse(fmt::format("selector: '{}' serves f32; the values are f64", r.selector));
+            refuse("selector: '{}' serves f32; the values are f64", r.selector);
         why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
@@ -115,7 +112,7 @@ void plan_cpu(const Request& r, const Machine& machine, Plan& p) {
 
 void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
     if (r.shape.n > most_gpu_columns)
-        refuse(fmt::format("distances: {} columns; a GPU selects from at most {}", r.shape.n, most_gpu_columns));
+        refuse("distances: {} columns; a GPU selects from at most {}", r.shape.n, most_gpu_columns);
     p.selector = gpu_selector(r, p.why);
     const double row = row_bytes(r, *gpu::find_selector(p.selector));
     const auto budget = static_cast<double>(r.memory > 0 ? r.memory : device.free_bytes / 2);
@@ -128,7 +125,8 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
     const double needed = row * static_cast<double>(p.query_tile);
     if (needed > budget)
         throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {:.0f} bytes; one row of this selection needs {:.0f}", budget, needed));
+                    fmt::format("memory: {:.0f} bytes{}; one row of this selection needs {:.0f}", budget,
+                                r.memory > 0 ? "" : ", half of what is free", needed));
     p.workspace_bytes = static_cast<std::int64_t>(needed);
     p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
 }
@@ -138,7 +136,7 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
 Plan selection(const Request& r, const Machine& machine) {
     Plan p;
     p.device = choose_device(r.device, r.data_device, machine);
-    p.path = "select";
+    p.path = Path::select;
     p.chunk_points = p.point_tile = r.shape.n;
     p.query_tile = r.shape.q;
     const bool chosen = r.device.empty() || r.device == "auto";

@@ -47,6 +47,14 @@ run(${work}/by_pkg_config_io)
 # Configured only: to build would be to build kith again.
 configure(subproject ${here}/subproject -D KITH_SOURCE=${source} -D KITH_CUDA=OFF -D FETCH=OFF)
 configure(fetched ${here}/subproject -D KITH_SOURCE=${source} -D KITH_CUDA=OFF -D FETCH=ON)
+# Without Highway, which pkg-config does not find here, all but the benchmark is there.
+execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${work} PKG_CONFIG_PATH= ${CMAKE_COMMAND}
+  -S ${source} -B ${work}/without_highway -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER}
+  -D CMAKE_C_COMPILER=${C_COMPILER} -D KITH_CUDA=OFF -D KITH_TESTS=OFF
+  OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+if(NOT said MATCHES "no kith-bench: it needs Highway")
+  message(FATAL_ERROR "configured without Highway:\n${said}")
+endif()
 
 if(EXISTS ${work}/prefix/bin/kith)
   run(${work}/prefix/bin/kith --version)

@@ -23,9 +23,11 @@ from pathlib import Path
 import command_oracle as oracle
 from command_run import SIGNALS, Conditions, Finding, start
 
-METRICS = ["sqeuclidean", "euclidean", "l2", "cityblock", "chebyshev", "minkowski", "cosine", "inner_product",
-           "hellinger", "kl_divergence", "jensenshannon", "mahalanobis", "hamming", "canberra", "braycurtis",
-           "correlation"]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from metric_list import metrics  # noqa: E402
+
+METRICS = {name: metric for metric in metrics() for name in (metric.name, *metric.aliases)}
+PLAIN = ["sqeuclidean", "euclidean", "l2", "cityblock", "chebyshev"]
 
 
 class Trial:
@@ -124,28 +126,34 @@ class Trial:
                 out.append(option)
         return out
 
-    def options_of_metric(self, d):
-        """The options, and the metric's name."""
+    def options_of_metric(self, metric, d):
         r = self.random
-        if r.random() < 0.1:
-            return ["--formula", r.choice(["a + abs(q - x)", "a+(q-x)*(q-x)"])], "formula"
-        metric = r.choice(METRICS[:5]) if r.random() < 0.5 else r.choice(METRICS)
+        if metric == "formula":
+            return ["--formula", r.choice(["a + abs(q - x)", "a+(q-x)*(q-x)"])]
         out = ["-m", metric] if metric != "sqeuclidean" or r.random() < 0.5 else []
-        if metric == "minkowski":
+        name = METRICS[metric].name
+        if name == "minkowski":
             out += ["--p", r.choice(["1", "2", "3", "1.5", "inf"])]
-        if metric == "mahalanobis":
+        if name == "seuclidean":
+            path = oracle.write(self.folder, "variances", [[1.0 + i for i in range(d)]], "f8", None)
+            self.inputs[path] = oracle.Matrix([[1.0 + i for i in range(d)]], "f8")
+            out += ["--variances", path]
+        if name == "mahalanobis":
             identity = [[float(i == j) for j in range(d)] for i in range(d)]
             path = oracle.write(self.folder, "inverse", identity, "f8", None)
             self.inputs[path] = oracle.Matrix(identity, "f8")
             out += ["--inverse-covariance", path]
-        return out, metric
+        return out
 
     def search(self, graph=False):
         r = self.random
         d, n = r.randrange(1, 12), r.choice([1, 5, 60, r.randrange(1, 300)])
         k = r.choice([1, 2, min(n, 10), n, n + 3])
-        metric_options, metric = self.options_of_metric(d)
-        low = 0 if metric in ("hellinger", "kl_divergence", "jensenshannon") else -5
+        metric = "formula" if r.random() < 0.1 else r.choice(PLAIN) if r.random() < 0.5 else r.choice(list(METRICS))
+        asked = METRICS.get(metric)
+        d = asked.dimensions if asked and asked.dimensions else d
+        metric_options = self.options_of_metric(metric, d)
+        low = 0 if asked and asked.non_negative else -5
         base = self.matrix("base", n, d, low, 6)
         self.arguments = ["graph" if graph else "search", "-b", base]
         queries = base
@@ -156,8 +164,6 @@ class Trial:
         expected = oracle.Neighbors(self.inputs[base].values, self.inputs[queries].values, k, metric, graph,
                                     ["-b", base] + (["--graph"] if graph else ["-q", queries]) + metric_options)
         f64 = r.random() < 0.2
-        if f64:
-            self.arguments.append("--f64")
         if r.random() < 0.5:
             self.arguments += ["--ids", self.output("ids", [".npy", ".ivecs", ".ibin", ".npy.gz", ".hdf5/ids"], ("ids", expected))]
         if r.random() < 0.4:
@@ -167,6 +173,9 @@ class Trial:
             self.outputs |= {"pair.hdf5/ids": ("ids", expected), "pair.hdf5/distances": ("distances", expected)}
         if r.random() < 0.3 and not f64:
             self.arguments += ["-o", self.output("out", [".hdf5", ".truth", ".h5", ".gt"], ("both", expected))]
+        # Where only ids are written it is refused.
+        if f64 and ("--distances" in self.arguments or "--ids" not in self.arguments):
+            self.arguments.append("--f64")
         if r.random() < 0.1:
             self.arguments.append("--explain")
 

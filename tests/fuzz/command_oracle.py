@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from cli_support import f32, read_npy, read_vecs, write_npy, write_vecs  # noqa: E402, F401
 
 LETTERS = {"f4": "f", "f8": "d", "i4": "i", "i8": "q", "u1": "B", "i1": "b"}
@@ -97,7 +97,9 @@ SIMPLE = {
     "inner_product": (lambda q, x: -sum(a * b for a, b in zip(q, x)), lambda rank, d: -rank),
     "hamming": (lambda q, x: sum(a != b for a, b in zip(q, x)), lambda rank, d: rank / d),
 }
-SIMPLE["l2"] = SIMPLE["euclidean"]
+ALIASES = {"l2sq": "sqeuclidean", "l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock", "linf": "chebyshev",
+           "ip": "inner_product", "dot": "inner_product"}
+SIMPLE |= {alias: SIMPLE[name] for alias, name in ALIASES.items()}
 
 
 class Neighbors(Expected):
@@ -108,7 +110,7 @@ class Neighbors(Expected):
         if self.metric not in SIMPLE:
             return self.compare([[0] * len(row) for row in rows], [[0] * self.k] * len(self.queries))
         rank, report = SIMPLE[self.metric]
-        missing = -math.inf if self.metric == "inner_product" else math.inf
+        missing = -math.inf if ALIASES.get(self.metric, self.metric) == "inner_product" else math.inf
         want = []
         for i, query in enumerate(self.queries):
             found = sorted((rank(query, x), id_) for id_, x in enumerate(self.base) if not (self.graph and id_ == i))

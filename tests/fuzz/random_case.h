@@ -224,7 +224,7 @@ inline Case make(std::uint64_t seed, const std::string& device) {
     const bool user = name == "formula" || name == "functor";
     choose_sizes(c, random, name == "mahalanobis" ? 24 : 2000, user ? 2e5 : 3e6);
     const kith::ElementType type = one_of(random, arrays::element_types);
-    if (name == "haversine") c.d = oracle::definition(name).dimensions;
+    if (const int d = user ? 0 : oracle::definition(name).dimensions) c.d = d;
     choose_metric(c, random, name, type);
     kith::ElementType query_type = chance(random, 5) ? one_of(random, arrays::element_types) : type;
     if (c.variant.metric.packed_bits) query_type = type;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "gpu/check.h"
-#include "gpu/metric_kernels.h"
-#include "gpu/tuning.h"
-#include "gpu/workspace.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/metric/kernels.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device_memory.h"
 
 namespace kith::gpu {
 

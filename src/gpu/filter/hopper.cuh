@@ -1,5 +1,5 @@
-// Thin wrappers of the sm_90a instructions that the fused filter uses: mbarriers, bulk tensor copies, wgmma, clusters.
-// Names follow the PTX ISA.
+// Thin wrappers of the sm_90a instructions that the fused filter uses: mbarriers, TMA (bulk tensor copies), wgmma,
+// clusters. Names follow the PTX ISA.
 #pragma once
 
 #include <cuda.h>
@@ -21,19 +21,19 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
 
 // ---- mbarriers, by shared address
 
-__device__ __forceinline__ void barrier_init(std::uint32_t barrier, int arrivals) {
+__device__ __forceinline__ void mbarrier_init(std::uint32_t barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
-__device__ __forceinline__ void barrier_expect(std::uint32_t barrier, int bytes) {
+__device__ __forceinline__ void mbarrier_expect_tx(std::uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 // Arrives, .release.cta: what this thread has seen of its block's memory comes before what a waiting thread does next.
-__device__ __forceinline__ void barrier_arrive(std::uint32_t barrier) {
+__device__ __forceinline__ void mbarrier_arrive(std::uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 // Arrives at the barrier of the same offset in block `rank` of the cluster: a signal, no release at cluster scope,
 // which would wait for all of the block's memory.
-__device__ __forceinline__ void barrier_arrive_at(std::uint32_t barrier, int rank) {
+__device__ __forceinline__ void mbarrier_arrive_remote(std::uint32_t barrier, int rank) {
     asm volatile(
         "{\n.reg .b32 remote;\n"
         "mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -42,7 +42,7 @@ __device__ __forceinline__ void barrier_arrive_at(std::uint32_t barrier, int ran
         : "memory");
 }
 // Waits until the phase of that parity is over.
-__device__ __forceinline__ void barrier_wait(std::uint32_t barrier, int parity) {
+__device__ __forceinline__ void mbarrier_wait(std::uint32_t barrier, int parity) {
     asm volatile(
         "{\n.reg .pred over;\n"
         "again:\n"
@@ -56,7 +56,7 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, int parity) 
 
 // ---- clusters
 
-__device__ __forceinline__ int cluster_rank() {
+__device__ __forceinline__ int cluster_cta_rank() {
     int rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
@@ -65,16 +65,16 @@ __device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// ---- copies to shared memory that complete on a barrier
+// ---- asynchronous copies to shared memory that complete on an mbarrier
 
-// What this thread has read or written of its block's shared memory so far comes before what copies (the async proxy)
-// do there later, once they are ordered after this thread.
-__device__ __forceinline__ void fence_before_copies() {
+// Orders this thread's accesses to shared memory so far before later ones of the async proxy, which copies, once these
+// are ordered after this thread.
+__device__ __forceinline__ void fence_proxy_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 // The box of `map` at (column, row) to `to`; with several bits in `blocks` to the same place in each of these blocks.
-__device__ __forceinline__ void copy_box(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int column,
+__device__ __forceinline__ void tma_load(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier, int column,
                                          int row) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
@@ -82,7 +82,7 @@ __device__ __forceinline__ void copy_box(std::uint32_t to, const CUtensorMap* ma
         "l"(map), "r"(barrier), "r"(column), "r"(row)
         : "memory");
 }
-__device__ __forceinline__ void copy_box_multicast(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier,
+__device__ __forceinline__ void tma_load_multicast(std::uint32_t to, const CUtensorMap* map, std::uint32_t barrier,
                                                    int column, int row, std::uint16_t blocks) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
@@ -91,7 +91,7 @@ __device__ __forceinline__ void copy_box_multicast(std::uint32_t to, const CUten
         "l"(map), "r"(barrier), "r"(column), "r"(row), "h"(blocks)
         : "memory");
 }
-__device__ __forceinline__ void copy_bytes(std::uint32_t to, const void* from, int bytes, std::uint32_t barrier) {
+__device__ __forceinline__ void bulk_copy(std::uint32_t to, const void* from, int bytes, std::uint32_t barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                  "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
@@ -99,7 +99,7 @@ __device__ __forceinline__ void copy_bytes(std::uint32_t to, const void* from, i
 
 // ---- wgmma
 
-// A matrix of rows of 128 bytes, swizzled by 128 bytes as a bulk tensor copy leaves it; advance by 32 bytes (2) per
+// A matrix of rows of 128 bytes, swizzled by 128 bytes as TMA leaves it; advance by 32 bytes (2) per
 // step of 16 halves.
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
     return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 | std::uint64_t{64} << 32 |
@@ -135,11 +135,11 @@ __device__ __forceinline__ void wgmma_subtract(float (&d)[64], std::uint64_t a, 
 #undef KITH_D8
 
 template <int Registers>
-__device__ __forceinline__ void raise_registers() {
+__device__ __forceinline__ void setmaxnreg_inc() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 template <int Registers>
-__device__ __forceinline__ void lower_registers() {
+__device__ __forceinline__ void setmaxnreg_dec() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 

@@ -6,7 +6,7 @@
 namespace kith::gpu {
 
 void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
-    if (pass.column_limit && isa != FilterIsa::sm_90a)
+    if (pass.column_threshold && isa != FilterIsa::sm_90a)
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs isa sm_90a");
     if (isa == FilterIsa::sm_90a) filter_pass_sm_90a(pass, stream);
     else filter_pass_sm_80(pass, stream);

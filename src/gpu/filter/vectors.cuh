@@ -1,21 +1,23 @@
 // Vectors of the fused filter: mapped, centred and scaled (or made unit), rounded to fp16, with the terms of the proven
 // bound. A warp owns a row. docs/exactness.md derives the bound; in short, with v the exact vector, v^ the rounded one,
-// rho = |v - v^| measured, h = |v|^2 / 2 - F (l2) or -F, and a = h - <u^, v^> as the matrix units compute it,
+// rho = |v - v^| measured, h = |v|^2 / 2 - F (l2; half_norm in the code) or -F, and a = h - <u^, v^> as the matrix
+// units compute it,
 //     a - E <= w <= a + E + 2 F,   w = |v|^2 / 2 - <u, v> (l2) or -<u, v>,
-// so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F). E + F is at least the sum of
+// so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F). E (query_error) + F
+// (point_error) is at least the sum of
 //     |u| rho_v + rho_u |v| + rho_u rho_v     rounding of the coordinates
 //     |u2| |v2|                               the product of the second terms, which is left out
 //     gamma (|h| + size_u size_v)             accumulation, and rounding h
-//     canonical_slack (|u|^2 + |v|^2)         binary64, here and in the canonical rank
+//     canonical_slack (|u|^2 + |v|^2)         binary64, here and in the distance key
 //     factor_bound of both                    the same where a factor multiplies
 // where the products of a query's and a point's part are split by kappa or into halves (l2), or |u| is known (others).
 #pragma once
 
-#include "gpu/check.h"
 #include "gpu/filter/factored.cuh"
 #include "gpu/filter/pass.h"
-#include "gpu/metric_kernels.h"
-#include "gpu/warp.cuh"
+#include "gpu/metric/kernels.h"
+#include "gpu/primitives/warp.cuh"
+#include "gpu/runtime/check.h"
 
 namespace kith::gpu {
 
@@ -127,7 +129,8 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
     return v;
 }
 
-// E and F of the l2 form: the same of a vector, as the sum of a pair may have started from either's h (column_limits).
+// E and F of the l2 form: the same of a vector, as the sum of a pair may have started from either's h
+// (column_thresholds).
 template <class M>
 __device__ double l2_bound(const FilterForm& form, const RowVector& v) {
     const double size = v.size();
@@ -142,16 +145,16 @@ __device__ __forceinline__ double widened(const FilterForm& form, double bound) 
 }
 
 template <class M>
-__global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors, float* h, float* f,
-                                     metric::Params params) {
+__global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors, float* half_norm,
+                                     float* point_error, metric::Params params) {
     const std::int64_t at = form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     const std::int64_t n = in.rows.count;
     const float infinity = __int_as_float(0x7f800000);
     if (at >= whole_tiles(n)) return;
     if (at >= n) {
         if (threadIdx.x % 32 == 0) {
-            h[at] = infinity;
-            f[at] = 0.0f;
+            half_norm[at] = infinity;
+            point_error[at] = 0.0f;
         }
         return;
     }
@@ -171,13 +174,13 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     }
     bound = widened(form, bound);
     // A NaN point is farther than everything, one that cannot be filtered nearer.
-    h[at] = v.finite ? __double2float_rd(half_square - bound) : (nan ? infinity : -infinity);
-    f[at] = v.finite ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
+    half_norm[at] = v.finite ? __double2float_rd(half_square - bound) : (nan ? infinity : -infinity);
+    point_error[at] = v.finite ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
 }
 
 template <class M>
-__global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* vectors, float* e, std::uint8_t* unfit,
-                                      metric::Params params) {
+__global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* vectors, float* query_error,
+                                      std::uint8_t* unfit, metric::Params params) {
     const std::int64_t row =
         form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
@@ -191,13 +194,13 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     if (l2) bound = l2_bound<M>(form, v);
     else if (form.gemm == metric::Gemm::cosine) bound = form.scale * rho;
     bound = widened(form, bound);
-    // A query with a NaN has no neighbours: the scan says so. One that cannot be rounded is scanned.
+    // A query with a NaN has no neighbours: the full scan says so. One that cannot be rounded is scanned.
     const bool coarse =
         rho > 1.001 * query_residual(form.terms) * norm || sqrt(v.second2) > 1.001 * half_residual * norm;
     const bool scan = nan || !v.finite || (!l2 && coarse) || (form.gemm == metric::Gemm::dot && v.norm2 == 0.0);
     unfit[row] = scan;
-    // Nothing passes the limits of such a query but points that pass all limits.
-    e[row] = scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
+    // Only points that pass every threshold pass that of such a query.
+    query_error[row] = scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
 }
 
 // One block; thread t owns coordinates t, t + blockDim, ... of evenly spaced rows; see MetricKernels::sample.
@@ -239,26 +242,26 @@ __global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, Filter
 }
 
 template <class M>
-void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* h, float* f,
-                   const metric::Params& params, cudaStream_t stream) {
+void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* half_norm,
+                   float* point_error, const metric::Params& params, cudaStream_t stream) {
     const std::int64_t n = rows.rows.count;
-    with_coordinates<M>(
-        rows, {n, 0}, form, whole_tiles(n), params, stream, [&](const FilterForm& some, std::int64_t count) {
-            filter_points_kernel<M>
-                <<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(rows, some, vectors, h, f, params);
-            check_launch("filter_points");
-        });
+    with_coordinates<M>(rows, {n, 0}, form, whole_tiles(n), params, stream,
+                        [&](const FilterForm& some, std::int64_t count) {
+                            filter_points_kernel<M><<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(
+                                rows, some, vectors, half_norm, point_error, params);
+                            check_launch("filter_points");
+                        });
 }
 
 template <class M>
-void filter_queries(const PreparedRows& rows, const FilterForm& points_form, __half* vectors, float* e,
+void filter_queries(const PreparedRows& rows, const FilterForm& points_form, __half* vectors, float* query_error,
                     std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
     const std::int64_t q = rows.rows.count;
     FilterForm form = points_form;
     form.stride = 1;  // queries keep their order
     with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
-        filter_queries_kernel<M>
-            <<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(rows, some, vectors, e, unfit, params);
+        filter_queries_kernel<M><<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(
+            rows, some, vectors, query_error, unfit, params);
         check_launch("filter_queries");
     });
 }

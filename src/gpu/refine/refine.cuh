@@ -1,11 +1,11 @@
-// Canonical ranks of candidates. A block owns a query (or a part of its candidates), a warp four candidates at a time,
-// a lane one of the 32 partial sums of each: their rows are read together, and their trees joined together.
+// Canonical distances of candidates. A block owns a query (or a slice of its candidates), a warp four candidates at a
+// time, a lane one of the 32 partial sums of each: the four rows are read together, and their trees reduced together.
 #pragma once
 
 #include "exact/canonical.h"
 #include "exact/order.h"
-#include "gpu/metric_kernels.h"
-#include "gpu/warp.cuh"
+#include "gpu/metric/kernels.h"
+#include "gpu/primitives/warp.cuh"
 
 namespace kith::gpu {
 
@@ -13,9 +13,9 @@ KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
     return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
 }
 
-// A warp owns one pair at a time: `t` is d doubles of shared memory, params.constants the transpose of VI.
-template <class M>
-__device__ double whole_rank(double* t, const metric::Params& params) {
+// A warp owns one pair at a time: `t` gives its d differences, params.constants is the transpose of VI.
+template <class M, class Differences>
+__device__ double whole_rank(const Differences& t, const metric::Params& params) {
     const int lane = threadIdx.x % 32;
     double a[1] = {0.0};
     for (std::int64_t i = lane; i < params.d; i += 32)
@@ -24,9 +24,8 @@ __device__ double whole_rank(double* t, const metric::Params& params) {
     return exact::ordered_rank(a[0]);
 }
 
-// Joins the partial sums of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane gives away the half
-// that it does not go on with; adding commutes, so each pair's sum is the canonical one. Lane 8 j ends with candidate
-// j.
+// Reduces the partial sums of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane sends the half that
+// it does not keep; addition commutes, so each pair's sum is the canonical one. Lane 8 j ends with candidate j.
 template <class M>
 __device__ __forceinline__ double combine_four(const double (&a)[4]) {
     using O = ScalarOps<double>;

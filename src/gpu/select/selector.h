@@ -1,8 +1,8 @@
 // The contract of a selector: one job, rows of values on the device in, the k smallest of each row out.
 //
-// A family is one file with one function void family(const SelectJob&, int variant) and a line per variant in
-// selectors.def. It launches on job.stream, allocates through Buffer within the bytes that its line states, and checks
-// every launch. It may trust the job: k is within its range, the layout is the one its line asks for.
+// A family of selectors is one file with one function void function(const SelectJob&, int variant) and a line per
+// variant in selectors.def. It launches on job.stream, allocates through Buffer within the bytes that its line states,
+// and checks every launch. It may trust the job: k is within its range, the layout is the one its line asks for.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -33,7 +33,7 @@ struct SelectJob {
 // Slots of SelectJob::counts: what each selector counts is said in its file.
 inline constexpr int operation_slots = 4096;
 
-#define KITH_SELECTOR(name, family, ...) void family(const SelectJob& job, int variant);
+#define KITH_SELECTOR(function, ...) void function(const SelectJob& job, int variant);
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR
 

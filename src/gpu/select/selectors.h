@@ -11,20 +11,27 @@ enum class SelectLayout : std::uint8_t { by_row, by_column };
 enum class SelectTypes : std::uint8_t { f32, any };
 
 struct Selector {
-    const char* name;
-    std::int64_t min_k, max_k;                       // max_k 0: up to the row's length
-    std::int64_t per_value, per_neighbour, per_row;  // bytes of workspace
-    SelectLayout layout;
-    SelectTypes types;
-    const char* what;
+    const char* name = "";
+    std::int64_t min_k = 1;
+    std::int64_t max_k = 0;          // 0: up to the row's length
+    std::int64_t per_value = 0;      // bytes of device workspace: per value of a row,
+    std::int64_t per_neighbour = 0;  // per neighbour kept,
+    std::int64_t per_row = 4096;     // and per row
+    // by_row: a row's values are adjacent; by_column: the rows' values of one column are. The caller's matrix is
+    // transposed where it differs.
+    SelectLayout layout = SelectLayout::by_row;
+    SelectTypes types = SelectTypes::f32;  // any: f32 and f64
+    // The planner may choose it (choice.h), and `kith-bench select --regret` holds that choice against it; the others
+    // are for the tables of their papers.
+    bool candidate = false;
+    const char* what = "";  // a line of help
 };
 
 inline constexpr auto selectors = [] {
     using enum SelectLayout;
     using enum SelectTypes;
     return std::to_array<Selector>({
-#define KITH_SELECTOR(name, family, variant, min_k, max_k, per_value, per_neighbour, per_row, layout, types, what) \
-    {name, min_k, max_k, per_value, per_neighbour, per_row, layout, types, what},
+#define KITH_SELECTOR(function, variant, ...) {__VA_ARGS__},
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR
     });

@@ -1,0 +1,12 @@
+/* KITH_EXPORT marks what the shared libraries export: every public function that is not inline, and kith::Error, so
+ * that it can be caught outside. Whatever lacks it is compiled hidden. */
+#ifndef KITH_EXPORT_H
+#define KITH_EXPORT_H
+
+#if defined(__GNUC__)
+#define KITH_EXPORT __attribute__((visibility("default")))
+#else
+#define KITH_EXPORT
+#endif
+
+#endif /* KITH_EXPORT_H */

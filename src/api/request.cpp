@@ -1,0 +1,69 @@
+// Options, metric and machine as the planner's plain structs.
+#include "api/request.h"
+
+#include "api/validate.h"
+#include "cpu/simd/isa.h"
+#include "exact/refuse.h"
+#include "gpu/backend.h"
+#include "kith/functor.h"
+#include "machine/memory.h"
+#include "machine/parallel.h"
+
+namespace kith::api {
+
+int threads_of(const Options& o) {
+    if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
+    return o.threads > 0 ? o.threads : machine::default_threads();
+}
+
+planner::MetricFacts facts(const MetricSpec& m) {
+    planner::MetricFacts f;
+    f.id = m.id;
+    f.user = m.id == MetricId::formula || m.id == MetricId::functor;
+    f.user_device = m.id != MetricId::functor || m.functor->device;
+    f.traits = traits_of(m.id);
+    return f;
+}
+
+planner::Machine machine(const std::string& device) {
+    planner::Machine m;
+    m.isa = cpu::name(cpu::best_isa());
+    m.bf16 = cpu::supports_bf16();
+    m.threads = machine::default_threads();
+    m.free_bytes = machine::recently_free_memory();
+    if (device == "cpu") return m;
+    m.no_device = gpu::absence();
+    for (int i = 0; i < gpu::device_count(); ++i) {
+        const gpu::DeviceInfo info = gpu::device_info(i);
+        m.devices.push_back({info.name, info.capability, info.free_bytes, info.multiprocessors});
+    }
+    return m;
+}
+
+planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o, int data_device) {
+    if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for most of what is free", o.memory);
+    planner::Request r;
+    r.shape = shape;
+    r.metric = facts(metric);
+    r.device = o.device;
+    r.data_device = data_device;
+    r.memory = o.memory;
+    r.threads = threads_of(o);
+    r.path = o.path;
+    if (o.isa == "sm_80" || o.isa == "sm_90a") r.isa = o.isa;
+    else if (!o.isa.empty()) r.isa = cpu::name(cpu::isa_named(o.isa));
+    r.selector = o.selector;
+    if (!o.order.empty() && o.order != "ascending" && o.order != "descending")
+        refuse("order: '{}'; expected ascending, descending or nothing", o.order);
+    r.order = o.order;
+    r.largest = o.largest;
+    r.sorted = o.sorted;
+    return r;
+}
+
+Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options) {
+    const Shape shape{m.cols, m.rows, 1, k, m.type, false};
+    return planner::selection(request(shape, MetricSpec{}, options, m.device), machine(options.device));
+}
+
+}  // namespace kith::api

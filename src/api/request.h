@@ -1,0 +1,23 @@
+// What the planner is asked: the facts of a metric and of this machine, and Options as its Request.
+#pragma once
+
+#include "exact/metric_spec.h"
+#include "kith/types.h"
+#include "plan/planner.h"
+
+namespace kith::api {
+
+// The CPU threads that a call may have.
+int threads_of(const Options& options);
+
+planner::MetricFacts facts(const MetricSpec& metric);
+
+// This machine, asked once per call; GPUs are not looked at, and CUDA is not started, where Options::device is "cpu".
+planner::Machine machine(const std::string& device);
+
+planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device);
+
+// The plan of selecting k of each row of a matrix.
+Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options);
+
+}  // namespace kith::api

@@ -1,0 +1,139 @@
+// How far an f32 filter value can be from the distance key (docs/exactness.md, section 4), split into a term of the
+// point and a term of the query.
+//
+// Matrix-product forms. v and u are point and query after map(), less a common centre and scaled by a power of two
+// (l2), scaled (dot: the query normalised), or both normalised (cosine); v^, u^ their roundings to f32 or bf16 with
+// measured residuals |v - v^|, |u - u^|. Then rank = alpha + beta w with w = H - <u, v>, H = |v|^2 / 2 for l2 and 0
+// otherwise. The filter computes a = h - <u^, v^> in f32, and
+//   |a - (h - H) - w| <= |u| |v - v^| + |u - u^| |v^|        rounding of the coordinates
+//                      + g (|h| + |u^| |v^|) + underflow      f32 accumulation
+//                      + gamma (|u|^2 + |v|^2)                binary64's rounding, here and in the canonical form
+// Products split by |u||v| <= (|u|^2 + |v|^2) / 2; for unit queries they need none. The point's share F lowers h:
+// w >= a - E and w <= a + slack + E, slack = H + F - h.
+//
+// f32: g = (d + 3) 2^-24 for any order of summation, fused or not; each step loses at most 2^-149 to underflow.
+// bf16: VDPBF16PS adds a pair of products to its f32 sum by two fused steps that round to nearest (Intel's manual; so
+// does Zen 5). Products of bf16 are exact in f32, so in any order, fused or not, a term passes at most d + 3 roundings.
+// g takes each as 2^-23, twice its size, which leaves room for arithmetic that truncates. Operands and results below
+// 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126.
+//
+// Direct forms (cityblock, chebyshev): the metric in f32 on exact coordinates, |a - rank| <= g' rank + d 2^-148, where
+// g' = (d + 4) 2^-24.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "cpu/filter/tile.h"
+#include "metric/metric.h"
+
+namespace kith::cpu {
+
+// The next f32 at or above a value, and at or below.
+inline float round_up(double x) {
+    const float f = static_cast<float>(x);
+    return f < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
+}
+inline float round_down(double x) {
+    return -round_up(-x);
+}
+
+// What the coordinates are rounded to.
+enum class Rounding { f32, bf16 };
+
+// Dimensions beyond which g is no small number any more.
+inline constexpr std::int64_t max_filter_dimensions = 1 << 16;
+// Scaled norms beyond which f32 products come near overflow; unscaled norms whose squares binary64 holds well.
+inline constexpr double max_scaled_norm = 0x1p30, max_norm = 1e140, min_norm = 1e-140;
+
+struct PointTerms {
+    float half_norm, slack;  // what the accumulator is initialised to; upper value less value
+};
+
+// For one query: the filter's threshold from the k-th smallest upper value, and from a distance key.
+struct QueryTerms {
+    double error = 0;              // E
+    double scale = 1, offset = 0;  // w = rank scale + offset
+    double growth = 1;             // direct forms: (1 + g') / (1 - g')
+    bool usable = true;            // false: the bound does not hold, scan instead
+
+    // No point of the k nearest has a filter value above this, if k of them have upper values up to `kth`.
+    float threshold_from_upper(double kth) const {
+        return round_up((kth + std::abs(kth) * 0x1p-22) * growth + 2 * error);
+    }
+    float threshold_from_rank(double rank) const {
+        const double w = rank * scale, size = std::abs(w) + std::abs(offset);
+        return round_up((w + offset + size * 0x1p-48) * growth + error);
+    }
+};
+
+class FilterBound {
+public:
+    FilterBound() = default;
+    FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32)
+        : form_(form),
+          rho_(rounding == Rounding::f32 ? 0x1p-25 : 0x1.8p-10),
+          rho_unit_(rounding == Rounding::f32 ? 0x1.001p-24 : 0x1.9p-10) {
+        const double n = static_cast<double>(d), unit = rounding == Rounding::f32 ? 0x1p-24 : 0x1p-23;
+        // Every factor is widened by far more than binary64 loses in evaluating the bound itself.
+        g_ = (n + 4) * unit * (1 + 2 * n * unit);
+        gamma_ = (2 * n + 40) * 0x1p-52;
+        underflow_ = rounding == Rounding::f32 ? n * 0x1p-147 : (n + 2) * 0x1p-124;
+    }
+
+    // The largest |v^| of all points, before the terms of a query are asked for.
+    void set_largest(double norm) { largest_ = norm * (1 + 0x1p-30); }
+
+    PointTerms point(const RowSums& s) const {
+        const double norm = std::sqrt(s.norm2), rounded = std::sqrt(s.rounded2);
+        const double residual = std::sqrt(s.residual2) * (1 + 0x1p-30) + norm * 0x1p-50;
+        double half = 0, f;
+        if (form_ == metric::Gemm::l2) {
+            half = s.norm2 / 2;
+            f = residual * residual / (2 * rho_) + (rho_ + g_) / 2 * s.rounded2 + 2 * g_ * half + gamma_ * s.norm2;
+        } else {
+            f = residual + (rho_unit_ + g_) * rounded + gamma_ * norm;
+        }
+        f = f * (1 + 2 * g_ + 0x1p-30) + underflow_;
+        const float h = round_down(half - f);
+        return {h, round_up((half + f) - static_cast<double>(h))};
+    }
+
+    // Of the l2 and the cosine form (`norm` unused), or the dot form with `norm` the query's norm over the scale of the
+    // points, whose ranks are -norm <u, v>.
+    QueryTerms query(const RowSums& s, double scale, double norm) const {
+        QueryTerms t;
+        const double size = std::sqrt(s.norm2);
+        const double residual = std::sqrt(s.residual2) * (1 + 0x1p-30) + size * 0x1p-50;
+        if (form_ == metric::Gemm::l2) {
+            t.error = residual * residual / (2 * rho_) + (rho_ + g_) / 2 * s.rounded2 + (rho_ / 2 + gamma_) * s.norm2;
+            t.scale = scale * scale / 2;
+            t.offset = -s.norm2 / 2;
+        } else {
+            // The points have paid for a residual of rho_unit_.
+            t.error = std::max(0.0, residual - rho_unit_) * largest_;
+            if (form_ == metric::Gemm::cosine) t.offset = -1;
+            else t.scale = norm == 0 ? 0 : 1 / norm;
+        }
+        t.error = t.error * (1 + 0x1p-30) + underflow_;
+        return t;
+    }
+
+    QueryTerms direct_query() const {
+        QueryTerms t;
+        t.error = underflow_;
+        t.growth = (1 + g_) / (1 - g_) * (1 + 0x1p-30);
+        return t;
+    }
+
+private:
+    metric::Gemm form_ = metric::Gemm::none;
+    // The weight that splits |u| |v - v^|: about |v - v^| / |v|. And for |u| = 1 what |u - u^| hardly exceeds.
+    double rho_ = 0, rho_unit_ = 0;
+    double largest_ = 0;
+    double g_ = 0, gamma_ = 0, underflow_ = 0;
+};
+
+}  // namespace kith::cpu

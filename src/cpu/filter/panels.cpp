@@ -1,0 +1,198 @@
+// Packing points for the filter.
+#include "cpu/filter/panels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/metric/kernels.h"
+#include "exact/watched.h"
+
+namespace kith::cpu {
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// Points that the bound does not cover are candidates of every query: more than this share of them, and a scan is
+// better.
+constexpr double max_uncovered = 0.02;
+constexpr std::int64_t few_uncovered = 64;
+
+double norm_of(const double* v, const double* centre, std::int64_t d) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < d; ++j) sum += (v[j] - centre[j]) * (v[j] - centre[j]);
+    return std::sqrt(sum);
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+// 2^e, clamped so that its square stays well within binary64.
+double power_of_two(double e) {
+    return std::ldexp(1.0, static_cast<int>(std::clamp(e, -400.0, 400.0)));
+}
+
+}  // namespace
+
+// The centre and the scale come from a sample, less its far outliers. Neither affects the answer, only how tight the
+// bound is. The centre is coarse, so that data of few bits keep coordinates that f32 holds exactly.
+bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker) {
+    const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 512);
+    RowBlock rows(sample, d_);
+    for (std::int64_t i = 0; i < sample; ++i) ranker.load(points, i * n / sample, 1, rows, i);
+    centre_.assign(static_cast<std::size_t>(d_), 0.0);
+    const auto norms = [&] {
+        std::vector<double> all(static_cast<std::size_t>(sample));
+        for (std::int64_t i = 0; i < sample; ++i) {
+            const double norm = norm_of(rows.row(i), centre_.data(), d_);
+            all[static_cast<std::size_t>(i)] = norm < max_norm ? norm : std::numeric_limits<double>::infinity();
+        }
+        return all;
+    };
+    std::vector<double> size = norms();
+    double typical = median(size);
+    if (!(typical < max_norm)) return false;
+    if (form_ == metric::Gemm::l2) {
+        std::vector<double> mean(static_cast<std::size_t>(d_), 0.0);
+        double count = 0;
+        for (std::int64_t i = 0; i < sample; ++i) {
+            if (!(size[static_cast<std::size_t>(i)] <= 4 * typical)) continue;
+            const double* row = rows.row(i);
+            for (std::int64_t j = 0; j < d_; ++j) mean[static_cast<std::size_t>(j)] += row[j];
+            count += 1;
+        }
+        for (double& m : mean) m /= count;
+        centre_ = mean;
+        typical = median(norms());
+        if (typical > 0) {
+            const double grid = power_of_two(std::floor(std::log2(typical / std::sqrt(static_cast<double>(d_)))) - 2);
+            for (double& m : centre_) m = std::nearbyint(m / grid) * grid;
+        }
+        size = norms();
+        typical = median(size);
+    }
+    if (typical == 0) {
+        for (const double s : size) {
+            if (s < max_norm) typical = std::max(typical, s);
+        }
+    }
+    if (typical > 0) scale_ = power_of_two(-std::floor(std::log2(typical)));
+    return true;
+}
+
+void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
+                  RowBlock& rows, float* rounded, Packed& packed) {
+    const std::int64_t first = panel * panel_points;
+    const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
+    const std::int64_t stride = rows.stride();
+    float* out = data_.data() + panel * panel_floats(words_);
+    ranker.load(points, first, count, rows);
+    for (std::int64_t i = 0; i < panel_points; ++i) {
+        float* to = rounded + i * stride;
+        PointTerms terms{infinity, 0};
+        if (i < count && !rows.nan()[i]) {
+            double scale = scale_;
+            bool covered = true;
+            if (form_ == metric::Gemm::cosine) {
+                const double norm = std::sqrt(round(tiles, rows.row(i), 1, to).norm2);
+                covered = norm == 0 || (norm >= min_norm && norm <= max_norm);
+                scale = norm == 0 ? 0 : 1 / norm;
+            }
+            const RowSums s = round(tiles, rows.row(i), scale, to);
+            if (form_ == metric::Gemm::none) {
+                terms = {0, 0};
+                // Infinite coordinates are exact as well.
+                covered = !(s.residual2 > 0);
+            } else {
+                covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
+                terms = bound_.point(s);
+            }
+            if (!covered) {
+                terms = {nan, 0};
+                ++packed.uncovered;
+            } else {
+                packed.largest = std::max(packed.largest, s.rounded2);
+            }
+        }
+        if (!(terms.half_norm < infinity)) std::fill_n(to, words_, 0.0f);
+        out[i] = terms.half_norm;
+        out[panel_points + i] = terms.slack;
+    }
+    tiles.transpose(rounded, stride, words_, out + panel_header);
+}
+
+std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
+                                           Rounding rounding, ProgressMeter& progress) {
+    const MatrixView& m = points;
+    if (m.cols > max_filter_dimensions || m.rows == 0) return nullptr;
+    auto filter = std::make_shared<Filter>();
+    Filter& f = *filter;
+    const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
+    f.form_ = traits.gemm;
+    f.step_ = traits.gemm != metric::Gemm::none          ? Step::dot
+              : traits.direct == metric::Direct::maximum ? Step::chebyshev
+                                                         : Step::cityblock;
+    f.d_ = m.cols;
+    f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
+    f.words_ = f.pairs_ ? (f.d_ + 1) / 2 : f.d_;
+    f.bound_ = FilterBound(f.form_, f.d_, rounding);
+    f.centre_.assign(static_cast<std::size_t>(f.d_), 0.0);
+    const Ranker ranker(metric, isa);
+    if (f.form_ == metric::Gemm::l2 || f.form_ == metric::Gemm::dot) {
+        if (!f.choose_centre(points, ranker)) return nullptr;
+    }
+    f.panels_ = (m.rows + panel_points - 1) / panel_points;
+    f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
+    const TileKernels& tiles = tile_kernels(isa);
+    const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
+    std::vector<Packed> packed(static_cast<std::size_t>(tasks));
+    watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
+        const Ranker own(metric, isa);
+        RowBlock rows(panel_points, f.d_);
+        Buffer<float> rounded_rows(panel_points * rows.stride());
+        for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {
+            if (progress.cancelled()) return;
+            f.pack(points, own, tiles, p, rows, rounded_rows.data(), packed[static_cast<std::size_t>(task)]);
+            if (worker == 0) progress.poll("prepare");
+        }
+    });
+    progress.throw_if_cancelled();
+    Packed all;
+    for (const Packed& p : packed) all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest)};
+    f.bound_.set_largest(std::sqrt(all.largest));
+    const double limit = std::max(static_cast<double>(few_uncovered), max_uncovered * static_cast<double>(m.rows));
+    return static_cast<double>(all.uncovered) > limit ? nullptr : filter;
+}
+
+QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const {
+    const double* row = block.row(i);
+    if (form_ == metric::Gemm::none) {
+        const RowSums s = round(tiles, row, 1, out);
+        QueryTerms t = bound_.direct_query();
+        t.usable = !(s.residual2 > 0);
+        return t;
+    }
+    double scale = scale_, norm = 0;
+    if (form_ != metric::Gemm::l2) {
+        norm = std::sqrt(round(tiles, row, 1, out).norm2);
+        scale = norm == 0 ? 0 : 1 / norm;
+    }
+    const RowSums s = round(tiles, row, scale, out);
+    QueryTerms t = bound_.query(s, scale_, norm / scale_);
+    t.usable = t.usable && s.norm2 <= max_scaled_norm * max_scaled_norm &&
+               (norm == 0 || (norm >= min_norm && norm <= max_norm));
+    const std::uint32_t signs = pairs_ ? 0x80008000 : 0x80000000;
+    for (std::int64_t j = 0; j < words_; ++j) {
+        std::uint32_t word;
+        std::memcpy(&word, out + j, sizeof word);
+        word ^= signs;
+        std::memcpy(out + j, &word, sizeof word);
+    }
+    return t;
+}
+
+}  // namespace kith::cpu

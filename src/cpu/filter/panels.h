@@ -1,0 +1,59 @@
+// The filter's points: rounded to f32 or bf16, packed in panels, each with the terms of its bound.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cpu/filter/bound.h"
+#include "cpu/metric/ranker.h"
+#include "exact/progress.h"
+
+namespace kith::cpu {
+
+class Filter {
+public:
+    // Polls `progress` as stage "prepare" and throws where it is cancelled.
+    // Null where the bound would hold for too few points to be of use. Rounding::bf16 needs pair_kernels() and a metric
+    // of a matrix-product form.
+    static std::shared_ptr<const Filter> make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
+                                              Rounding rounding, ProgressMeter& progress);
+
+    // The tiles for panels of this filter, by number of queries, and the most queries that one takes.
+    const Tile* tiles(const TileKernels& tiles) const { return pairs_ ? pairs_->tile : tiles.tile[step()]; }
+    std::int64_t tile_queries(const TileKernels& tiles) const {
+        return pairs_ ? pairs_->queries : tiles.queries[step()];
+    }
+    // Words of 32 bits that a point or query takes.
+    std::int64_t words() const { return words_; }
+    std::int64_t panels() const { return panels_; }
+    const float* panel(std::int64_t i) const { return data_.data() + i * panel_floats(words_); }
+
+    // The filter's form of query row i of `block`: its words (`out` has room for d), signs as the step wants them, and
+    // its terms.
+    QueryTerms query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const;
+
+private:
+    int step() const { return static_cast<int>(step_); }
+    RowSums round(const TileKernels& tiles, const double* row, double scale, float* out) const {
+        return (pairs_ ? pairs_->round_row : tiles.round_row)(row, centre_.data(), scale, d_, out);
+    }
+    bool choose_centre(const MatrixView& points, const Ranker& ranker);
+    // What was packed: points that the bound does not cover, and the largest norm of the others.
+    struct Packed {
+        std::int64_t uncovered = 0;
+        double largest = 0;
+    };
+    void pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
+              RowBlock& rows, float* rounded, Packed& packed);
+
+    metric::Gemm form_ = metric::Gemm::none;
+    Step step_ = Step::dot;
+    std::int64_t d_ = 0, words_ = 0, panels_ = 0;
+    const PairKernels* pairs_ = nullptr;  // for bf16
+    FilterBound bound_;
+    std::vector<double> centre_;
+    double scale_ = 1;
+    Buffer<float> data_;
+};
+
+}  // namespace kith::cpu

@@ -1,0 +1,26 @@
+// Which table of tiles serves an instruction set.
+#include "cpu/filter/tile.h"
+
+#include "cpu/simd/dispatch.h"
+
+namespace kith::cpu {
+
+KITH_TABLES(const TileKernels&, tile_kernel_table)
+#if defined(__x86_64__)
+namespace avx512_bf16 {
+const PairKernels& pair_kernel_table();
+}
+#endif
+
+const PairKernels* pair_kernels() {
+#if defined(__x86_64__)
+    if (supports_bf16()) return &avx512_bf16::pair_kernel_table();
+#endif
+    return nullptr;
+}
+
+const TileKernels& tile_kernels(Isa isa) {
+    return KITH_TABLE_OF(isa, tile_kernel_table);
+}
+
+}  // namespace kith::cpu

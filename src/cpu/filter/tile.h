@@ -1,0 +1,67 @@
+// Tiles of queries x points in f32 for one instruction set, and the packed form of points that they read.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/simd/isa.h"
+
+namespace kith::cpu {
+
+// Points are packed in panels of 32, for every instruction set alike: 32 half norms, 32 slacks, then 32 words of
+// 32 bits for each coordinate (f32) or pair of coordinates (bf16, the first in the low half; the last pair is filled
+// with 0).
+inline constexpr int panel_points = 32;
+inline constexpr int panel_header = 2 * panel_points;
+inline std::int64_t panel_floats(std::int64_t words) {
+    return panel_header + panel_points * words;
+}
+
+// What a tile adds to its accumulators, which are initialised to the half norms.
+enum class Step { dot, cityblock, chebyshev };
+
+// `queries`: for each word the values of all queries of the tile. Bit p of hits[i] is set unless the value of
+// (query i, point p) is above threshold[i]; values + 32 i holds those values (undefined for points that miss). True if
+// there is a hit.
+using Tile = bool (*)(const float* panel, std::int64_t words, const float* queries, const float* threshold,
+                      std::uint32_t* hits, float* values);
+
+inline constexpr int max_tile_queries = 14;
+
+// For a few queries: values[32 i + p] of query i (dense rows of d) and row p < count <= 32, by the metric in f32 or as
+// the product <q, x>; with products also squares[p] = |x|^2.
+enum class RowSweepForm { dot, l2, cityblock, chebyshev };
+using RowSweep = void (*)(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
+                          const float* queries, std::int64_t query_count, float* values, float* squares);
+
+struct RowSums {
+    double norm2, rounded2, residual2;  // |v|^2, |v^|^2, |v - v^|^2
+};
+
+struct TileKernels {
+    int queries[3];                      // the largest tile of each step
+    Tile tile[3][max_tile_queries + 1];  // by number of queries
+    RowSweep sweep[4];
+    // For 32 values and squares of a sweep: low = -value - error (sqrt(square) + floor), and with `cosine` low = -value
+    // / sqrt(square) - error, NaN where the square is not a number of full precision.
+    void (*lower)(const float* values, const float* squares, bool cosine, float error, float floor, float* low);
+    // v = (in - centre) scale, v^ = its rounding to f32.
+    RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+    // 32 rows, `stride` words apart, to the words of a panel.
+    void (*transpose)(const float* rows, std::int64_t stride, std::int64_t words, float* out);
+};
+
+const TileKernels& tile_kernels(Isa isa);
+
+// Step::dot on pairs of bf16, which words hold as bits. Each adds two products to its f32 accumulator, rounding to
+// nearest; denormals are zero.
+struct PairKernels {
+    int queries;
+    Tile tile[max_tile_queries + 1];
+    // As TileKernels::round_row, to (d + 1) / 2 pairs.
+    RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+};
+
+// Null on a machine without supports_bf16().
+const PairKernels* pair_kernels();
+
+}  // namespace kith::cpu

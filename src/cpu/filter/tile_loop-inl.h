@@ -1,0 +1,82 @@
+// The loop of the tiles of queries x points for one instruction set. Lanes are points; a tile keeps queries x 2 vectors
+// of accumulators in registers, reads two vectors of the panel per word and broadcasts each query's word from memory.
+// AVX-512: 14 x 2 accumulators of 32 registers, 28 multiply-adds per 16 loads.
+#pragma once
+
+#include "cpu/filter/tile.h"
+#include "cpu/simd/vector_ops-inl.h"
+
+namespace kith::cpu::KITH_TARGET {
+namespace {
+
+using Single = VectorOps<float>;
+using F = Single::V;
+inline constexpr int vector_points = Single::lanes;
+inline constexpr int tile_vectors = 2;
+
+// Words that are one f32 each.
+struct FloatQueries {
+    KITH_HD static F broadcast(const float* q) { return *q - F{}; }
+};
+
+// Lanes that are not above the threshold, NaN among them.
+KITH_HD std::uint32_t not_above(F value, F threshold) {
+#if KITH_LEVEL == 2
+    return _mm512_cmp_ps_mask((__m512)value, (__m512)threshold, _CMP_NGT_UQ);
+#elif KITH_LEVEL == 1
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps((__m256)value, (__m256)threshold, _CMP_NGT_UQ)));
+#elif defined(__x86_64__)
+    return static_cast<std::uint32_t>(_mm_movemask_ps(_mm_cmpngt_ps((__m128)value, (__m128)threshold)));
+#else
+    std::uint32_t mask = 0;
+    for (int i = 0; i < vector_points; ++i) mask |= static_cast<std::uint32_t>(!(value[i] > threshold[i])) << i;
+    return mask;
+#endif
+}
+
+template <class S, int queries>
+bool tile(const float* panel, std::int64_t words, const float* q, const float* threshold, std::uint32_t* hits,
+          float* values) {
+    constexpr int width = tile_vectors * vector_points;
+    std::uint32_t any = 0;
+    for (int i = 0; i < queries; ++i) hits[i] = 0;
+    for (int part = 0; part < panel_points; part += width) {
+        F acc[queries][tile_vectors];
+#pragma GCC unroll 16
+        for (int i = 0; i < queries; ++i) {
+#pragma GCC unroll 4
+            for (int v = 0; v < tile_vectors; ++v) acc[i][v] = Single::load(panel + part + v * vector_points);
+        }
+        const float* x = panel + panel_header + part;
+        const float* b = q;
+        for (std::int64_t j = 0; j < words; ++j, x += panel_points, b += queries) {
+            F vx[tile_vectors];
+#pragma GCC unroll 4
+            for (int v = 0; v < tile_vectors; ++v) vx[v] = Single::load(x + v * vector_points);
+#pragma GCC unroll 16
+            for (int i = 0; i < queries; ++i) {
+                const F vq = S::broadcast(b + i);
+#pragma GCC unroll 4
+                for (int v = 0; v < tile_vectors; ++v) acc[i][v] = S::step(acc[i][v], vq, vx[v]);
+            }
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < queries; ++i) {
+            const F t = threshold[i] - F{};
+            std::uint32_t mask = 0;
+#pragma GCC unroll 4
+            for (int v = 0; v < tile_vectors; ++v) mask |= not_above(acc[i][v], t) << (v * vector_points);
+            if (mask) {
+#pragma GCC unroll 4
+                for (int v = 0; v < tile_vectors; ++v)
+                    Single::store(values + i * panel_points + part + v * vector_points, acc[i][v]);
+                hits[i] |= mask << part;
+                any |= mask;
+            }
+        }
+    }
+    return any != 0;
+}
+
+}  // namespace
+}  // namespace kith::cpu::KITH_TARGET

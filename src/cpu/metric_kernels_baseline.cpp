@@ -1,6 +1,0 @@
-// The metrics' kernels for any processor.
-#define KITH_LEVEL 0
-#include "cpu/target-inl.h"
-// After the target: every function from here on is compiled for it.
-#include "cpu/metric_kernels-inl.h"
-#include "cpu/rows-inl.h"

@@ -1,0 +1,73 @@
+// Preparing points: their elements in rows, and the filter of the plan's path.
+#include "cpu/points/points.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "cpu/backend.h"
+#include "cpu/filter/panels.h"
+#include "exact/watched.h"
+
+namespace kith::cpu {
+
+namespace {
+
+// Values that a task copies at most, where that is more than a row.
+constexpr std::int64_t copied_values = 1 << 22;
+
+// Rows of `m` without gaps, in its own element type.
+Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& progress) {
+    const auto element = static_cast<std::int64_t>(size_of(m.type));
+    Buffer<std::byte> copy(m.rows * m.cols * element);
+    const auto* data = static_cast<const std::byte*>(m.data);
+    const std::int64_t block = std::clamp<std::int64_t>(copied_values / m.cols, 1, 256);
+    watched_for(threads, m.rows, block, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+        if (m.layout == Layout::row_major) {
+            for (std::int64_t i = first; i < last; ++i)
+                std::memcpy(copy.data() + i * m.cols * element, data + i * m.stride * element,
+                            static_cast<std::size_t>(m.cols * element));
+            return;
+        }
+        for (std::int64_t j = 0; j < m.cols; ++j) {
+            for (std::int64_t i = first; i < last; ++i)
+                std::memcpy(copy.data() + (i * m.cols + j) * element, data + (j * m.stride + i) * element,
+                            static_cast<std::size_t>(element));
+        }
+    });
+    progress.throw_if_cancelled();
+    return copy;
+}
+
+}  // namespace
+
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const {
+    auto& filter = made(rounding).filter;
+    const std::shared_ptr<const Filter>* known = filter.load(std::memory_order_acquire);
+    if (known) return known->get();
+    // Nobody waits for it: the callback may search these points itself, and whoever waited could not be cancelled.
+    auto own = std::make_unique<const std::shared_ptr<const Filter>>(
+        Filter::make(rows, metric, isa, threads, rounding, progress));
+    return (filter.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
+}
+
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
+                                      ProgressMeter& progress) {
+    auto prepared = std::make_shared<Points>();
+    prepared->metric = metric;
+    prepared->metric.params.d = points.cols;
+    prepared->rows = points;
+    if (copy || points.layout != Layout::row_major) {
+        prepared->storage = copy_rows(points, std::max(plan.threads, 1), progress);
+        prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
+    }
+    if (copy && plan.path != Path::exact)
+        prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1), rounding_of(plan.path), progress);
+    return prepared;
+}
+
+MatrixView elements(const Points& points) {
+    return points.rows;
+}
+
+}  // namespace kith::cpu

@@ -1,0 +1,52 @@
+// Points of a metric, prepared once for any number of searches.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "cpu/filter/bound.h"
+#include "cpu/primitives/buffer.h"
+#include "cpu/simd/isa.h"
+#include "exact/metric_spec.h"
+#include "exact/progress.h"
+#include "kith/plan.h"
+
+namespace kith::cpu {
+
+class Filter;
+
+// What the filter of a path rounds to.
+inline Rounding rounding_of(Path path) {
+    return path == Path::gemm_bf16 ? Rounding::bf16 : Rounding::f32;
+}
+
+class Points {
+public:
+    MetricSpec metric;
+    MatrixView rows;  // row-major; the caller's memory or `storage`
+    Buffer<std::byte> storage;
+
+    // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
+    // few queries does without); null where the metric or the data have none.
+    // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
+    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const;
+    bool packed(Rounding rounding) const {
+        const auto* const known = made(rounding).filter.load(std::memory_order_acquire);
+        return known && *known;
+    }
+
+private:
+    // No lock, which a fork() could leave held.
+    struct LazyFilter {
+        std::atomic<const std::shared_ptr<const Filter>*> filter{nullptr};  // null: not known; of null: there is none
+        LazyFilter() = default;
+        LazyFilter(const LazyFilter&) = delete;
+        LazyFilter& operator=(const LazyFilter&) = delete;
+        ~LazyFilter() { delete filter.load(); }
+    };
+    LazyFilter& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
+    mutable LazyFilter made_[2];
+};
+
+}  // namespace kith::cpu

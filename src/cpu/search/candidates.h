@@ -1,0 +1,66 @@
+// One query in the filter: a threshold that only falls, and the candidates, points that may be among the k nearest.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "cpu/filter/bound.h"
+
+namespace kith::cpu {
+
+struct Candidate {
+    float low, high;  // the filter's value; with the point's slack, the upper value
+    std::int64_t id;
+};
+
+class Candidates {
+public:
+    // Room for `room` appends is kept between calls of tighten().
+    Candidates(std::int64_t k, const QueryTerms& terms, std::int64_t room)
+        : k_(static_cast<std::size_t>(k)), room_(static_cast<std::size_t>(room)), terms_(terms) {
+        list_.reserve(2 * k_ + 2 * room_);
+    }
+
+    float threshold() const { return threshold_; }
+    bool full() const { return list_.size() + room_ > list_.capacity(); }
+
+    // NaN or -inf is a point that the bound does not cover.
+    void append(float value, float slack, std::int64_t id) {
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        if (!(value > -infinity)) list_.push_back({-infinity, infinity, id});
+        else list_.push_back({value, value + slack, id});
+    }
+
+    void lower(float threshold) {
+        if (threshold < threshold_) threshold_ = threshold;
+    }
+
+    // The k-th smallest upper value bounds the k-th distance key: lowers the threshold to it and drops what is above.
+    // False if that left the list nearly full.
+    bool tighten() {
+        if (list_.size() >= k_) {
+            static thread_local std::vector<float> upper;
+            upper.resize(list_.size());
+            for (std::size_t i = 0; i < list_.size(); ++i) upper[i] = list_[i].high;
+            const auto kth = upper.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+            std::nth_element(upper.begin(), kth, upper.end());
+            lower(terms_.threshold_from_upper(*kth));
+        }
+        const float t = threshold_;
+        std::erase_if(list_, [t](const Candidate& c) { return c.low > t; });
+        return list_.size() + room_ + (list_.capacity() - k_) / 4 <= list_.capacity();
+    }
+
+    std::vector<Candidate>& list() { return list_; }
+
+private:
+    std::size_t k_, room_;
+    QueryTerms terms_;
+    float threshold_ = std::numeric_limits<float>::infinity();
+    std::vector<Candidate> list_;
+};
+
+}  // namespace kith::cpu

@@ -1,0 +1,284 @@
+// Filter and refine. Two filters share everything but their inner loop: packed panels against tiles of queries, and for
+// a few queries a single pass over the caller's rows (row_filter.h).
+#include "cpu/search/filter_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <numeric>
+
+#include "cpu/filter/panels.h"
+#include "cpu/search/row_filter.h"
+#include "cpu/search/scan.h"
+#include "cpu/search/shortlist.h"
+#include "exact/watched.h"
+
+namespace kith::cpu {
+
+namespace {
+
+// Packed queries of a block: with a panel beside them they fit into L2.
+constexpr std::int64_t block_bytes = 384 << 10;
+constexpr std::int64_t max_block_tiles = 16;
+// Panels of so many bytes are read again by each of many small blocks rather than split into ranges, in each of which a
+// query finds its threshold anew: 100 queries, k 10, two threads of a Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3
+// times at n 10,000, d 128; no difference at 100,000.
+constexpr std::int64_t near_bytes = 3 << 20;
+// Bytes of neighbours that all queries keep between ranges of the points.
+constexpr std::int64_t kept_bytes = 256 << 20;
+// A query with more candidates in bf16 than n over max_share (or these few) is filtered in f32.
+constexpr double max_share = 20;
+constexpr std::int64_t few_candidates = 1024;
+// Groups of 32 points between two looks at the progress: so many, or so much work in multiply-adds.
+constexpr std::int64_t max_groups_per_report = 256, work_per_report = 1 << 27;
+
+// Panels against packed queries.
+class PanelFilter {
+public:
+    PanelFilter(const Search& s, const Filter& filter, Shortlist& list, std::int64_t count)
+        : filter_(filter),
+          list_(list),
+          count_(count),
+          words_(filter.words()),
+          tiles_(filter.tiles(tile_kernels(s.isa))),
+          width_(filter.tile_queries(tile_kernels(s.isa))),
+          packed_(count * words_) {
+        const TileKernels& kernels = tile_kernels(s.isa);
+        std::vector<float> form(static_cast<std::size_t>(s.points.rows.cols));
+        for (std::int64_t i = 0; i < count; ++i) {
+            list.add_query(filter.query(list.rows(), i, kernels, form.data()));
+            const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
+            float* out = packed_.data() + tile * words_ + (i - tile);
+            const bool used = list.filtered(i);
+            for (std::int64_t j = 0; j < words_; ++j) out[j * here] = used ? form[static_cast<std::size_t>(j)] : 0.0f;
+        }
+    }
+
+    // Hostile orders (each point nearer than the last) are broken by a stride through the panels; few queries
+    // stream them in order instead, which suits hardware prefetching.
+    std::int64_t stride(std::int64_t panels) const {
+        if (count_ <= 4 || panels <= 8) return 1;
+        auto stride = static_cast<std::int64_t>(static_cast<double>(panels) * 0.618);
+        while (std::gcd(stride, panels) != 1) ++stride;
+        return stride;
+    }
+
+    void group(std::int64_t p) {
+        const float* panel = filter_.panel(p);
+        std::uint32_t hits[max_tile_queries];
+        alignas(64) float values[max_tile_queries * panel_points];
+        for (std::int64_t first = 0; first < count_; first += width_) {
+            const std::int64_t here = std::min(width_, count_ - first);
+            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first, hits, values))
+                continue;
+            for (std::int64_t i = 0; i < here; ++i) {
+                if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
+            }
+        }
+    }
+
+private:
+    void offer(std::int64_t i, std::int64_t p, const float* panel, std::uint32_t hits, const float* values) {
+        for (; hits; hits &= hits - 1) {
+            const int lane = std::countr_zero(hits);
+            // A half norm of +inf: padding, or a point with a NaN.
+            if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
+            list_.offer(i, values[lane], panel[panel_points + lane], p * panel_points + lane);
+        }
+        list_.settle(i);
+    }
+
+    const Filter& filter_;
+    Shortlist& list_;
+    std::int64_t count_, words_;
+    const Tile* tiles_;
+    std::int64_t width_;
+    Buffer<float> packed_;
+};
+
+// What a search takes one thread, by half or twice: Zen 5, AVX-512, n 1,000 to 100,000, d 16 and 128, q 1 to 100, k 10.
+machine::ThreadPool::Cost cost(std::int64_t n, std::int64_t q, std::int64_t d) {
+    constexpr double per_query = 3, per_pair = 0.3e-3, per_value = 0.015e-3;
+    const auto queries = static_cast<double>(q), points = static_cast<double>(n), values = static_cast<double>(d);
+    return machine::ThreadPool::Cost(queries * (per_query + points * (per_pair + per_value * values)));
+}
+// A search of less is left to one thread: it would take two about as long.
+constexpr machine::ThreadPool::Cost least_to_share{8};
+
+// The schedule of tasks: blocks of queries x ranges of the points.
+struct TaskSchedule {
+    std::int64_t block, blocks;  // queries per block, blocks
+    std::int64_t groups;         // groups of 32 points
+    std::int64_t ranges;         // ranges of groups, for few blocks
+};
+
+// `tile`: queries to be kept together where there are enough for every task, 0 for none.
+TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, std::int64_t block, std::int64_t k,
+                           int threads) {
+    const std::int64_t tasks = threads > 1 ? 2 * threads : 1;
+    const auto share = [q](std::int64_t parts) { return (q + parts - 1) / parts; };
+    TaskSchedule c;
+    c.block = tile > 0 && q >= tasks * tile ? (share(tasks) + tile - 1) / tile * tile : share(threads);
+    c.block = std::clamp<std::int64_t>(c.block, 1, block);
+    c.blocks = (q + c.block - 1) / c.block;
+    c.groups = (n + panel_points - 1) / panel_points;
+    const std::int64_t most = std::max<std::int64_t>(kept_bytes / TopK::bytes(k) / q, 1);
+    c.ranges = std::min({(tasks + c.blocks - 1) / c.blocks, c.groups, most});
+    return c;
+}
+
+// So many queries are tried at least before a filter is given up for all that follow.
+constexpr std::int64_t min_tried = 64;
+
+struct Outcome {
+    std::vector<std::int64_t> unanswered;  // queries without an answer
+    std::int64_t retried = 0;
+};
+
+// Answers queries `numbers`. `make_filter(shortlist, count)` prepares a block's queries and evaluates groups for them.
+template <class MakeFilter>
+Outcome search_blocks(const Search& s, const std::vector<std::int64_t>& numbers, const TaskSchedule& c, int threads,
+                      ProgressMeter& progress, const Results& results, Report& report, const MakeFilter& make_filter) {
+    const std::int64_t n = s.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
+    std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
+    std::vector<std::atomic<bool>> unanswered(static_cast<std::size_t>(q));
+    std::vector<Counts> counts(static_cast<std::size_t>(c.blocks * c.ranges));
+    std::atomic<std::int64_t> tried{0}, given_up{0};
+    const auto answer = [&](std::int64_t task, int worker) {
+        const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
+        const std::int64_t range = task % c.ranges;
+        const std::int64_t begin = range * c.groups / c.ranges, groups = (range + 1) * c.groups / c.ranges - begin;
+        const auto points_of = [&](std::int64_t g) {
+            return std::min<std::int64_t>(panel_points, n - (begin + g) * panel_points);
+        };
+        const bool hopeless = c.ranges == 1 && tried >= min_tried && 2 * given_up > tried;
+        Shortlist list(s, numbers.data() + first, here);
+        auto block_filter = make_filter(list, here);
+        const std::int64_t stride = block_filter.stride(groups);
+        const std::int64_t group_work = panel_points * here * s.points.rows.cols;
+        const auto groups_per_report = std::clamp<std::int64_t>(work_per_report / group_work, 1, max_groups_per_report);
+        double unreported = 0;
+        for (std::int64_t g = 0, at = 0; g < groups; ++g) {
+            if (!hopeless) block_filter.group(begin + at);
+            unreported += static_cast<double>(points_of(at) * here);
+            at += stride;
+            if (at >= groups) at -= groups;
+            if (g % groups_per_report != 0 && g + 1 < groups) continue;
+            progress.add(unreported);
+            unreported = 0;
+            if (worker == 0) progress.poll("search");
+            if (progress.cancelled()) return;
+        }
+        list.finish([&] {
+            if (worker == 0) progress.poll("search");
+            return !progress.cancelled();
+        });
+        if (progress.cancelled()) return;
+        counts[static_cast<std::size_t>(task)] = list.counts();
+        for (std::int64_t i = 0; i < here; ++i) {
+            const bool answered = list.has_nan(i) || (list.filtered(i) && !hopeless);
+            tried += 1;
+            if (!answered) {
+                given_up += 1;
+                unanswered[static_cast<std::size_t>(first + i)] = true;
+            }
+            if (c.ranges > 1) partial[static_cast<std::size_t>(task)].push_back(std::move(list.best(i)));
+            else if (answered) results.put(numbers[static_cast<std::size_t>(first + i)], list.best(i));
+        }
+    };
+    watched_tasks(threads, c.blocks * c.ranges, progress, "search", answer, cost(n, q, s.points.rows.cols));
+    Outcome outcome;
+    if (progress.cancelled()) return outcome;
+    for (std::int64_t i = 0; i < q; ++i) {
+        const std::int64_t number = numbers[static_cast<std::size_t>(i)];
+        if (unanswered[static_cast<std::size_t>(i)]) {
+            outcome.unanswered.push_back(number);
+            continue;
+        }
+        if (c.ranges == 1) continue;
+        const auto best_of = [&](std::int64_t range) -> TopK& {
+            return partial[static_cast<std::size_t>(i / c.block * c.ranges + range)]
+                          [static_cast<std::size_t>(i % c.block)];
+        };
+        for (std::int64_t r = 1; r < c.ranges; ++r) best_of(0).merge(best_of(r));
+        results.put(number, best_of(0));
+    }
+    for (const Counts& count : counts) {
+        outcome.retried += count.retried;
+        report.candidates += count.candidates;
+    }
+    // A query that was split into ranges counts once.
+    outcome.retried = std::min(outcome.retried, q - static_cast<std::int64_t>(outcome.unanswered.size()));
+    return outcome;
+}
+
+// Runs the filter of that rounding on queries `numbers`; false where the points have none.
+bool filter_with(Rounding rounding, const Search& search, const std::vector<std::int64_t>& numbers, const Plan& plan,
+                 ProgressMeter& progress, const Results& results, Report& report, Outcome& outcome) {
+    const std::int64_t n = search.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
+    const int threads = cost(n, q, search.points.rows.cols) < least_to_share ? 1 : std::max(plan.threads, 1);
+    Search s = search;
+    if (q <= max_row_queries && !s.points.packed(rounding) && row_filter_serves(s.points, s.queries)) {
+        outcome =
+            search_blocks(s, numbers, make_schedule(n, q, 0, max_row_queries, s.k, threads), threads, progress, results,
+                          report, [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
+        return true;
+    }
+    const Filter* filter = s.points.filter(s.isa, threads, rounding, progress);
+    if (!filter) return false;
+    const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
+    std::int64_t block =
+        std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
+    if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
+    const bool near = 4 * filter->words() * n <= near_bytes;
+    const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
+    if (rounding == Rounding::bf16)
+        s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(c.ranges),
+                                    static_cast<double>(8 * s.k + few_candidates));
+    outcome = search_blocks(s, numbers, c, threads, progress, results, report,
+                            [&](Shortlist& list, std::int64_t count) { return PanelFilter(s, *filter, list, count); });
+    return true;
+}
+
+}  // namespace
+
+bool filter_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
+                   ProgressMeter& progress, const Results& results, Report& report) {
+    const std::int64_t n = points.rows.rows, q = queries.rows;
+    const Search s{points, queries, std::min(results.k(), n), graph, isa};
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(q));
+    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+    const auto filter = [&](Rounding rounding, Outcome& outcome) {
+        return filter_with(rounding, s, numbers, plan, progress, results, report, outcome);
+    };
+    const Rounding rounding = rounding_of(plan.path);
+    Outcome first, second;
+    if (!filter(rounding, first)) return false;
+    if (progress.cancelled()) return true;
+    // The filters have already counted the pairs of queries that they leave unanswered.
+    const auto count_again = [&](const std::vector<std::int64_t>& unanswered) {
+        progress.add(-static_cast<double>(n) * static_cast<double>(unanswered.size()));
+    };
+    const auto tried_again = static_cast<std::int64_t>(first.unanswered.size());
+    if (rounding == Rounding::bf16 && !first.unanswered.empty()) {
+        count_again(first.unanswered);
+        numbers = first.unanswered;
+        if (!filter(Rounding::f32, second)) second.unanswered = numbers;
+        if (progress.cancelled()) return true;
+    } else {
+        second.unanswered = first.unanswered;
+    }
+    count_again(second.unanswered);
+    for (const std::int64_t i : second.unanswered) {
+        scan(points, queries, i, 1, graph, isa, std::max(plan.threads, 1), progress, results.from(i));
+        report.candidates += static_cast<double>(n);
+    }
+    const auto scanned = static_cast<std::int64_t>(second.unanswered.size());
+    const std::int64_t retried = first.retried + tried_again - scanned;
+    report.scanned += scanned;
+    report.retried += retried;
+    report.certified += q - scanned - retried;
+    return true;
+}
+
+}  // namespace kith::cpu

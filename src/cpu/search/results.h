@@ -1,0 +1,69 @@
+// The rows of a result on the host, written where the caller wants them as each query is done.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "cpu/metric/kernels.h"
+#include "cpu/primitives/top_k.h"
+#include "exact/metric_spec.h"
+
+namespace kith::cpu {
+
+// Rows of k ids and, unless `distances` is null, k distances of f32 or f64. Different threads may write different rows.
+class Results {
+public:
+    // The distances that the metric reports of its ranks (distance keys).
+    Results(const MetricSpec& metric, std::int64_t k, std::int64_t* ids, void* distances, bool f64)
+        : Results(k, ids, distances, f64) {
+        if (metric.id == MetricId::formula || metric.id == MetricId::functor) return;
+        report_ = metric_kernels(metric.id, Isa::baseline).report;
+        params_ = metric.params;
+    }
+    // The ranks themselves.
+    Results(std::int64_t k, std::int64_t* ids, double* ranks) : Results(k, ids, ranks, true) {}
+
+    std::int64_t k() const { return k_; }
+    // The same result from row `first` on.
+    Results from(std::int64_t first) const {
+        Results rest = *this;
+        rest.ids_ += first * k_;
+        if (f64_ && distances_) rest.distances_ = static_cast<double*>(distances_) + first * k_;
+        else if (distances_) rest.distances_ = static_cast<float*>(distances_) + first * k_;
+        return rest;
+    }
+    // The best of a row, in order; missing ones are id -1 at rank +inf.
+    void put(std::int64_t row, TopK& best) const {
+        const std::vector<Neighbor>& found = best.finish();
+        std::int64_t* id = ids_ + row * k_;
+        std::int64_t* const end = id + k_;
+        for (const Neighbor& n : found) *id++ = n.id;
+        std::fill(id, end, std::int64_t{-1});
+        if (!distances_) return;
+        if (f64_) put_distances(found, static_cast<double*>(distances_) + row * k_);
+        else put_distances(found, static_cast<float*>(distances_) + row * k_);
+    }
+
+private:
+    Results(std::int64_t k, std::int64_t* ids, void* distances, bool f64)
+        : k_(k), ids_(ids), distances_(distances), f64_(f64) {}
+
+    double report(double rank) const { return report_ ? report_(rank, params_) : rank; }
+    template <class T>
+    void put_distances(const std::vector<Neighbor>& found, T* out) const {
+        T* const end = out + k_;
+        for (const Neighbor& n : found) *out++ = static_cast<T>(report(n.rank));
+        if (out != end) std::fill(out, end, static_cast<T>(report(std::numeric_limits<double>::infinity())));
+    }
+
+    std::int64_t k_;
+    std::int64_t* ids_;
+    void* distances_;
+    bool f64_;
+    decltype(MetricKernels::report) report_ = nullptr;
+    metric::Params params_;
+};
+
+}  // namespace kith::cpu

@@ -1,0 +1,16 @@
+// The full scan (path "exact"): the canonical distance of every pair.
+#pragma once
+
+#include "cpu/points/points.h"
+#include "cpu/search/results.h"
+#include "cpu/simd/isa.h"
+#include "exact/progress.h"
+
+namespace kith::cpu {
+
+// Neighbours of queries [first, first + count) as in cpu::search, into rows 0 and up of `results`. Stops early when
+// `progress` is cancelled.
+void scan(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t count, bool graph, Isa isa,
+          int threads, ProgressMeter& progress, const Results& results);
+
+}  // namespace kith::cpu

@@ -1,0 +1,21 @@
+// A search on the CPU: the path of the plan.
+#include <algorithm>
+
+#include "cpu/backend.h"
+#include "cpu/search/filter_search.h"
+#include "cpu/search/scan.h"
+
+namespace kith::cpu {
+
+void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
+            const Results& results, Report& report) {
+    const Isa isa = isa_named(plan.isa);
+    if (plan.path != Path::exact && queries.rows > 0 &&
+        filter_search(points, queries, graph, isa, plan, progress, results, report))
+        return;
+    scan(points, queries, 0, queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);
+    report.scanned += queries.rows;
+    report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
+}
+
+}  // namespace kith::cpu

@@ -1,0 +1,107 @@
+// When a query's list is full its threshold falls to the k-th smallest upper value. At the end the candidates'
+// distance keys decide. A list that no threshold empties (ties, hostile data) is refined in place, so that no query
+// ever fails.
+#include "cpu/search/shortlist.h"
+
+#include <algorithm>
+
+namespace kith::cpu {
+
+namespace {
+
+// Distance keys are evaluated for this many candidates at a time.
+constexpr std::int64_t refine_points = 32;
+// Rows of candidates are scattered: they are prefetched so many candidates ahead.
+constexpr std::size_t ahead = 6;
+// Appends that always fit into a list.
+constexpr std::int64_t room = 2 * panel_points;
+
+void prefetch_row(const MatrixView& rows, std::int64_t i) {
+    if (rows.layout != Layout::row_major) return;
+    const auto element = static_cast<std::int64_t>(size_of(rows.type));
+    const char* const row = static_cast<const char*>(rows.data) + i * rows.stride * element;
+    for (std::int64_t byte = 0; byte < rows.cols * element; byte += 64) __builtin_prefetch(row + byte);
+}
+
+}  // namespace
+
+Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count)
+    : search_(search),
+      numbers_(numbers),
+      count_(count),
+      ranker_(search.points.metric, search.isa),
+      rows_(count, search.points.rows.cols),
+      gathered_(refine_points, search.points.rows.cols),
+      refined_(static_cast<std::size_t>(count), 0) {
+    for (std::int64_t i = 0; i < count;) {
+        std::int64_t run = 1;
+        while (i + run < count && numbers[i + run] == numbers[i] + run) ++run;
+        ranker_.load(search.queries, numbers[i], run, rows_, i);
+        i += run;
+    }
+    terms_.reserve(static_cast<std::size_t>(count));
+    candidates_.reserve(static_cast<std::size_t>(count));
+    best_.reserve(static_cast<std::size_t>(count));
+}
+
+void Shortlist::add_query(const QueryTerms& terms) {
+    terms_.push_back(terms);
+    candidates_.emplace_back(search_.k, terms, room);
+    best_.emplace_back(search_.k);
+    // Nothing but NaN passes the threshold of a query that is not filtered.
+    const bool takes_part = filtered(static_cast<std::int64_t>(terms_.size()) - 1);
+    thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
+}
+
+void Shortlist::make_room(std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    Candidates& list = candidates_[at];
+    if (!filtered(i)) {
+        list.list().clear();
+        return;
+    }
+    if (!list.tighten()) {
+        refined_[at] += static_cast<double>(list.list().size());
+        refine(i);
+        list.lower(terms_[at].threshold_from_rank(best(i).threshold()));
+        if (refined_[at] > search_.max_candidates) {
+            // From here on only NaN passes.
+            terms_[at].usable = false;
+            list.lower(-std::numeric_limits<float>::infinity());
+        }
+    }
+    thresholds_[at] = list.threshold();
+}
+
+// Distance keys of a query's candidates, which leave the list.
+void Shortlist::refine(std::int64_t i) {
+    std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
+    TopK& top = best(i);
+    double ranks[refine_points];
+    counts_.candidates += static_cast<double>(list.size());
+    for (std::size_t i = 0; i < std::min(ahead, list.size()); ++i) prefetch_row(search_.points.rows, list[i].id);
+    for (std::size_t at = 0; at < list.size(); at += refine_points) {
+        const Candidate* some = list.data() + at;
+        const std::int64_t here = std::min<std::int64_t>(refine_points, static_cast<std::int64_t>(list.size() - at));
+        for (std::int64_t j = 0; j < here; ++j) {
+            const std::size_t next = at + static_cast<std::size_t>(j) + ahead;
+            if (next < list.size()) prefetch_row(search_.points.rows, list[next].id);
+            ranker_.load(search_.points.rows, some[j].id, 1, gathered_, j);
+        }
+        ranker_.ranks(rows_, i, gathered_, here, ranks);
+        for (std::int64_t j = 0; j < here; ++j) {
+            if (!gathered_.nan()[j]) top.push(ranks[j], some[j].id);
+        }
+    }
+    list.clear();
+    top.settle();
+}
+
+void Shortlist::finish_query(std::int64_t i) {
+    if (!filtered(i)) return;
+    candidates_[static_cast<std::size_t>(i)].tighten();
+    refine(i);
+    counts_.retried += refined_[static_cast<std::size_t>(i)] > 0;
+}
+
+}  // namespace kith::cpu

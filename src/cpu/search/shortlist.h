@@ -1,0 +1,82 @@
+// A block of queries on one thread, from filter values to neighbours: candidates, thresholds, canonical refinement.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "cpu/metric/ranker.h"
+#include "cpu/points/points.h"
+#include "cpu/primitives/top_k.h"
+#include "cpu/search/candidates.h"
+
+namespace kith::cpu {
+
+// What a search asks for, the same for all its blocks.
+struct Search {
+    const Points& points;
+    const MatrixView& queries;
+    std::int64_t k;  // at most the number of points
+    bool graph;
+    Isa isa;
+    // Of each query in one range of the points, candidates up to here are refined; beyond, the query is left to
+    // the next filter.
+    double max_candidates = std::numeric_limits<double>::infinity();
+};
+
+struct Counts {
+    std::int64_t retried = 0;
+    double candidates = 0;  // distance keys evaluated
+};
+
+class Shortlist {
+public:
+    // Loads `count` queries: of each its row.
+    Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count);
+
+    const RowBlock& rows() const { return rows_; }
+    // The terms of query i, for every i in order.
+    void add_query(const QueryTerms& terms);
+
+    // Without NaN, covered by the bound, and not given up: the others are left to the next filter or the full scan.
+    bool filtered(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable; }
+    bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
+    // One per query, valid until the next settle(): values not above it are to be offered.
+    const float* thresholds() const { return thresholds_.data(); }
+
+    // At most panel_points offers of a query between two calls of settle() for it.
+    void offer(std::int64_t i, float value, float slack, std::int64_t id) {
+        if (search_.graph && id == numbers_[i]) return;
+        candidates_[static_cast<std::size_t>(i)].append(value, slack, id);
+    }
+    void settle(std::int64_t i) {
+        if (candidates_[static_cast<std::size_t>(i)].full()) make_room(i);
+    }
+    // Refines what is left: best(i) is the answer among the points offered. Ends early when go_on() says so.
+    template <class GoOn>
+    void finish(const GoOn& go_on) {
+        for (std::int64_t i = 0; i < count_ && go_on(); ++i) finish_query(i);
+    }
+
+    TopK& best(std::int64_t i) { return best_[static_cast<std::size_t>(i)]; }
+    const Counts& counts() const { return counts_; }
+
+private:
+    void make_room(std::int64_t i);
+    void refine(std::int64_t i);
+    void finish_query(std::int64_t i);
+
+    const Search& search_;
+    const std::int64_t* numbers_;
+    std::int64_t count_;
+    Ranker ranker_;
+    RowBlock rows_, gathered_;
+    std::vector<float> thresholds_;
+    std::vector<double> refined_;  // candidates of each query, before the end
+    std::vector<QueryTerms> terms_;
+    std::vector<Candidates> candidates_;
+    std::vector<TopK> best_;
+    Counts counts_;
+};
+
+}  // namespace kith::cpu

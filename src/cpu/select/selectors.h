@@ -1,0 +1,30 @@
+// The CPU selectors as plain data: what the planner, help texts and tests know of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace kith::cpu {
+
+struct Selector {
+    const char* name = "";
+    std::int64_t min_k = 1;
+    std::int64_t max_k = 0;  // 0: up to the row's length
+    const char* what = "";   // a line of help
+};
+
+inline constexpr auto selectors = std::to_array<Selector>({
+#define KITH_CPU_SELECTOR(function, ...) {__VA_ARGS__},
+#include "cpu/select/selectors.def"
+#undef KITH_CPU_SELECTOR
+});
+
+// Null where no selector has that name.
+constexpr const Selector* find_selector(std::string_view name) {
+    for (const Selector& s : selectors)
+        if (name == s.name) return &s;
+    return nullptr;
+}
+
+}  // namespace kith::cpu

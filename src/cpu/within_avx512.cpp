@@ -1,8 +1,0 @@
-// Comparison with a limit for avx512.
-#if defined(__x86_64__)
-#define KITH_LEVEL 2
-#include "cpu/target-inl.h"
-// After the target: every function from here on is compiled for it.
-#include "cpu/within-inl.h"
-KITH_TARGET_END
-#endif

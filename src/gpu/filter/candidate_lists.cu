@@ -1,0 +1,258 @@
+// Kernels of candidate_lists.h. A block owns a query and holds the upper values a + 2 F of its list in registers; E,
+// the same for all of them, is added at the end.
+#include "exact/order.h"
+#include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/levels.h"
+#include "gpu/primitives/block_rank.cuh"
+#include "gpu/runtime/check.h"
+
+namespace kith::gpu {
+
+namespace {
+
+using Order = exact::Order<float>;
+
+__device__ __forceinline__ std::uint32_t upper_key(float a, float f) {
+    const float infinity = __int_as_float(0x7f800000);
+    return Order::key(f < infinity ? __fadd_ru(a, 2.0f * f) : infinity);
+}
+
+// The threshold that a key of an upper value stands for.
+__device__ __forceinline__ float threshold_of(std::uint32_t key, float e) {
+    // A query that is not filtered has none.
+    if (e == __int_as_float(0xff800000)) return e;
+    return fminf(__fadd_ru(Order::value(key), 2.0f * e), 3.402823466e38f);
+}
+
+struct Shared {
+    std::uint32_t sums[64];
+    int kept;
+};
+
+template <int block, int per_thread>
+__device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys)[per_thread], std::int64_t order,
+                                                      Shared& s) {
+    int in_all = 0;
+    return sampling::word_threshold<block>(keys, static_cast<int>(order), static_cast<int>(order / 16), s.sums, in_all,
+                                           [](std::uint32_t key) { return key; });
+}
+
+// Appends in no particular order; s.kept counts.
+template <class Put>
+__device__ __forceinline__ void keep(bool keeps, Shared& s, Put put) {
+    const unsigned lanes = __ballot_sync(whole_warp, keeps);
+    if (lanes == 0) return;
+    const int lane = threadIdx.x % 32;
+    int first = 0;
+    if (lane == 0) first = atomicAdd(&s.kept, __popc(lanes));
+    first = __shfl_sync(whole_warp, first, 0);
+    if (keeps) put(first + __popc(lanes & ((1u << lane) - 1)));
+}
+
+// A thread has `per_thread` values, interleaved with those of adjacent threads. Only the least of each of `groups`
+// groups of them takes part in the order statistic: where `order` is small against the number of groups, few of the
+// smallest share a group, and the threshold comes out only a little larger.
+template <int block, int per_thread, int groups>
+__global__ void __launch_bounds__(block)
+    start_kernel(CandidateLists lists, const float* all, std::int64_t ld, int count, int order) {
+    __shared__ Shared s;
+    const std::int64_t query = blockIdx.x;
+    const float* const values = all + query * ld;
+    const auto at = [](int i) { return static_cast<int>(threadIdx.x) + i * block; };
+    // All loads before anything depends on one: indices past the end read the last value and drop it.
+    float a[per_thread], f[per_thread];
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i) a[i] = values[min(at(i), count - 1)];
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i) f[i] = lists.point_error[min(at(i), count - 1)];
+    std::uint32_t keys[groups];
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {
+        keys[g] = Order::nan;
+#pragma unroll
+        for (int i = g * (per_thread / groups); i < (g + 1) * (per_thread / groups); ++i)
+            if (at(i) < count) keys[g] = min(keys[g], upper_key(a[i], f[i]));
+    }
+    if (threadIdx.x == 0) s.kept = 0;
+    const float threshold = threshold_of(smallest_key<block>(keys, order, s), lists.query_error[query]);
+    Candidate* const list = lists.candidates + query * lists.capacity;
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i) {
+        keep(at(i) < count && a[i] <= threshold, s, [&](int slot) {
+            if (slot < lists.capacity) list[slot] = {a[i], static_cast<std::uint32_t>(at(i))};
+        });
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        // Entries past the capacity were not written: where the list grows, the next follows the last that was.
+        lists.counts[query] = min(s.kept, static_cast<int>(lists.capacity));
+        lists.threshold[query] = threshold;
+        lists.overflowed[query] = s.kept > lists.capacity;
+        atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
+    }
+}
+
+// A list in registers.
+template <int block, int per_thread>
+struct RegisterList {
+    Candidate entries[per_thread];
+    std::uint32_t keys[per_thread];
+    int count;
+    bool overflowed;
+
+    __device__ RegisterList(const CandidateLists& lists, std::int64_t query) {
+        const int there = lists.counts[query];
+        overflowed = lists.overflowed[query] || there > lists.capacity;
+        count = min(there, static_cast<int>(lists.capacity));
+        const Candidate* const list = lists.candidates + query * lists.capacity;
+        // All loads before anything depends on one; indices past the end read the last entry, an empty list none.
+        float f[per_thread];
+#pragma unroll
+        for (int i = 0; i < per_thread; ++i) entries[i] = count > 0 ? list[min(index(i), count - 1)] : Candidate{0, 0};
+#pragma unroll
+        for (int i = 0; i < per_thread; ++i) f[i] = lists.point_error[entries[i].point];
+#pragma unroll
+        for (int i = 0; i < per_thread; ++i) keys[i] = index(i) < count ? upper_key(entries[i].a, f[i]) : Order::nan;
+    }
+    __device__ static int index(int i) {
+        return static_cast<int>(threadIdx.x) + i * block;
+    }
+    __device__ bool within(int i, float threshold) const {
+        return index(i) < count && entries[i].a <= threshold;
+    }
+};
+
+template <int block, int per_thread>
+__global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, int order) {
+    __shared__ Shared s;
+    const std::int64_t query = blockIdx.x;
+    const RegisterList<block, per_thread> list(lists, query);
+    if (threadIdx.x == 0) s.kept = 0;
+    float threshold = lists.threshold[query];
+    if (list.count >= order)
+        threshold = fminf(threshold, threshold_of(smallest_key<block>(list.keys, order, s), lists.query_error[query]));
+    __syncthreads();
+    Candidate* const out = lists.candidates + query * lists.capacity;
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i)
+        keep(list.within(i, threshold), s, [&](int slot) { out[slot] = list.entries[i]; });
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        lists.counts[query] = s.kept;
+        lists.threshold[query] = threshold;
+        lists.overflowed[query] = list.overflowed;
+        atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
+    }
+}
+
+template <int block, int per_thread>
+__global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, FilterForm form, CloseTask task) {
+    __shared__ Shared s;
+    const std::int64_t query = blockIdx.x;
+    const RegisterList<block, per_thread> list(lists, query);
+    if (threadIdx.x == 0) s.kept = 0;
+    const float infinity = __int_as_float(0x7f800000);
+    const bool enough = list.count >= task.k && !task.unfit[query];
+    const float e = lists.query_error[query], used = lists.threshold[query];
+    float threshold = enough ? threshold_of(smallest_key<block>(list.keys, task.k, s), e) : infinity;
+    if (enough && threshold > used) {
+        // Perhaps a little larger than the k-th upper value: if that one is within the passes' threshold, so is the
+        // answer.
+        int within = 0;
+#pragma unroll
+        for (int i = 0; i < per_thread; ++i) within += __syncthreads_count(threshold_of(list.keys[i], e) <= used);
+        if (within >= task.k) threshold = used;
+    }
+    const bool sure = enough && !list.overflowed && threshold <= used;
+    __syncthreads();
+    if (sure) {
+        const std::int64_t self = task.self ? task.self[query] : -1;
+        std::uint32_t* const ids = task.ids + query * lists.capacity;
+#pragma unroll
+        for (int i = 0; i < per_thread; ++i) {
+            const std::int64_t row = row_at(form, list.entries[i].point, task.n);
+            keep(list.within(i, threshold) && row != self, s,
+                 [&](int slot) { ids[slot] = static_cast<std::uint32_t>(row); });
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        lists.counts[query] = s.kept;
+        if (!sure) lists.threshold[query] = threshold;
+        task.status[query] = sure ? certified : uncertain;
+        if (sure) atomicAdd(&task.totals[0], static_cast<unsigned long long>(s.kept));
+        else atomicAdd(&task.totals[1], 1ull);
+    }
+}
+
+__global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64_t* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < n) out[i] = row_at(form, i, n);
+}
+
+__global__ void column_thresholds_kernel(const float* threshold, const float* half_norm, std::int64_t n, float* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= whole_tiles(n)) return;
+    // Rounded upwards, and by more than adding one half norm and subtracting the other round.
+    const float slack = 0x1p-21f * fmaxf(fabsf(threshold[min(i, n - 1)]), fabsf(half_norm[i]));
+    // Padding past n is NaN: no pair passes.
+    out[i] = i < n ? __fadd_ru(__fadd_ru(threshold[i], half_norm[i]), slack) : __int_as_float(0x7fffffff);
+}
+
+// Launches with a block and a number of entries per thread that hold `entries`: the smallest block that does, or, where
+// queries are few and blocks have the device to themselves, the largest.
+template <class Launch>
+void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
+    if (queries <= few_queries && entries <= 4096) launch.template operator()<1024, 4>();
+    else if (entries <= 512) launch.template operator()<128, 4>();
+    else if (entries <= 1024) launch.template operator()<128, 8>();
+    else if (entries <= 2048) launch.template operator()<256, 8>();
+    else if (entries <= 4096) launch.template operator()<256, 16>();
+    else if (entries <= 8192) launch.template operator()<512, 16>();
+    else launch.template operator()<1024, 16>();
+}
+
+}  // namespace
+
+void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream) {
+    position_rows_kernel<<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(form, n, out);
+    check_launch("position_rows");
+}
+
+void column_thresholds(const float* threshold, const float* half_norm, std::int64_t n, float* out,
+                       cudaStream_t stream) {
+    column_thresholds_kernel<<<static_cast<unsigned>(whole_tiles(n) / 256), 256, 0, stream>>>(threshold, half_norm, n,
+                                                                                              out);
+    check_launch("column_thresholds");
+}
+
+void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld, std::int64_t count, std::int64_t order,
+                 cudaStream_t stream) {
+    sized(count, lists.q, [&]<int block, int per_thread>() {
+        const auto launch = [&]<int groups>() {
+            start_kernel<block, per_thread, groups><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(
+                lists, all, ld, static_cast<int>(count), static_cast<int>(order));
+        };
+        if (order * 8 <= block && order * 8 <= count) launch.template operator()<1>();
+        else if (order * 8 <= block * 4 && order * 8 <= count) launch.template operator()<4>();
+        else launch.template operator()<per_thread>();
+    });
+    check_launch("start_lists");
+}
+
+void tighten_lists(const CandidateLists& lists, std::int64_t order, cudaStream_t stream) {
+    sized(lists.capacity, lists.q, [&]<int block, int per_thread>() {
+        tighten_kernel<block, per_thread>
+            <<<static_cast<unsigned>(lists.q), block, 0, stream>>>(lists, static_cast<int>(order));
+    });
+    check_launch("tighten_lists");
+}
+
+void close_lists(const CandidateLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream) {
+    sized(lists.capacity, lists.q, [&]<int block, int per_thread>() {
+        close_kernel<block, per_thread><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(lists, form, task);
+    });
+    check_launch("close_lists");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,53 @@
+// The queries' candidate lists between the passes of the fused filter: thresholds from samples, certificates, and the
+// candidates that are to be refined.
+#pragma once
+
+#include "gpu/filter/pass.h"
+#include "gpu/metric/kernels.h"
+
+namespace kith::gpu {
+
+// Lists of q queries, all on the device.
+struct CandidateLists {
+    std::int64_t q = 0, capacity = 0;
+    Candidate* candidates = nullptr;     // q x capacity
+    std::int32_t* counts = nullptr;      // per query; may exceed capacity: what did not fit is lost
+    float* threshold = nullptr;          // per query: that of the last pass
+    std::uint8_t* overflowed = nullptr;  // per query: candidates did not fit, the list is incomplete
+    const float* query_error = nullptr;  // E: the query's share of the error bound
+    const float* point_error = nullptr;  // F: the point's share, per position
+    // The longest list that start_lists or tighten_lists left (the largest, over calls).
+    unsigned long long* longest = nullptr;
+};
+
+// out[p] = the row at position p, of n.
+void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream);
+
+// From the values of all pairs with positions [0, count), `ld` apart: the threshold of each query is the order-th
+// smallest upper value (or one a little larger), its list the pairs within.
+void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld, std::int64_t count, std::int64_t order,
+                 cudaStream_t stream);
+
+// Lowers the thresholds to the order-th smallest upper value in each list, and drops the candidates beyond.
+void tighten_lists(const CandidateLists& lists, std::int64_t order, cudaStream_t stream);
+
+// Whether a query is done.
+enum FilterStatus : std::uint8_t { certified = 0, uncertain = 1 };
+
+struct CloseTask {
+    std::int64_t k = 0;                    // neighbours, the query itself included where it is among the points
+    std::int64_t n = 0;                    // points
+    const std::int64_t* self = nullptr;    // per query: the row to leave out, or null
+    const std::uint8_t* unfit = nullptr;   // per query: cannot be filtered
+    std::uint32_t* ids = nullptr;          // q x capacity: rows of candidates; counts says how many
+    std::uint8_t* status = nullptr;        // per query
+    unsigned long long* totals = nullptr;  // [0] candidates, [1] queries without a certificate; added to
+};
+
+// Ends the passes: T is the k-th smallest upper value of a list (or one a little larger). Where T is within the
+// threshold and the list is complete, every point of the answer is in it with a value of at most T: these are refined.
+// Elsewhere the count becomes 0, and the threshold becomes T if the list has k entries (a certain threshold), else
+// +inf; +inf too where the query cannot be filtered.
+void close_lists(const CandidateLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream);
+
+}  // namespace kith::gpu

@@ -1,0 +1,153 @@
+// The epilogue of the fused filters: a warp finds candidates in its accumulators by ballot, appends them to a short
+// list of its own in shared memory, and flushes the list to the queries' lists in global memory when it is nearly full.
+#pragma once
+
+#include "gpu/filter/pass.h"
+
+namespace kith::gpu {
+
+// One warp's list. Only this warp touches it; `count` is the same in all lanes.
+struct WarpList {
+    static constexpr int room = 128;
+    // Marks a pair whose query is the column: its value is still that of the row as query.
+    static constexpr std::uint32_t column = 0x80000000u;
+    Candidate* entries;
+    std::uint32_t* queries;
+    int count = 0;
+
+    // Every lane must call.
+    __device__ void flush(const FilterPass& pass) {
+        __syncwarp();
+        for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
+            const std::int64_t query = queries[i] & ~column;
+            const std::int64_t at = atomicAdd(&pass.counts[query], 1);
+            Candidate entry = entries[i];
+            if (queries[i] & column) entry.a = entry.a - pass.half_norm[query] + pass.half_norm[entry.point];
+            if (at < pass.capacity) pass.candidates[query * pass.capacity + at] = entry;
+        }
+        __syncwarp();
+        count = 0;
+    }
+};
+
+// Element i of v[0 .. 16) by a tree of selections: an array in registers has no run-time index.
+__device__ __forceinline__ float pick16(const float* v, int i) {
+    float a[8];
+#pragma unroll
+    for (int n = 0; n < 8; ++n) a[n] = i & 1 ? v[2 * n + 1] : v[2 * n];
+#pragma unroll
+    for (int n = 0; n < 4; ++n) a[n] = i & 2 ? a[2 * n + 1] : a[2 * n];
+#pragma unroll
+    for (int n = 0; n < 2; ++n) a[n] = i & 4 ? a[2 * n + 1] : a[2 * n];
+    return i & 8 ? a[1] : a[0];
+}
+
+// Appends entry(value, i) and its query for each bit i of `mask`, of a thread's 16 values. Every lane must call.
+template <class Entry>
+__device__ __forceinline__ void append(std::uint32_t mask, const float* values, WarpList& list, const FilterPass& pass,
+                                       Entry entry) {
+    const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1u;
+    while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
+        if (list.count + __popc(lanes) > WarpList::room) list.flush(pass);
+        if (mask != 0) {
+            const int i = __ffs(static_cast<int>(mask)) - 1;
+            mask &= mask - 1;
+            const int at = list.count + __popc(lanes & lower_lanes);
+            entry(pick16(values, i), i, list.entries[at], list.queries[at]);
+        }
+        list.count += __popc(lanes);
+    }
+}
+
+// The threshold of a row as a point, for columns that are queries: a pair passes when a - column_threshold is not above
+// it. -half_norm, widened by more than the subtraction rounds.
+__device__ __forceinline__ float point_threshold(float half_norm) {
+    return __fmaf_ru(fabsf(half_norm), 0x1p-22f, -half_norm);
+}
+
+// A thread's tile: its upper row, its first column, and their thresholds. The lower row is 8 below.
+struct ThreadTile {
+    std::uint32_t row, column;
+    float upper_threshold, lower_threshold;                      // of the rows as queries; NaN: no pair passes
+    float upper_point_threshold = 0, lower_point_threshold = 0;  // of the rows as points
+    const float2* column_threshold = nullptr;                    // of the columns as queries, in shared memory
+};
+
+// A thread's accumulators of 16 rows and `size / 2` columns in the layout that wgmma and mma.sync share:
+// value i belongs to the thread's upper row, or with i & 2 to its lower, and to column (i / 4) * 8 + (lane % 4) * 2 + i
+// % 2. Appends what is within the rows' thresholds and, with `both`, within the columns'. One vote tells which 16
+// values of a thread hold any; mostly none do.
+template <int size, bool both = false>
+__device__ __forceinline__ void append_candidates(const float* v, const ThreadTile& tile, WarpList& list,
+                                                  const FilterPass& pass) {
+    constexpr int groups = size / 16;
+    const auto columns = [&](int group, int i) { return tile.column_threshold[(group * 4 + i / 4) * 4]; };
+    std::uint32_t hit = 0;
+#pragma unroll
+    for (int group = 0; group < groups; ++group) {
+        const float infinity = __int_as_float(0x7f800000);
+        float upper = infinity, lower = infinity, upper_shifted = infinity, lower_shifted = infinity;
+#pragma unroll
+        for (int i = 0; i < 16; i += 4) {
+            const float* const x = v + group * 16 + i;
+            upper = fminf(upper, fminf(x[0], x[1]));
+            lower = fminf(lower, fminf(x[2], x[3]));
+            if constexpr (both) {
+                const float2 threshold = columns(group, i);
+                upper_shifted = fminf(upper_shifted, fminf(x[0] - threshold.x, x[1] - threshold.y));
+                lower_shifted = fminf(lower_shifted, fminf(x[2] - threshold.x, x[3] - threshold.y));
+            }
+        }
+        if (upper <= tile.upper_threshold || lower <= tile.lower_threshold) hit |= 1u << group;
+        if (both && (upper_shifted <= tile.upper_point_threshold || lower_shifted <= tile.lower_point_threshold))
+            hit |= 16u << group;
+    }
+    hit = __reduce_or_sync(0xffffffffu, hit);
+    if (hit == 0) return;
+#pragma unroll
+    for (int group = 0; group < groups; ++group) {
+        const float* const values = v + group * 16;
+        const auto column = [&](int i) {
+            return tile.column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2;
+        };
+        const auto row = [&](int i) { return tile.row + (i & 2 ? 8u : 0u); };
+        if (hit >> group & 1u) {
+            std::uint32_t mask = 0;
+#pragma unroll
+            for (int i = 0; i < 16; ++i)
+                if (values[i] <= (i & 2 ? tile.lower_threshold : tile.upper_threshold)) mask |= 1u << i;
+            append(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
+                entry = {a, column(i)};
+                query = row(i);
+            });
+        }
+        if constexpr (both) {
+            if (!(hit >> group & 16u)) continue;
+            std::uint32_t mask = 0;
+#pragma unroll
+            for (int i = 0; i < 16; i += 4) {
+                const float2 threshold = columns(group, i);
+                if (values[i] - threshold.x <= tile.upper_point_threshold) mask |= 1u << i;
+                if (values[i + 1] - threshold.y <= tile.upper_point_threshold) mask |= 2u << i;
+                if (values[i + 2] - threshold.x <= tile.lower_point_threshold) mask |= 4u << i;
+                if (values[i + 3] - threshold.y <= tile.lower_point_threshold) mask |= 8u << i;
+            }
+            append(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
+                entry = {a, row(i)};
+                query = column(i) | WarpList::column;
+            });
+        }
+    }
+}
+
+// The other epilogue: stores every value. `out` is the upper row at the thread's first column.
+template <int size>
+__device__ __forceinline__ void store_all(const float* v, float* out, std::int64_t ld, bool upper, bool lower) {
+#pragma unroll
+    for (int i = 0; i < size; i += 4) {
+        if (upper) *reinterpret_cast<float2*>(out + i / 4 * 8) = make_float2(v[i], v[i + 1]);
+        if (lower) *reinterpret_cast<float2*>(out + 8 * ld + i / 4 * 8) = make_float2(v[i + 2], v[i + 3]);
+    }
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,42 @@
+// Tuning numbers of the fused filter. Plain host code: the planner and the run share them.
+//
+// The searches of docs/performance.md ran with these: one NVIDIA H100 80GB HBM3, 2026-11-21, `kith-bench search
+// --goals` (Gaussian f32, n 2^20, q 1 to 8,192, d 16 to 768, k 10 to 1,000; graphs of 2^17 and 2^20 points). Where
+// others were timed, a number says so. Tile sizes and the levels of samples are in levels.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace kith::gpu::tuning {
+
+// Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples
+// cheap; more only makes lists larger.
+inline constexpr std::int64_t filter_query_tile = 1 << 16;
+// Queries whose values with the first sample are in memory at a time: few enough for L2.
+inline constexpr std::int64_t dense_queries = 4096;
+// Points and dimensions from which a graph's tiles serve both of their sides: half of the products, but more to
+// compare: of 131,072 x 128 at k 10 14.5 ms against 13.9 for tiles that serve their rows alone.
+inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48;
+// And up to which: all queries go at once, so not so many that a search reports nothing for seconds; more than two
+// K-tiles of 64 dimensions have not been timed.
+inline constexpr std::int64_t symmetric_most_points = 3 << 19, symmetric_most_dimensions = 128;
+// Queries that take about half a second at most, so that progress can be reported and a search cancelled between tiles.
+inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d) {
+    const double pairs = 0x1p40 * 128 / static_cast<double>(std::max<std::int64_t>(d, 128));
+    return std::max<std::int64_t>(1024, static_cast<std::int64_t>(pairs / static_cast<double>(n)));
+}
+// Above this share of the points the full scan is cheaper than filtering; with more neighbours candidate lists exceed
+// what a block holds.
+inline constexpr double filter_max_share = 0.05;
+inline constexpr std::int64_t filter_max_k = 8192;
+// Beyond, the filter's bound on accumulated roundings says nothing.
+inline constexpr std::int64_t filter_max_dimensions = 65536;
+// Beyond, multiplying by a factor (metric::Traits::factored) is no longer small beside the search.
+inline constexpr std::int64_t factored_max_dimensions = 4096;
+// Rows that are multiplied by a factor at a time: 8 MiB of coordinates, whole blocks, at least all of a sample.
+inline std::int64_t factored_rows(std::int64_t d) {
+    return std::max<std::int64_t>(256, (std::int64_t{1} << 20) / d / 256 * 256);
+}
+
+}  // namespace kith::gpu::tuning

@@ -1,0 +1,103 @@
+// The table of one metric's kernels on the GPU: generated instances fill it, the search drives it. Launches only; every
+// function enqueues on the stream and checks the launch.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gpu/metric/factor.h"
+#include "gpu/primitives/rows.h"
+#include "kith/types.h"
+#include "metric/metric.h"
+
+namespace kith::gpu {
+
+// Rows with what was computed of each once: auxiliary values (count x metric::max_aux) and NaN flags.
+struct PreparedRows {
+    Rows rows;
+    const double* aux = nullptr;
+    const std::uint8_t* nan = nullptr;
+};
+
+// How coordinates become the vectors of the filter (docs/exactness.md): v = (map(x) - centre) * scale, or
+// v = scale * map(x) / |map(x)| where `unit`, v = (L' W (map(x) - centre)) * scale where the metric has a factor;
+// rounded to fp16, once or in two terms.
+struct FilterForm {
+    metric::Gemm gemm = metric::Gemm::none;
+    const float* centre = nullptr;  // d, or null
+    double scale = 1;
+    double query_scale = 1;  // the norm of a query where the form makes queries unit
+    bool unit = false;
+    int terms = 1;
+    std::int64_t width = 0;    // halves per row: d rounded up to a multiple of 16, three times that for two terms
+    double kappa = 0;          // typical relative rounding error of a vector
+    double gamma = 0;          // relative error of an accumulated product
+    std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
+                               // are far apart here, so that every run of positions is a sample
+    FactorForm factor;         // Traits::factored
+};
+
+// A position's row.
+KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::int64_t n) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(position) * form.stride %
+                                     static_cast<std::uint64_t>(n));
+}
+
+// A tile of distance keys to compute: queries x points, as ordered keys (exact/order.h) in row-major order.
+struct ScanTile {
+    const double* queries = nullptr;  // prepared coordinates in leaf order, d per row (see scan_order)
+    const double* points = nullptr;
+    const double* query_aux = nullptr;
+    const double* point_aux = nullptr;
+    const std::uint8_t* query_nan = nullptr;
+    const std::uint8_t* point_nan = nullptr;
+    std::int64_t q = 0, n = 0;
+    std::int64_t first_point = 0;        // id of point 0
+    const std::int64_t* self = nullptr;  // per query: the id to leave out, or null
+    std::uint64_t* keys = nullptr;
+    std::int64_t ld = 0;
+};
+
+// Candidates to refine: per query `counts[i]` ids (relative to the points), `capacity` apart, to canonical keys.
+struct RefineTask {
+    PreparedRows queries, points;
+    const std::uint32_t* ids = nullptr;
+    const std::int32_t* counts = nullptr;
+    std::int64_t capacity = 0;
+    std::int64_t expected = 0;  // candidates of a typical query
+    std::uint64_t* keys = nullptr;
+};
+
+struct MetricKernels {
+    metric::Traits traits;
+    int aux = 0;
+    void (*measure)(const Rows& rows, double* aux, std::uint8_t* nan, const metric::Params& params,
+                    cudaStream_t stream);
+    // Prepared coordinates in leaf order, d doubles per row.
+    void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
+    void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
+    void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
+    // Null where no form serves (metric::gpu_gemm). Points, by position: vectors, half norms and the points' share of
+    // the error bound, both with room for a multiple of 256. Queries: vectors, their share, and a flag where a query
+    // cannot be filtered.
+    void (*filter_points)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* half_norm,
+                          float* point_error, const metric::Params& params, cudaStream_t stream);
+    void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* query_error,
+                           std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
+    // Over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) - centre|^2, then that of the
+    // squared residuals of rounding (map(x) - centre) * scale, over scale^2; both after the factor where there is one.
+    void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
+                   const metric::Params& params, cudaStream_t stream);
+    // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.
+    void (*report_f32)(const std::uint64_t* keys, float* out, std::int64_t count, const metric::Params& params,
+                       cudaStream_t stream);
+    void (*report_f64)(const std::uint64_t* keys, double* out, std::int64_t count, const metric::Params& params,
+                       cudaStream_t stream);
+};
+
+// Built-in metrics only.
+const MetricKernels& metric_kernels(MetricId id);
+
+}  // namespace kith::gpu

@@ -1,0 +1,296 @@
+// Bringing points to the device and preparing them; see points.h.
+#include "gpu/points/points.h"
+
+#include "exact/watched.h"
+#include "gpu/filter/levels.h"
+#include "gpu/filter/pass.h"
+#include "gpu/metric/user.h"
+#include "gpu/runtime/device.h"
+#include "gpu/runtime/upload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace kith::gpu {
+
+DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, bool copy, cudaStream_t stream,
+                  const CopyWatch& watch) {
+    DeviceRows out;
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    if (v.device == device && !copy) {
+        out.rows = slice(rows_of(v), first, count);
+        return out;
+    }
+    const auto element = static_cast<std::int64_t>(size_of(v.type));
+    const bool row_major = v.layout == Layout::row_major;
+    out.elements = Buffer<char>(count * v.cols * element, stream);
+    // Dense in the same layout: `lines` runs of `length` elements.
+    const std::int64_t lines = row_major ? count : v.cols, length = row_major ? v.cols : count;
+    const char* const from = static_cast<const char*>(v.data) + (row_major ? first * v.stride : first) * element;
+    copy_to_device(out.elements.get(), {from, lines, length * element, v.stride * element}, stream, watch);
+    out.rows = {out.elements.get(), count, row_major ? v.cols : 1, row_major ? 1 : count, v.type};
+    return out;
+}
+
+void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) {
+    rows.aux = Buffer<double>(rows.rows.count * metric::max_aux, stream);
+    rows.nan = Buffer<std::uint8_t>(rows.rows.count, stream);
+    if (metric.kernels) metric.kernels->measure(rows.rows, rows.aux.get(), rows.nan.get(), metric.params, stream);
+    else user_measure(rows.rows, rows.nan.get(), metric.params.d, stream);
+}
+
+namespace {
+
+// A stride that is prime to n, near its golden section: any run of multiples is spread evenly.
+std::uint32_t spread(std::int64_t n) {
+    auto stride = static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(n));
+    while (stride > 1 && std::gcd(stride, n) != 1) --stride;
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
+}
+
+// Centre, scale and kappa from a sample of the points.
+class SampledForm {
+public:
+    SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream)
+        : points_(points),
+          metric_(metric),
+          out_(out),
+          form_(out.form),
+          stream_(stream),
+          sums_(metric.params.d + 2, stream),
+          host_(static_cast<std::size_t>(metric.params.d) + 2) {
+        FilterForm& form = form_;
+        take();
+        if (form.gemm == metric::Gemm::l2) centre();
+        // A power of two brings the typical norm near 32: an exact scaling that leaves fp16 room above for points of a
+        // thousand times that norm, and below for small coordinates. The limits are those beyond which binary64
+        // squares, and with them distance keys, would lose bits.
+        const double typical = std::sqrt(squares() / static_cast<double>(samples_));
+        if (std::isfinite(typical) && typical > 0)
+            form.scale = std::ldexp(1.0, std::clamp(5 - std::ilogb(typical), -400, 400));
+        take();
+        const double kappa = std::sqrt(residuals() / squares());
+        if (std::isfinite(kappa)) form.kappa = std::max(kappa, form.kappa);
+    }
+
+private:
+    double squares() const { return host_[host_.size() - 2]; }
+    double residuals() const { return host_.back(); }
+    void take() {
+        metric_.kernels->sample(points_.prepared(), samples_, form_, sums_.get(), metric_.params, stream_);
+        InFlight copy(stream_);
+        check(cudaMemcpyAsync(host_.data(), sums_.get(), host_.size() * sizeof(double), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        copy.wait("sample");
+    }
+    void centre() {
+        const std::size_t d = host_.size() - 2;
+        std::vector<float> centre(d);
+        const InFlight reading(stream_);
+        for (std::size_t i = 0; i < d; ++i) {
+            centre[i] = static_cast<float>(host_[i] / static_cast<double>(samples_));
+            if (!std::isfinite(centre[i])) centre[i] = 0;
+        }
+        out_.centre = Buffer<float>(static_cast<std::int64_t>(d), stream_);
+        form_.centre = out_.centre.get();
+        const auto use = [&] {
+            check(cudaMemcpyAsync(out_.centre.get(), centre.data(), d * sizeof(float), cudaMemcpyDefault, stream_),
+                  "cudaMemcpy");
+            take();
+        };
+        use();
+        if (metric_.kernels->traits.factored) return;  // the squares are those of other coordinates
+        // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
+        // exact.
+        const double spread = std::sqrt(squares() / static_cast<double>(samples_) / static_cast<double>(d));
+        if (!std::isfinite(spread) || spread <= 0) return;
+        const double grid = std::ldexp(1.0, std::ilogb(spread) - 2);
+        for (float& c : centre) c = static_cast<float>(std::nearbyint(c / grid) * grid);
+        use();
+    }
+
+    const DeviceRows& points_;
+    const DeviceMetric& metric_;
+    FilterVectors& out_;
+    FilterForm& form_;
+    cudaStream_t stream_;
+    Buffer<double> sums_;
+    std::vector<double> host_;
+    std::int64_t samples_ = std::min<std::int64_t>(points_.rows.count, 128);
+};
+
+}  // namespace
+
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, int terms, cudaStream_t stream) {
+    const std::int64_t n = points.rows.count;
+    FilterVectors out;
+    FilterForm& form = out.form;
+    form.gemm = metric::gpu_gemm(metric.kernels->traits);
+    form.factor = metric.factor;
+    form.terms = terms;
+    form.width = filter_width(metric.params.d, terms);
+    form.gamma = filter_gamma(form.width);
+    form.unit = form.gemm == metric::Gemm::cosine;
+    form.stride = spread(n);
+    // Rounding that costs less than accumulation is not worth telling apart.
+    form.kappa = form.gamma / 2;
+    if (form.unit) form.scale = 32;
+    else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
+    if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
+    out.vectors = Buffer<__half>(n * form.width, stream);
+    out.half_norm = Buffer<float>(whole_tiles(n), stream);
+    out.point_error = Buffer<float>(whole_tiles(n), stream);
+    metric.kernels->filter_points(points.prepared(), form, out.vectors.get(), out.half_norm.get(),
+                                  out.point_error.get(), metric.params, stream);
+    return out;
+}
+
+const FilterVectors& two_term_filter(const Chunk& chunk, const DeviceMetric& metric) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    if (!chunk.finer->made) {
+        // It outlives this search, so it is not tied to its stream.
+        InFlight work(nullptr);
+        auto made = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, 2, nullptr));
+        work.wait("preparing the points in two terms");
+        chunk.finer->made = std::move(made);
+    }
+    return *chunk.finer->made;
+}
+
+namespace {
+
+constexpr const char* stage = "prepare";
+
+// Who prepares: threads of the host, and what they poll.
+struct Host {
+    int threads;
+    ProgressMeter& progress;
+};
+
+void to_device(Buffer<double>& to, const std::vector<double>& from, cudaStream_t stream, const Host& host) {
+    const auto bytes = static_cast<std::int64_t>(from.size() * sizeof(double));
+    InFlight reading(stream);
+    copy_to_device(to.get(), {reinterpret_cast<const char*>(from.data()), 1, bytes, bytes}, stream,
+                   {nullptr, &host.progress, stage, host.threads});
+    reading.wait("copy of the metric's constants");
+}
+
+// The factor of the metric's matrix, for the filter.
+void add_factor(DeviceMetric& m, cudaStream_t stream, const Host& host) {
+    const std::int64_t d = m.params.d;
+    const Factor factor = factorise(*m.spec.constants, d, host.threads, host.progress);
+    if (factor.values.empty()) return;
+    const auto size = static_cast<std::int64_t>(factor.values.size());
+    m.factors = Buffer<double>(size, stream);
+    to_device(m.factors, factor.values, stream, host);
+    m.factor.matrix = m.factors.get();
+    m.factor.weights = m.factors.get() + d * d;
+    m.factor.coordinate_error = factor.coordinate_error;
+    m.factor.rank_error = factor.rank_error;
+}
+
+// The transpose of a d x d matrix.
+std::vector<double> transposed(const std::vector<double>& matrix, std::int64_t d, const Host& host) {
+    std::vector<double> out(matrix.size());
+    watched_for(host.threads, d, 16, host.progress, stage, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = 0; i < d; ++i)
+            for (std::int64_t j = first; j < last; ++j)
+                out[static_cast<std::size_t>(j * d + i)] = matrix[static_cast<std::size_t>(i * d + j)];
+    });
+    host.progress.throw_if_cancelled();
+    return out;
+}
+
+DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t stream, const Host& host) {
+    DeviceMetric m;
+    m.spec = spec;
+    m.params = spec.params;
+    m.params.constants = nullptr;
+    if (spec.id != MetricId::formula && spec.id != MetricId::functor) m.kernels = &metric_kernels(spec.id);
+    if (spec.constants) {
+        m.constants = Buffer<double>(static_cast<std::int64_t>(spec.constants->size()), stream);
+        if (m.kernels->traits.whole_vector)
+            to_device(m.constants, transposed(*spec.constants, spec.params.d, host), stream, host);
+        else to_device(m.constants, *spec.constants, stream, host);
+        m.params.constants = m.constants.get();
+    }
+    if (filter && m.kernels->traits.factored) add_factor(m, stream, host);
+    return m;
+}
+
+MatrixView view_of(const Rows& r, std::int64_t d, int device) {
+    const bool row_major = r.col_stride == 1;
+    return {r.data, r.count,
+            d,      row_major ? r.row_stride : r.col_stride,
+            r.type, row_major ? Layout::row_major : Layout::column_major,
+            device};
+}
+
+// A dense host copy in the same layout.
+MatrixView copy_to_host(const MatrixView& v, std::vector<std::byte>& storage, const Host& host) {
+    constexpr std::int64_t piece = 4 << 20;
+    const auto element = static_cast<std::int64_t>(size_of(v.type));
+    const bool row_major = v.layout == Layout::row_major;
+    const std::int64_t lines = row_major ? v.rows : v.cols, length = row_major ? v.cols : v.rows;
+    storage.resize(static_cast<std::size_t>(lines * length * element));
+    const Runs runs{static_cast<const char*>(v.data), lines, length * element, v.stride * element};
+    watched_for(host.threads, lines * length * element, piece, host.progress, stage,
+                [&](std::int64_t first, std::int64_t last) {
+                    gather(runs, first, last - first, reinterpret_cast<char*>(storage.data()) + first);
+                });
+    host.progress.throw_if_cancelled();
+    MatrixView out = v;
+    out.data = storage.data();
+    out.stride = length;
+    return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec, const Plan& plan, bool copy,
+                                      void* caller_stream, int threads, ProgressMeter& progress) {
+    const DeviceScope scope(plan.device);
+    const Host host{threads, progress};
+    const CopyWatch watch{nullptr, &progress, stage, threads};
+    auto* stream = static_cast<cudaStream_t>(caller_stream);
+    if (copy) {
+        // What outlives the call must not be tied to a stream that may not.
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        stream = nullptr;
+    }
+    auto points = std::make_shared<Points>(plan.device, stream);
+    InFlight work(stream);
+    points->n = view.rows;
+    points->d = view.cols;
+    points->metric = device_metric(spec, plan.path != Path::exact, stream, host);
+    points->streams = plan.chunk_points < view.rows;
+    points->source = view;
+    if (points->streams) {
+        if (copy && view.device == host_memory) {
+            points->source = copy_to_host(view, points->owned, host);
+        } else if (copy) {
+            points->owned_on_device = upload(view, 0, view.rows, true, stream, watch);
+            points->source = view_of(points->owned_on_device.rows, view.cols, plan.device);
+        }
+        work.wait("preparing the points");
+        return points;
+    }
+    Chunk& chunk = points->resident;
+    chunk.points = upload(view, 0, view.rows, copy, stream, watch);
+    measure(chunk.points, points->metric, stream);
+    if (plan.path != Path::exact) chunk.filter = prepare_filter(chunk.points, points->metric, 1, stream);
+    progress.poll(stage);
+    progress.throw_if_cancelled();
+    work.wait("preparing the points");
+    return points;
+}
+
+MatrixView elements(const Points& p) {
+    if (p.streams) return p.source;
+    return view_of(p.resident.points.rows, p.d, p.device);
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,82 @@
+// Points on a device: the elements and what a search needs of each point once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/backend.h"
+#include "gpu/metric/kernels.h"
+#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/upload.h"
+
+namespace kith::gpu {
+
+// Rows copied to (or lying on) the device, with auxiliary values and NaN flags.
+struct DeviceRows {
+    Rows rows;
+    Buffer<char> elements;  // empty where the rows are the caller's
+    Buffer<double> aux;
+    Buffer<std::uint8_t> nan;
+    PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
+};
+
+// What the filter knows of points, by position (see FilterForm::stride).
+struct FilterVectors {
+    FilterForm form;  // gemm none: no filter
+    Buffer<float> centre;
+    Buffer<__half> vectors;     // rows x form.width
+    Buffer<float> half_norm;    // what the accumulators are initialised to
+    Buffer<float> point_error;  // the point's share of the error bound
+};
+
+// Points that a search handles at once: all of them, or a chunk that streams.
+struct Chunk {
+    std::int64_t first = 0;
+    DeviceRows points;
+    FilterVectors filter;
+    // Two terms of fp16, made at the first queries that one term leaves without a certificate.
+    struct TwoTerms {
+        std::mutex mutex;
+        std::unique_ptr<FilterVectors> made;
+    };
+    std::shared_ptr<TwoTerms> finer = std::make_shared<TwoTerms>();
+};
+
+// The metric with its constants on the device.
+struct DeviceMetric {
+    MetricSpec spec;
+    metric::Params params;  // .constants on the device, a matrix transposed
+    Buffer<double> constants;
+    Buffer<double> factors;  // what `factor` points into, where the metric has one and is filtered
+    FactorForm factor;
+    const MetricKernels* kernels = nullptr;  // null: a user's metric
+};
+
+class Points {
+public:
+    explicit Points(int on, cudaStream_t stream) : trim(on, stream), device(on) {}
+
+    TrimAtEnd trim;  // the last to go
+    int device;
+    std::int64_t n = 0, d = 0;
+    DeviceMetric metric;
+    MatrixView source;             // what streams, or the caller's or own device memory
+    std::vector<std::byte> owned;  // copies of points that stream: from the host,
+    DeviceRows owned_on_device;    // and of more points on a device than a chunk may have
+    Chunk resident;                // where everything fits
+    bool streams = false;
+};
+
+// Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.
+DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool copy, cudaStream_t stream,
+                  const CopyWatch& watch = {});
+// Their auxiliary values and NaN flags.
+void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
+// Vectors of the filter, in one or two terms. Synchronises for centre and scale.
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, int terms, cudaStream_t stream);
+// Those in two terms, made at the first call; safe from several threads.
+const FilterVectors& two_term_filter(const Chunk& chunk, const DeviceMetric& metric);
+
+}  // namespace kith::gpu

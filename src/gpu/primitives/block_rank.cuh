@@ -1,0 +1,182 @@
+// Sorting and ranking what a block holds: entries in shared memory or spread over its registers.
+#pragma once
+
+#include "gpu/primitives/block.cuh"
+#include "gpu/primitives/packed.cuh"
+#include "gpu/primitives/sample.h"
+
+namespace kith::gpu::sampling {
+
+__device__ __forceinline__ void order_pair(Packed& a, Packed& b, bool ascending) {
+    const bool swap = (b < a) == ascending;
+    const Packed t = a;
+    a = swap ? b : a;
+    b = swap ? t : b;
+}
+
+// Bitonic sort of `own` entries a thread, held by threads [0, 2^m), thread t those at t * own. Strides within a thread
+// stay in registers, within a warp they go through shuffles, beyond through shared memory. Warps without entries only
+// keep the barriers.
+template <int block, int own>
+__device__ __forceinline__ void sort_registers(Packed (&x)[own], int size, Packed* exchange) {
+    const auto t = static_cast<int>(threadIdx.x);
+    const bool busy = t / 32 * 32 * own < size;
+#pragma unroll
+    for (int run = 2; run <= own; run *= 2) {
+#pragma unroll
+        for (int stride = run / 2; stride > 0; stride /= 2)
+#pragma unroll
+            for (int i = 0; i < own; ++i)
+                if ((i & stride) == 0) order_pair(x[i], x[i + stride], run < own ? (i & run) == 0 : (t & 1) == 0);
+    }
+    for (int run = 2; run * own <= size; run *= 2) {
+        const bool ascending = (t & run) == 0;
+        for (int apart = run / 2; apart > 0; apart /= 2) {
+            const bool least = ((t & apart) == 0) == ascending;
+            if (apart >= 32) {
+                __syncthreads();
+#pragma unroll
+                for (int i = 0; i < own; ++i) exchange[i * block + t] = x[i];
+                __syncthreads();
+#pragma unroll
+                for (int i = 0; i < own; ++i) {
+                    const Packed other = exchange[i * block + (t ^ apart)];
+                    x[i] = (other < x[i]) == least ? other : x[i];
+                }
+            } else if (busy) {
+#pragma unroll
+                for (int i = 0; i < own; ++i) {
+                    const Packed other = __shfl_xor_sync(whole_warp, x[i], apart);
+                    x[i] = (other < x[i]) == least ? other : x[i];
+                }
+            }
+        }
+#pragma unroll
+        for (int stride = own / 2; stride > 0; stride /= 2)
+#pragma unroll
+            for (int i = 0; i < own; ++i)
+                if ((i & stride) == 0) order_pair(x[i], x[i + stride], ascending);
+    }
+}
+
+template <int block, int own>
+__device__ __noinline__ void sort_own(Packed* entries, int count, int size) {
+    Packed x[own];
+    const int first = static_cast<int>(threadIdx.x) * own;
+#pragma unroll
+    for (int i = 0; i < own; ++i) x[i] = first + i < count ? entries[first + i] : packed_end;
+    sort_registers<block, own>(x, size, entries);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < own; ++i)
+        if (first + i < size) entries[first + i] = x[i];
+    __syncthreads();
+}
+
+// Sorts `count` entries in shared memory with room for the next power of two and for 2 * block; every thread calls.
+// Behind the entries lies packed_end. At most 16 * block entries.
+template <int block>
+__device__ __forceinline__ void sort_shared(Packed* entries, int count) {
+    __syncthreads();
+    int size = 64;
+    while (size < count) size *= 2;
+    if (size <= 2 * block) sort_own<block, 2>(entries, count, size);
+    else if (size <= 4 * block) sort_own<block, 4>(entries, count, size);
+    else if (size <= 8 * block) sort_own<block, 8>(entries, count, size);
+    else sort_own<block, 16>(entries, count, size);
+}
+
+// The word of one of the block's entries, `mine` per thread, such that at least `rank` and at most rank + slack entries
+// have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
+// word. `in_all` receives how many entries have such a word. Each round cuts the interval of candidates to a third or a
+// quarter; the counts travel in one word. `sums`: block / 16 words of shared memory.
+template <int block, int mine, class Entry, class Word>
+__device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int slack, std::uint32_t* sums, int& in_all,
+                                        Word word) {
+    // Three counts of ten bits, or two of sixteen where the block has too many entries.
+    constexpr int pivots = block * mine < 1024 ? 3 : 2, bits = pivots == 3 ? 10 : 16;
+    static_assert(block * mine < 1 << 16);
+    // The answer is in [low, high]: fewer than `rank` entries count below low, at least `rank` at high.
+    std::uint32_t low = 0, high = ~std::uint32_t{0};
+    int turn = 0;
+    in_all = block * mine;
+    while (low < high && in_all > rank + slack) {
+        const std::uint32_t part = (high - low) / (pivots + 1);
+        std::uint32_t counts = 0;
+#pragma unroll
+        for (int p = 0; p < pivots; ++p)
+#pragma unroll
+            for (int i = 0; i < mine; ++i) counts += word(x[i]) <= low + part * (p + 1) ? 1u << (p * bits) : 0u;
+        counts = __reduce_add_sync(whole_warp, counts);
+        std::uint32_t* const slot = sums + turn * (block / 32);
+        turn ^= 1;
+        if (threadIdx.x % 32 == 0) slot[threadIdx.x / 32] = counts;
+        __syncthreads();
+        counts = 0;
+#pragma unroll
+        for (int w = 0; w < block / 32; ++w) counts += slot[w];
+        const std::uint32_t from = low;
+        low = from + part * pivots + 1;  // unless a pivot reaches the rank
+#pragma unroll
+        for (int p = pivots - 1; p >= 0; --p) {
+            const auto in = static_cast<int>(counts >> (p * bits) & ((1u << bits) - 1));
+            if (in < rank) continue;
+            high = from + part * (p + 1);
+            low = p == 0 ? from : from + part * p + 1;
+            in_all = in;
+        }
+    }
+    // `high` may lie in a gap between words, and a gap of the sample is no gap of the row: the largest word up to it.
+    std::uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+        if (word(x[i]) <= high) most = max(most, word(x[i]));
+    most = __reduce_max_sync(whole_warp, most);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = most;
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < block / 32; ++w) most = max(most, sums[w]);
+    __syncthreads();
+    return most;
+}
+
+// One of the block's distinct entries, with at least `rank` and at most rank + slack of them up to and including it: by
+// the keys, and where one key has too many, by the indices among those.
+template <int block, int mine>
+__device__ Packed threshold_of(const Packed (&x)[mine], int rank, int slack, std::uint32_t* sums) {
+    int in_all = 0;
+    const std::uint32_t key = word_threshold<block>(x, rank, slack, sums, in_all,
+                                                    [](Packed p) { return static_cast<std::uint32_t>(p >> 32); });
+    if (in_all <= rank + slack) return static_cast<Packed>(key) << 32 | 0xffffffffu;
+    const std::uint32_t index = word_threshold<block>(x, rank, slack, sums, in_all, [key](Packed p) {
+        const auto mine_key = static_cast<std::uint32_t>(p >> 32);
+        return mine_key < key ? 0u : mine_key == key ? static_cast<std::uint32_t>(p) : 0xffffffffu;
+    });
+    return static_cast<Packed>(key) << 32 | index;
+}
+
+// Of `count` entries in shared memory, at most mine * block, leaves the k smallest and perhaps more, up to the power of
+// two that gives a quarter of room (finding the very k-th takes more rounds); returns how many. `room` is a shared
+// counter.
+template <int block, int mine>
+__device__ __noinline__ int shrink(Packed* entries, int count, int k, std::uint32_t* sums, int* room) {
+    const int power = sorted_size(k);
+    __syncthreads();
+    if (count <= power) return count;
+    Packed x[mine];
+#pragma unroll
+    for (int i = 0; i < mine; ++i) {
+        const int at = static_cast<int>(threadIdx.x) + i * block;
+        x[i] = at < count ? entries[at] : packed_end;
+    }
+    if (threadIdx.x == 0) *room = 0;
+    const Packed limit = threshold_of<block>(x, k, power - k, sums);
+#pragma unroll
+    for (int i = 0; i < mine; ++i)
+        if (x[i] <= limit) entries[atomicAdd(room, 1)] = x[i];
+    __syncthreads();
+    return *room;
+}
+
+}  // namespace kith::gpu::sampling

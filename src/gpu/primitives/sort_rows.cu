@@ -1,0 +1,166 @@
+// Sorting the selected entries of each row by (key, id): a bitonic sort in shared memory where a row fits, CUB's
+// segmented radix sort twice (ids, then stably keys) where it does not.
+#include "gpu/primitives/sort_rows.h"
+
+#include <cub/device/device_segmented_radix_sort.cuh>
+
+#include "gpu/primitives/block_rank.cuh"
+#include "gpu/primitives/tuning.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device_memory.h"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int threads = 256;
+using tuning::sort_in_shared;
+
+__device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, std::uint32_t ib) {
+    return ka != kb ? ka < kb : ia < ib;
+}
+
+// A block owns a row; entries are padded with the largest (key, id) to a power of two. Where a row has many more than
+// k, a threshold for the upper words of its keys leaves little more than k to sort.
+template <int mine>
+__global__ void __launch_bounds__(threads)
+    bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
+                 std::int64_t count_step, std::int64_t stride, std::int64_t k, std::uint64_t* out_keys,
+                 std::uint32_t* out_ids) {
+    extern __shared__ std::uint64_t shared[];
+    __shared__ std::uint32_t sums[threads / 16];
+    __shared__ int kept;
+    const std::int64_t row = blockIdx.x;
+    const int there = counts[row * count_step];
+    int count = there;
+    std::uint32_t most = ~std::uint32_t{0};
+    std::uint64_t own[mine];
+    const auto at = [](int i) { return static_cast<int>(threadIdx.x) + i * threads; };
+    if (there > 2 * k && there > 128) {
+        std::uint32_t words[mine];
+#pragma unroll
+        for (int i = 0; i < mine; ++i) own[i] = keys[row * stride + min(at(i), there - 1)];
+#pragma unroll
+        for (int i = 0; i < mine; ++i)
+            words[i] = at(i) < there ? static_cast<std::uint32_t>(own[i] >> 32) : ~std::uint32_t{0};
+        most = sampling::word_threshold<threads>(words, static_cast<int>(k), static_cast<int>(k / 4) + 8, sums, count,
+                                                 [](std::uint32_t w) { return w; });
+        count = min(count, there);
+    }
+    int size = 2;
+    while (size < count) size *= 2;
+    std::uint64_t* const key = shared;
+    auto* const id = reinterpret_cast<std::uint32_t*>(shared + size);
+    if (count < there) {
+        if (threadIdx.x == 0) kept = 0;
+        for (int i = threadIdx.x; i < size; i += threads) {
+            key[i] = ~std::uint64_t{0};
+            id[i] = ~std::uint32_t{0};
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < mine; ++i) {
+            if (at(i) >= there || static_cast<std::uint32_t>(own[i] >> 32) > most) continue;
+            const int place = atomicAdd(&kept, 1);
+            key[place] = own[i];
+            id[place] = ids[row * stride + at(i)];
+        }
+    } else {
+        for (int i = threadIdx.x; i < size; i += threads) {
+            key[i] = i < count ? keys[row * stride + i] : ~std::uint64_t{0};
+            id[i] = i < count ? ids[row * stride + i] : ~std::uint32_t{0};
+        }
+    }
+    for (int run = 2; run <= size; run *= 2) {
+        for (int step = run / 2; step > 0; step /= 2) {
+            __syncthreads();
+            for (int t = threadIdx.x; t < size / 2; t += threads) {
+                const int i = 2 * t - (t & (step - 1)), j = i + step;
+                const bool ascending = (i & run) == 0;
+                if (precedes(key[j], id[j], key[i], id[i]) == ascending) {
+                    const std::uint64_t k2 = key[i];
+                    key[i] = key[j];
+                    key[j] = k2;
+                    const std::uint32_t i2 = id[i];
+                    id[i] = id[j];
+                    id[j] = i2;
+                }
+            }
+        }
+    }
+    __syncthreads();
+    for (std::int64_t i = threadIdx.x; i < k; i += threads) {
+        const bool there_is = i < count;
+        out_keys[row * k + i] = there_is ? key[i] : ~std::uint64_t{0};
+        out_ids[row * k + i] = there_is ? id[i] : ~std::uint32_t{0};
+    }
+}
+
+__global__ void segment_bounds(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
+                               std::int64_t stride, std::int64_t* begin, std::int64_t* end) {
+    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (row >= rows) return;
+    begin[row] = row * stride;
+    end[row] = row * stride + counts[row * count_step];
+}
+
+__global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
+                           std::int64_t count_step, std::int64_t rows, std::int64_t stride, std::int64_t k,
+                           std::uint64_t* out_keys, std::uint32_t* out_ids) {
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (cell >= rows * k) return;
+    const std::int64_t row = cell / k, i = cell % k;
+    const bool there = i < counts[row * count_step];
+    out_keys[cell] = there ? keys[row * stride + i] : ~std::uint64_t{0};
+    out_ids[cell] = there ? ids[row * stride + i] : ~std::uint32_t{0};
+}
+
+}  // namespace
+
+void sort_rows(const EntryRows& entries, const SortedRows& out, cudaStream_t stream) {
+    const auto& [keys, ids, counts, count_step, rows, stride, most] = entries;
+    const std::int64_t k = out.k;
+    std::int64_t size = 2;
+    while (size < most) size *= 2;
+    if (size <= sort_in_shared) {
+        const auto bytes = static_cast<int>(size * 12);
+        const auto launch = [&](auto* kernel) {
+            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(sort_in_shared * 12)),
+                  "shared memory of bitonic_rows");
+            kernel<<<static_cast<unsigned>(entries.rows), threads, static_cast<std::size_t>(bytes), stream>>>(
+                entries.keys, entries.ids, entries.counts, entries.count_step, entries.stride, k, out.keys, out.ids);
+        };
+        if (size <= 4 * threads) launch(bitonic_rows<4>);
+        else if (size <= 16 * threads) launch(bitonic_rows<16>);
+        else launch(bitonic_rows<32>);
+        check_launch("bitonic_rows");
+        return;
+    }
+    const std::int64_t cells = rows * stride;
+    Buffer<std::uint64_t> keys_a(cells, stream), keys_b(cells, stream);
+    Buffer<std::uint32_t> ids_a(cells, stream), ids_b(cells, stream);
+    Buffer<std::int64_t> begin(rows, stream), end(rows, stream);
+    const auto blocks = [](std::int64_t n) { return static_cast<unsigned>((n + threads - 1) / threads); };
+    segment_bounds<<<blocks(rows), threads, 0, stream>>>(counts, count_step, rows, stride, begin.get(), end.get());
+    check_launch("segment_bounds");
+    std::size_t bytes_ids = 0, bytes_keys = 0;
+    check(cub::DeviceSegmentedRadixSort::SortPairs(nullptr, bytes_ids, ids, ids_a.get(), keys, keys_a.get(), cells,
+                                                   rows, begin.get(), end.get(), 0, 32, stream),
+          "segmented sort");
+    check(cub::DeviceSegmentedRadixSort::SortPairs(nullptr, bytes_keys, keys_a.get(), keys_b.get(), ids_a.get(),
+                                                   ids_b.get(), cells, rows, begin.get(), end.get(), 0, 64, stream),
+          "segmented sort");
+    Buffer<char> temporary(static_cast<std::int64_t>(std::max(bytes_ids, bytes_keys)), stream);
+    check(cub::DeviceSegmentedRadixSort::SortPairs(temporary.get(), bytes_ids, ids, ids_a.get(), keys, keys_a.get(),
+                                                   cells, rows, begin.get(), end.get(), 0, 32, stream),
+          "segmented sort");
+    check(cub::DeviceSegmentedRadixSort::SortPairs(temporary.get(), bytes_keys, keys_a.get(), keys_b.get(), ids_a.get(),
+                                                   ids_b.get(), cells, rows, begin.get(), end.get(), 0, 64, stream),
+          "segmented sort");
+    take_first<<<blocks(rows * k), threads, 0, stream>>>(keys_b.get(), ids_b.get(), counts, count_step, rows, stride, k,
+                                                         out.keys, out.ids);
+    check_launch("take_first");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,29 @@
+// Sorting the entries of each row of a matrix by (key, id).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace kith::gpu {
+
+// Entries in device memory: counts[row * count_step] of them from place row * stride on.
+struct EntryRows {
+    const std::uint64_t* keys;
+    const std::uint32_t* ids;
+    const std::int32_t* counts;
+    std::int64_t count_step, rows, stride;
+    std::int64_t most;  // no row has more
+};
+
+// rows x k, dense.
+struct SortedRows {
+    std::uint64_t* keys;
+    std::uint32_t* ids;
+    std::int64_t k;
+};
+
+// The k smallest entries of each row by (key, id), sorted; a row short of k ends in key ~0, id ~0.
+void sort_rows(const EntryRows& entries, const SortedRows& out, cudaStream_t stream);
+
+}  // namespace kith::gpu

@@ -1,0 +1,120 @@
+// The memory pools of device_memory.h: one of device memory per device, one of pinned words.
+#include "gpu/runtime/device_memory.h"
+
+#include <array>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "gpu/runtime/device.h"
+#include "gpu/runtime/tuning.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// The pool of a device, made at first use and kept for the life of the process.
+cudaMemPool_t pool(int device) {
+    static std::array<cudaMemPool_t, max_devices> pools{};
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    cudaMemPool_t& p = pools.at(static_cast<std::size_t>(device));
+    if (!p) {
+        cudaMemPoolProps props{};
+        props.allocType = cudaMemAllocationTypePinned;
+        props.location.type = cudaMemLocationTypeDevice;
+        props.location.id = device;
+        cudaMemPool_t made = nullptr;
+        check(cudaMemPoolCreate(&made, &props), "cudaMemPoolCreate");
+        std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+        check(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
+        p = made;
+    }
+    return p;
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes, cudaStream_t stream) {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    void* data = nullptr;
+    check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail
+    if (cudaMallocFromPoolAsync(&data, bytes, pool(device), stream) != cudaSuccess) {
+        // Blocks of other sizes may be idle in the pool: give them back and try once more.
+        cudaGetLastError();
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        check(cudaMemPoolTrimTo(pool(device), 0), "cudaMemPoolTrimTo");
+        check(cudaMallocFromPoolAsync(&data, bytes, pool(device), stream), "cudaMallocAsync");
+    }
+    return data;
+}
+
+void release(void* data, cudaStream_t stream) noexcept {
+    if (data && !used_before_fork() && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
+}
+
+namespace {
+
+struct PinnedPool {
+    std::mutex mutex;
+    std::vector<unsigned long long*> idle;
+};
+// Never destroyed: the driver may be gone before it would be.
+PinnedPool& pinned_pool() {
+    static auto* const pool = new PinnedPool;
+    return *pool;
+}
+
+}  // namespace
+
+PinnedWords::PinnedWords() : data_(nullptr) {
+    PinnedPool& pool = pinned_pool();
+    const std::lock_guard lock(pool.mutex);
+    if (pool.idle.empty()) {
+        constexpr int blocks = 32;
+        unsigned long long* fresh = nullptr;
+        check(cudaHostAlloc(reinterpret_cast<void**>(&fresh), blocks * words * sizeof *fresh, cudaHostAllocPortable),
+              "pinned memory");
+        for (int i = 0; i < blocks; ++i) pool.idle.push_back(fresh + i * words);
+    }
+    data_ = pool.idle.back();
+    pool.idle.pop_back();
+}
+
+PinnedWords::~PinnedWords() {
+    copy_.settle();
+    if (!data_) return;
+    PinnedPool& pool = pinned_pool();
+    const std::lock_guard lock(pool.mutex);
+    pool.idle.push_back(data_);
+}
+
+void PinnedWords::fetch(const unsigned long long* from, int count, cudaStream_t stream) {
+    copy_ = InFlight(stream);
+    check(cudaMemcpyAsync(data_, from, static_cast<std::size_t>(count) * sizeof *from, cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpy");
+}
+
+void trim_pool(int device, cudaStream_t stream) noexcept {
+    if (used_before_fork()) return;
+    try {
+        const std::int64_t kept = tuning::kept_bytes(device_bytes(device));
+        if (pool_bytes(device).held <= kept) return;
+        const DeviceScope scope(device);
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        const PoolBytes bytes = pool_bytes(device);
+        if (bytes.held - bytes.used > kept)
+            check(cudaMemPoolTrimTo(pool(device), static_cast<std::size_t>(bytes.used + kept)), "cudaMemPoolTrimTo");
+    } catch (const Error&) {  // the memory stays where it was
+    }
+}
+
+PoolBytes pool_bytes(int device) {
+    std::uint64_t held = 0, used = 0;
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &held), "cudaMemPoolGetAttribute");
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
+    return {static_cast<std::int64_t>(held), static_cast<std::int64_t>(used)};
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,338 @@
+// A search on one device: tiles of queries through all chunks of points, retries, results merged and delivered.
+#include "gpu/search/tile_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/levels.h"
+#include "gpu/metric/user.h"
+#include "gpu/points/chunk_stream.h"
+#include "gpu/primitives/gather.h"
+#include "gpu/runtime/device.h"
+#include "gpu/search/results.h"
+#include "gpu/search/tuning.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// What one search shares between its steps.
+struct SearchContext : SearchRequest {
+    const Points& points;
+    cudaStream_t stream;
+    bool direct;  // results are made in the caller's memory, which is on this device
+    // For each query what the most expensive of its chunks needed.
+    enum Outcome : std::uint8_t { first_try, retried, scanned };
+    std::vector<std::uint8_t>& outcomes;
+
+    void mark(std::int64_t query, Outcome outcome) const {
+        std::uint8_t& worst = outcomes[static_cast<std::size_t>(query)];
+        worst = std::max<std::uint8_t>(worst, outcome);
+    }
+};
+
+// Rows [first, first + count) of the queries, measured.
+DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count) {
+    DeviceRows rows = upload(context.queries, first, count, false, context.stream);
+    measure(rows, context.points.metric, context.stream);
+    return rows;
+}
+
+// Queries gathered from a tile, with their auxiliary values and the ids that they leave out.
+struct GatheredQueries {
+    DeviceRows rows;
+    Buffer<std::int64_t> index, self;
+
+    GatheredQueries(const SearchContext& context, const Rows& from, Buffer<std::int64_t> which,
+                    const std::int64_t* all_self)
+        : index(std::move(which)), self(all_self ? index.size() : 0, context.stream) {
+        const std::int64_t count = index.size(), d = context.points.d;
+        if (all_self) gather_ids(all_self, index.get(), count, self.get(), context.stream);
+        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(from.type)), context.stream);
+        gather_rows(from, index.get(), count, d, rows.elements.get(), context.stream);
+        rows.rows = {rows.elements.get(), count, d, 1, from.type};
+        measure(rows, context.points.metric, context.stream);
+    }
+    // Queries [first, first + count) of these.
+    QueryTile tile(std::int64_t first, std::int64_t count) const {
+        return {{slice(rows.rows, first, count), rows.aux.get() + first * metric::max_aux, rows.nan.get() + first},
+                self.get() ? self.get() + first : nullptr};
+    }
+};
+
+// Rows of `from` to the rows of the result that they were gathered from.
+void scatter_result(const SearchContext& context, const TileResult& from, const GatheredQueries& again,
+                    std::int64_t first, std::int64_t count, TileResult& result) {
+    scatter_rows(result.keys.get(), result.ids.get(), from.keys.get(), from.ids.get(), again.index.get() + first, count,
+                 context.k, context.stream);
+}
+
+// Reads `values` as the stream comes to it.
+Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
+    Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
+    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    return out;
+}
+
+// Retries the queries with a certain threshold: the filter once more, with the largest lists. Returns those that are
+// left.
+std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
+                                const std::int64_t* self, const Uncertain& uncertain, TileResult& result) {
+    std::vector<std::int64_t> which, left;
+    std::vector<float> thresholds;
+    for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
+        const bool certain = std::isfinite(uncertain.thresholds[i]);
+        (certain ? which : left).push_back(uncertain.rows[i]);
+        // A little wider: the threshold's values may have been computed with the other side of the pair as query.
+        if (certain) thresholds.push_back(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f);
+    }
+    if (which.empty()) return left;
+    const InFlight reading(context.stream);
+    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
+    const auto count = static_cast<std::int64_t>(which.size()),
+               step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
+    for (std::int64_t first = 0; first < count; first += step) {
+        const std::int64_t some = std::min(step, count - first);
+        FilterOutcome found = filter_tile(chunk, chunk.filter, context.points.metric, again.tile(first, some),
+                                          context.k, context.plan, thresholds.data() + first, context.stream);
+        scatter_result(context, found.result, again, first, some, result);
+        for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
+            left.push_back(which[static_cast<std::size_t>(first + i)]);
+    }
+    std::sort(left.begin(), left.end());
+    return left;
+}
+
+// Whether a filter of two fp16 terms is worth its preparation for so many queries, and has room.
+bool two_terms_pay(const SearchContext& context, const Chunk& chunk, std::size_t queries) {
+    const std::int64_t n = chunk.points.rows.count;
+    const double bytes = 2.0 * static_cast<double>(filter_width(context.points.d, 2)) * static_cast<double>(n);
+    return static_cast<std::int64_t>(queries) >= tuning::two_term_queries &&
+           bytes <= static_cast<double>(context.plan.workspace_bytes) / 2;
+}
+
+// Retries queries whose neighbours one fp16 term cannot tell apart with two. Returns those that are left.
+std::vector<std::int64_t> retry_with_two_terms(const SearchContext& context, const Chunk& chunk,
+                                               const DeviceRows& queries, const std::int64_t* self,
+                                               const std::vector<std::int64_t>& which, TileResult& result) {
+    std::vector<std::int64_t> left;
+    try {
+        const FilterVectors& finer = two_term_filter(chunk, context.points.metric);
+        const InFlight reading(context.stream);
+        const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
+        const auto count = static_cast<std::int64_t>(which.size()),
+                   step = std::min(count, context.plan.query_tile / 4 + 1);
+        for (std::int64_t first = 0; first < count; first += step) {
+            const std::int64_t some = std::min(step, count - first);
+            FilterOutcome found = filter_tile(chunk, finer, context.points.metric, again.tile(first, some), context.k,
+                                              context.plan, nullptr, context.stream);
+            scatter_result(context, found.result, again, first, some, result);
+            for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
+                left.push_back(which[static_cast<std::size_t>(first + i)]);
+        }
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+        return which;  // the full scan needs no more than the plan has
+    }
+    return left;
+}
+
+// The full scan for queries without a certificate: the canonical distance of every pair.
+void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
+               const std::vector<std::int64_t>& which, TileResult& result) {
+    InFlight reading(context.stream);
+    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
+    const tuning::RescanTile tile =
+        tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d, context.k,
+                            device_attributes().multiprocessors);
+    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tile.queries);
+    for (std::int64_t first = 0; first < count; first += step) {
+        const std::int64_t some = std::min(step, count - first);
+        const TileResult found =
+            scan_tile(chunk, context.points.metric, again.tile(first, some), context.k, tile.points, context.stream);
+        scatter_result(context, found, again, first, some, result);
+    }
+    reading.wait("scan of queries without a certificate");
+    context.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
+}
+
+// Neighbours of a tile of queries in one chunk: enqueued by the constructor, certain after finish(). Its memory is the
+// device's, freed in stream order.
+class ChunkSearch {
+public:
+    ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count)
+        : context_(context), chunk_(chunk), first_(first), self_(context.graph ? count : 0, context.stream) {
+        if (context.plan.symmetric) {
+            ordered_ = {Buffer<std::uint64_t>(count * context.k, context.stream),
+                        Buffer<std::uint32_t>(count * context.k, context.stream)};
+            // The points in the order of their positions: each tile of the filter serves its rows and its columns.
+            Buffer<std::int64_t> rows(count, context.stream);
+            position_rows(chunk.filter.form, count, rows.get(), context.stream);
+            check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
+                                  cudaMemcpyDefault, context.stream),
+                  "cudaMemcpy");
+            GatheredQueries gathered(context, chunk.points.rows, std::move(rows), nullptr);
+            queries_ = std::move(gathered.rows);
+        } else {
+            queries_ = load_queries(context, first, count);
+            // Relative to the chunk; an id outside of it leaves nothing out.
+            if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
+        }
+        const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, context.plan.symmetric};
+        if (context.plan.path == Path::exact)
+            found_.result =
+                scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
+        else
+            found_ = filter_tile(chunk, chunk.filter, context.points.metric, tile, context.k, context.plan, nullptr,
+                                 context.stream);
+        restore_order();
+    }
+
+    // In the order of the caller's queries.
+    const TileResult& result() const { return context_.plan.symmetric ? ordered_ : found_.result; }
+
+    // Waits, and retries or scans the queries without a certificate. True where that changed the result.
+    bool finish() {
+        const std::int64_t q = queries_.rows.count;
+        context_.progress.add(static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count));
+        if (context_.plan.path == Path::exact) {
+            check(cudaStreamSynchronize(context_.stream), "search");
+            context_.report.candidates += static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
+            for (std::int64_t i = 0; i < q; ++i) context_.mark(first_ + i, SearchContext::scanned);
+            return false;
+        }
+        const Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
+        if (uncertain.rows.empty()) return false;
+        for (const std::int64_t i : uncertain.rows) context_.mark(first_ + i, SearchContext::retried);
+        std::vector<std::int64_t> left = retry(context_, chunk_, queries_, self_.get(), uncertain, found_.result);
+        if (two_terms_pay(context_, chunk_, left.size()))
+            left = retry_with_two_terms(context_, chunk_, queries_, self_.get(), left, found_.result);
+        for (const std::int64_t i : left) context_.mark(first_ + i, SearchContext::scanned);
+        if (!left.empty()) full_scan(context_, chunk_, queries_, self_.get(), left, found_.result);
+        restore_order();
+        return true;
+    }
+
+private:
+    void restore_order() {
+        if (!context_.plan.symmetric) return;
+        const std::int64_t q = queries_.rows.count, k = context_.k;
+        scatter_rows(ordered_.keys.get(), ordered_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
+                     self_.get(), q, k, context_.stream);
+    }
+
+    const SearchContext& context_;
+    const Chunk& chunk_;
+    std::int64_t first_;
+    DeviceRows queries_;
+    Buffer<std::int64_t> self_;
+    FilterOutcome found_;
+    TileResult ordered_;
+};
+
+// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.
+void deliver(const SearchContext& context, Lists lists, std::int64_t first, std::int64_t count) {
+    const std::int64_t cells = count * context.k, element = context.f64 ? 8 : 4;
+    std::int64_t* const ids = context.out.ids + first * context.k;
+    if (lists.ids != ids)
+        check(cudaMemcpyAsync(ids, lists.ids, static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault,
+                              context.stream),
+              "copy of the ids");
+    if (!context.out.distances) return;
+    char* const distances = static_cast<char*>(context.out.distances) + first * context.k * element;
+    Buffer<char> made(context.direct ? 0 : cells * element, context.stream);
+    char* const values = context.direct ? distances : made.get();
+    const DeviceMetric& metric = context.points.metric;
+    if (!metric.kernels) user_report(lists.keys, values, context.f64, cells, context.stream);
+    else if (context.f64)
+        metric.kernels->report_f64(lists.keys, reinterpret_cast<double*>(values), cells, metric.params, context.stream);
+    else metric.kernels->report_f32(lists.keys, reinterpret_cast<float*>(values), cells, metric.params, context.stream);
+    if (context.direct) return;
+    check(cudaMemcpyAsync(distances, values, static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
+                          context.stream),
+          "copy of the distances");
+}
+
+void cancel_if_asked(const SearchContext& context) {
+    context.progress.poll("search");
+    context.progress.throw_if_cancelled();
+}
+
+// A tile of queries through one chunk into its lists, merged with what they hold; the lists of the last chunk go to the
+// caller while the search still waits for its certificates.
+void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge,
+                 bool last, Lists lists, Lists scratch) {
+    ChunkSearch search(context, chunk, first, count);
+    const auto assign = [&] {
+        assign_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k,
+                    context.stream);
+        if (last) deliver(context, lists, first, count);
+    };
+    if (!merge) {
+        assign();
+        if (search.finish()) assign();
+    } else {
+        search.finish();
+        merge_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k, scratch,
+                   context.stream);
+        if (last) deliver(context, lists, first, count);
+    }
+    cancel_if_asked(context);
+}
+
+}  // namespace
+
+void search(const Points& points, const SearchRequest& request) {
+    const MatrixView& queries = request.queries;
+    const Plan& plan = request.plan;
+    const std::int64_t k = request.k;
+    const DeviceScope scope(points.device);
+    if (plan.symmetric && (points.streams || plan.query_tile < queries.rows))
+        throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
+    std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
+    const SearchContext context{request, points, static_cast<cudaStream_t>(request.stream),
+                                request.out.device == points.device && !points.streams, outcomes};
+    const TrimAtEnd trim(points.device, context.stream);
+    InFlight work(context.stream);
+    const std::int64_t tile = std::min(plan.query_tile, queries.rows);
+    // Where points stream, many tiles of queries share one pass over them, as many as their lists allow.
+    const std::int64_t list_bytes = k * 32;
+    const std::int64_t most =
+        std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / list_bytes / tile);
+    const std::int64_t group = points.streams ? tile * most : tile;
+    for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {
+        const std::int64_t group_count = std::min(group, queries.rows - group_first), cells = group_count * k;
+        Buffer<std::uint64_t> keys(cells, context.stream), scratch_keys(points.streams ? tile * k : 0, context.stream);
+        Buffer<std::int64_t> ids_buffer(context.direct ? 0 : cells, context.stream),
+            scratch_ids(points.streams ? tile * k : 0, context.stream);
+        std::int64_t* const ids = context.direct ? request.out.ids + group_first * k : ids_buffer.get();
+        const Lists scratch{scratch_keys.get(), scratch_ids.get()};
+        const auto pass = [&](const Chunk& chunk, bool merge, bool last) {
+            for (std::int64_t first = 0; first < group_count; first += tile) {
+                const std::int64_t count = std::min(tile, group_count - first);
+                search_tile(context, chunk, group_first + first, count, merge, last,
+                            {keys.get() + first * k, ids + first * k}, scratch);
+            }
+        };
+        if (points.streams) {
+            ChunkStream chunks(points, plan, request.progress, context.stream);
+            std::int64_t seen = 0;
+            while (const Chunk* chunk = chunks.next()) {
+                const bool merge = seen > 0;
+                seen += chunk->points.rows.count;
+                pass(*chunk, merge, seen == points.n);
+            }
+        } else {
+            pass(points.resident, false, true);
+        }
+    }
+    work.wait("search");
+    for (const std::uint8_t outcome : outcomes)
+        ++(outcome == SearchContext::first_try ? request.report.certified
+           : outcome == SearchContext::retried ? request.report.retried
+                                               : request.report.scanned);
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,252 @@
+// The kernels that a tile of queries goes through; see tile_search.h.
+#include <algorithm>
+
+#include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/metric/user.h"
+#include "gpu/primitives/sort_rows.h"
+#include "gpu/search/results.h"
+#include "gpu/search/tile_search.h"
+#include "gpu/select/streaming/threshold_select.h"
+
+namespace kith::gpu {
+
+TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+                     std::int64_t point_tile, cudaStream_t stream) {
+    const std::int64_t q = queries.rows.rows.count, n = chunk.points.rows.count, d = metric.params.d;
+    const std::int64_t tile = std::min(point_tile, n);
+    Buffer<double> query_values(q * d, stream), point_values(tile * d, stream),
+        distances(metric.kernels ? 0 : q * tile, stream);
+    Buffer<std::uint64_t> keys(q * tile, stream);
+    SelectState state(q, k, tile, 8, stream);
+    if (metric.kernels) metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
+    else user_convert(queries.rows.rows, query_values.get(), d, stream);
+    for (std::int64_t first = 0; first < n; first += tile) {
+        const std::int64_t count = std::min(tile, n - first);
+        const PreparedRows points{slice(chunk.points.rows, first, count),
+                                  chunk.points.aux.get() + first * metric::max_aux, chunk.points.nan.get() + first};
+        ScanTile scan{query_values.get(),
+                      point_values.get(),
+                      queries.rows.aux,
+                      points.aux,
+                      queries.rows.nan,
+                      points.nan,
+                      q,
+                      count,
+                      first,
+                      queries.self,
+                      keys.get(),
+                      tile};
+        if (metric.kernels) {
+            metric.kernels->convert(points, point_values.get(), metric.params, stream);
+            metric.kernels->scan(scan, metric.params, stream);
+        } else {
+            user_convert(points.rows, point_values.get(), d, stream);
+            user_scan(scan, metric.spec, distances.get(), stream);
+        }
+        scan_keys(state, keys.get(), tile, count, first, stream);
+    }
+    finish(state, stream);
+    TileResult result{Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)};
+    sort_rows({reinterpret_cast<const std::uint64_t*>(state.keys.get()), state.ids.get(), state.counts.get(),
+               state.slices, q, state.stride(), std::min(k, n)},
+              {result.keys.get(), result.ids.get(), k}, stream);
+    return result;
+}
+
+namespace {
+
+// The filter passes of a tile of queries: thresholds, candidate lists, refinement.
+class TileFilter {
+public:
+    TileFilter(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric, const QueryTile& queries,
+               std::int64_t k, const Plan& plan, cudaStream_t stream)
+        : chunk_(chunk),
+          filter_(filter),
+          metric_(metric),
+          queries_(queries),
+          plan_(plan),
+          stream_(stream),
+          q_(queries.rows.rows.count),
+          n_(chunk.points.rows.count),
+          // A query that is among the points is among its own candidates.
+          wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
+          vectors_(q_ * filter.form.width, stream),
+          query_error_(q_, stream),
+          threshold_(q_, stream),
+          flags_(3 * q_, stream),
+          counts_(q_, stream),
+          totals_(3, stream) {
+        totals_.clear_to(0);
+        metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
+                                       metric.params, stream);
+        pass_.queries = vectors_.get();
+        pass_.points = filter.vectors.get();
+        pass_.half_norm = filter.half_norm.get();
+        pass_.q = q_;
+        pass_.n = n_;
+        pass_.width = filter.form.width;
+        pass_.threshold = threshold_.get();
+        pass_.counts = counts_.get();
+    }
+
+    // Thresholds from samples, then all points; lists grow where the last sample shows that they must.
+    void from_samples() {
+        const FilterLevels levels = filter_levels(n_, q_, wanted_);
+        reserve(levels.capacity);
+        start(levels);
+        if (levels.count == 2) {
+            through(levels.sample[1]);
+            totals_.clear_to(0);
+            tighten_lists(lists(), levels.order[1], stream_);
+        }
+        if (q_ > few_queries) {
+            PinnedWords longest;
+            longest.fetch(totals_.get() + 2, 1, stream_);
+            const std::int64_t needed = needed_capacity(static_cast<std::int64_t>(*longest.wait("filter")),
+                                                        levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
+            if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
+        }
+        if (queries_.by_position) {
+            // Symmetric: each tile serves its rows and its columns.
+            column_threshold_ = Buffer<float>(filter_.half_norm.size(), stream_);
+            column_thresholds(threshold_.get(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
+            pass_.column_threshold = column_threshold_.get();
+        }
+        through(n_);
+    }
+
+    // All points against given thresholds.
+    void from_thresholds(const float* thresholds) {
+        reserve(max_candidates);
+        check(cudaMemcpyAsync(threshold_.get(), thresholds, static_cast<std::size_t>(q_) * sizeof(float),
+                              cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        counts_.clear_to(0);
+        check(cudaMemsetAsync(overflowed(), 0, static_cast<std::size_t>(q_), stream_), "cudaMemset");
+        through(n_);
+    }
+
+    // The canonical distances of the candidates, and the k smallest.
+    FilterOutcome refine(std::int64_t k) {
+        Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
+        const CloseTask close{wanted_, n_, queries_.self, unfit(), ids.get(), status(), totals_.get()};
+        close_lists(lists(), filter_.form, close, stream_);
+        auto* const keys = reinterpret_cast<std::uint64_t*>(
+            candidates_.get());  // in the memory of the candidates, which have become ids
+        metric_.kernels->refine(
+            {queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), capacity_, wanted_, keys},
+            metric_.params, stream_);
+        FilterOutcome out;
+        out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
+        sort_rows({keys, ids.get(), counts_.get(), 1, q_, capacity_, capacity_},
+                  {out.result.keys.get(), out.result.ids.get(), k}, stream_);
+        out.totals.fetch(totals_.get(), 2, stream_);
+        out.status = std::move(flags_);
+        out.threshold = std::move(threshold_);
+        return out;
+    }
+
+private:
+    // The first sample: every value is stored, so some queries at a time.
+    void start(const FilterLevels& levels) {
+        const std::int64_t step = std::min(q_, tuning::dense_queries);
+        const std::int64_t ld = whole_tiles(levels.sample[0]);
+        Buffer<float> all(step * ld, stream_);
+        for (std::int64_t first = 0; first < q_; first += step) {
+            FilterPass dense = pass_;
+            dense.queries += first * pass_.width;
+            dense.q = std::min(step, q_ - first);
+            dense.count = levels.sample[0];
+            dense.all = all.get();
+            dense.ld = ld;
+            filter_pass(dense, isa(), stream_);
+            CandidateLists part = lists();
+            part.q = dense.q;
+            part.candidates += first * capacity_;
+            part.counts += first;
+            part.threshold += first;
+            part.overflowed += first;
+            part.query_error += first;
+            start_lists(part, all.get(), ld, levels.sample[0], levels.order[0], stream_);
+        }
+        pass_.count = levels.sample[0];
+    }
+    FilterIsa isa() const { return plan_.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80; }
+    std::uint8_t* status() const { return flags_.get(); }
+    std::uint8_t* unfit() const { return flags_.get() + q_; }
+    std::uint8_t* overflowed() const { return flags_.get() + 2 * q_; }
+    CandidateLists lists() const {
+        return {q_,           capacity_,          candidates_.get(),         counts_.get(),    threshold_.get(),
+                overflowed(), query_error_.get(), filter_.point_error.get(), totals_.get() + 2};
+    }
+    // Lists of that capacity, with their present entries.
+    void reserve(std::int64_t capacity) {
+        Buffer<Candidate> grown(q_ * capacity, stream_);
+        const auto bytes = [](std::int64_t entries) { return static_cast<std::size_t>(entries) * sizeof(Candidate); };
+        if (candidates_.get())
+            check(cudaMemcpy2DAsync(grown.get(), bytes(capacity), candidates_.get(), bytes(capacity_), bytes(capacity_),
+                                    static_cast<std::size_t>(q_), cudaMemcpyDefault, stream_),
+                  "cudaMemcpy");
+        candidates_ = std::move(grown);
+        capacity_ = capacity;
+        pass_.candidates = candidates_.get();
+        pass_.capacity = capacity;
+    }
+    // From the end of the last pass on.
+    void through(std::int64_t to) {
+        pass_.first += pass_.count;
+        pass_.count = to - pass_.first;
+        if (pass_.count > 0) filter_pass(pass_, isa(), stream_);
+    }
+
+    const Chunk& chunk_;
+    const FilterVectors& filter_;
+    const DeviceMetric& metric_;
+    const QueryTile& queries_;
+    const Plan& plan_;
+    cudaStream_t stream_;
+    std::int64_t q_, n_, wanted_, capacity_ = 0;
+    Buffer<__half> vectors_;
+    Buffer<float> query_error_, threshold_, column_threshold_;
+    Buffer<std::uint8_t> flags_;  // q each: status, unfit, overflowed
+    Buffer<std::int32_t> counts_;
+    Buffer<unsigned long long> totals_;  // candidates, queries without a certificate, the longest list
+    Buffer<Candidate> candidates_;
+    FilterPass pass_;
+};
+
+}  // namespace
+
+FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric,
+                          const QueryTile& queries, std::int64_t k, const Plan& plan, const float* thresholds,
+                          cudaStream_t stream) {
+    TileFilter filter_state(chunk, filter, metric, queries, k, plan, stream);
+    if (thresholds) filter_state.from_thresholds(thresholds);
+    else filter_state.from_samples();
+    return filter_state.refine(k);
+}
+
+Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
+    const unsigned long long* const totals = outcome.totals.wait("filter");
+    candidates += static_cast<double>(totals[0]);
+    Uncertain out;
+    if (totals[1] == 0) return out;
+    const auto q = static_cast<std::size_t>(outcome.threshold.size());
+    std::vector<std::uint8_t> status(q);
+    std::vector<float> thresholds(q);
+    InFlight copies(stream);
+    check(cudaMemcpyAsync(status.data(), outcome.status.get(), q, cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(thresholds.data(), outcome.threshold.get(), q * sizeof(float), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copies.wait("filter");
+    for (std::size_t i = 0; i < q; ++i) {
+        if (status[i] == certified) continue;
+        out.rows.push_back(static_cast<std::int64_t>(i));
+        out.thresholds.push_back(thresholds[i]);
+    }
+    return out;
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,48 @@
+// A tile of queries against a chunk of points: filter, refine and certify, or the full scan in canonical distances.
+#pragma once
+
+#include "exact/progress.h"
+#include "gpu/points/points.h"
+#include "kith/plan.h"
+
+namespace kith::gpu {
+
+// A tile of queries on the device. self: the id that each leaves out (relative to the chunk), or null.
+struct QueryTile {
+    PreparedRows rows;
+    const std::int64_t* self = nullptr;
+    bool by_position = false;  // query i is the point at position i of the chunk, for all of them
+};
+
+// The neighbours of a tile in one chunk: q x k keys and chunk-relative ids, each row sorted.
+struct TileResult {
+    Buffer<std::uint64_t> keys;
+    Buffer<std::uint32_t> ids;
+};
+
+TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+                     std::int64_t point_tile, cudaStream_t stream);
+
+// What filter_tile enqueued, with its certificates.
+struct FilterOutcome {
+    TileResult result;  // void in the rows of queries without a certificate
+    Buffer<std::uint8_t> status;
+    Buffer<float> threshold;
+    PinnedWords totals;  // [0] candidates, [1] queries without a certificate
+};
+
+// Enqueues. `thresholds`: a certain threshold for each query (host or device memory); null: they come from samples.
+FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric,
+                          const QueryTile& queries, std::int64_t k, const Plan& plan, const float* thresholds,
+                          cudaStream_t stream);
+
+// Queries without a certificate, and for each of them a threshold that is certain, or +inf.
+struct Uncertain {
+    std::vector<std::int64_t> rows;
+    std::vector<float> thresholds;
+};
+
+// Waits for the stream, and adds the candidates to `candidates`.
+Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream);
+
+}  // namespace kith::gpu

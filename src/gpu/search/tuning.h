@@ -1,0 +1,125 @@
+// Tuning numbers of the search and the device memory of its tiles. Plain host code: the planner and the run use the
+// same functions, so a plan's workspace is what the run allocates.
+//
+// The searches of docs/performance.md ran with these (one NVIDIA H100 80GB HBM3, 2026-11-21, `kith-bench search
+// --goals`); they are a budget's share or keep a search responsive, and others have not been recorded.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/primitives/tuning.h"
+#include "gpu/select/streaming/tuning.h"
+
+namespace kith::gpu::tuning {
+
+// Queries without a certificate that go through the filter once more, and tiles of the canonical scan for those that
+// are left, at most; see retry_step and rescan_tile.
+inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
+// From so many queries on, two terms of fp16 are cheaper than scanning for those that one term cannot tell apart.
+inline constexpr std::int64_t two_term_queries = 32;
+// Queries and points per tile of the canonical scan, in binary64.
+inline constexpr std::int64_t exact_query_tile = 2048;
+inline constexpr std::int64_t exact_point_tile = 1 << 16;
+
+// Memory that is not pageable is copied in pieces of so many bytes, some milliseconds each, where a callback watches.
+inline constexpr std::int64_t watched_copy = std::int64_t{256} << 20;
+
+// Memory that nobody uses stays with the library between two calls up to this share of the device's: what most searches
+// ask for again at once.
+inline std::int64_t kept_bytes(std::int64_t device_bytes) {
+    return device_bytes / 16;
+}
+
+// ---- device memory that a tile takes: the planner and the run agree through these
+
+// Prepared points: the elements (unless they are the caller's) and, for the filter, rounded vectors.
+inline double point_bytes(std::int64_t d, std::int64_t element, bool filter, bool copied) {
+    const double dims = static_cast<double>(d);
+    return (copied ? dims * static_cast<double>(element) : 0) +
+           (filter ? 2 * static_cast<double>(filter_width(d, 1)) + 8 : 0) + 17;
+}
+
+// What a tile of queries takes however it is searched: elements, auxiliary values, results.
+inline double query_bytes(std::int64_t q, std::int64_t d, std::int64_t element, std::int64_t k) {
+    return static_cast<double>(q) * (static_cast<double>(d * element) + 32 + static_cast<double>(k) * (12 + 32 + 8));
+}
+
+// The matrix of a metric; its factor, and the coordinates that are made with it.
+inline double matrix_bytes(std::int64_t d) {
+    return 8 * static_cast<double>(d) * static_cast<double>(d);
+}
+inline double factor_bytes(std::int64_t rows, std::int64_t d) {
+    return matrix_bytes(d) +
+           8 * static_cast<double>(d) * (static_cast<double>(std::min(rows + 256, factored_rows(d))) + 1);
+}
+
+inline double scan_bytes(std::int64_t q, std::int64_t points, std::int64_t d, std::int64_t k, bool user,
+                         int multiprocessors) {
+    return static_cast<double>(q) * static_cast<double>(points) * (user ? 16 : 8) +
+           8.0 * static_cast<double>(d * (q + points)) + selection_bytes(q, k, points, 12, multiprocessors);
+}
+
+// Of an entry of a candidate list: value and position (later id and key), and where CUB sorts what that takes.
+inline double entry_bytes(std::int64_t capacity) {
+    return capacity > sort_in_shared ? 12 + 30 : 12;
+}
+
+// What lists take that grow to `capacity` from `base`, beyond what they took; while they are copied both exist.
+inline double growth_bytes(std::int64_t base, std::int64_t capacity, std::int64_t queries) {
+    if (capacity <= base) return 0;
+    const double now = static_cast<double>(capacity), before = static_cast<double>(base);
+    const double largest = std::max(entry_bytes(capacity) * now, 8 * (now + before));
+    return static_cast<double>(queries) * std::max(0.0, largest - entry_bytes(base) * before);
+}
+
+// The capacity to which lists of `queries` may grow within `spare` bytes.
+inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, double spare) {
+    const double most = std::min(spare, 4.0 * (1 << 30));
+    for (std::int64_t capacity = max_candidates; capacity > base; capacity -= 64)
+        if (growth_bytes(base, capacity, queries) <= most) return capacity;
+    return base;
+}
+
+inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k, int multiprocessors) {
+    const auto tile = [&](std::int64_t queries, std::int64_t capacity, std::int64_t dense) {
+        // Candidates; values of the first sample; vectors, terms and flags of a query.
+        return static_cast<double>(queries) *
+               (entry_bytes(capacity) * static_cast<double>(capacity) +
+                4.0 * static_cast<double>(dense) *
+                    std::min(1.0, static_cast<double>(dense_queries) / static_cast<double>(queries)) +
+                2.0 * static_cast<double>(filter_width(d, 1)) + 24);
+    };
+    // The last tile of a search may be smaller, and few queries take other levels.
+    double most = std::max(tile(1, max_candidates, 0), scan_bytes(1, 64, d, k, false, multiprocessors));
+    for (const std::int64_t queries : {q, std::min(q, few_queries), std::min<std::int64_t>(q, 16)}) {
+        const FilterLevels levels = filter_levels(n, queries, k + 1);
+        most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
+    }
+    return most + (1 << 20);
+}
+
+// Queries that may be tried again at a time within so many bytes.
+inline std::int64_t retry_step(double bytes) {
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(bytes / (entry_bytes(max_candidates) * static_cast<double>(max_candidates))), 1,
+        retry_queries);
+}
+
+// The canonical scan's tile within so many bytes.
+struct RescanTile {
+    std::int64_t queries = rescan_queries, points = rescan_points;
+};
+inline RescanTile rescan_tile(double bytes, std::int64_t d, std::int64_t k, int multiprocessors) {
+    RescanTile tile;
+    while (scan_bytes(tile.queries, tile.points, d, k, false, multiprocessors) > bytes &&
+           (tile.queries > 1 || tile.points > 64)) {
+        if (tile.points > 64) tile.points /= 2;
+        else tile.queries /= 2;
+    }
+    return tile;
+}
+
+}  // namespace kith::gpu::tuning

@@ -1,0 +1,223 @@
+// The searches that feed a queue per thread: plain, buffered (Tang 2015, Alg. 3) and top-down (III.E).
+//
+// A block of two warps owns 64 consecutive rows; a lane owns one row: its queue in the workspace, its buffer in a
+// column of the block's shared memory. The lanes of a warp walk the columns in step, so their reads are adjacent.
+#pragma once
+
+#include "gpu/runtime/device_memory.h"
+#include "gpu/select/queues/hierarchy.cuh"
+#include "gpu/select/queues/queue.cuh"
+
+namespace kith::gpu {
+
+// The variants of a queue's selectors.
+enum class QueueSearch : int { plain, buffer, buffer_full, buffer_full_sort, hp2, hp4, hp8, buffer_hp };
+
+namespace queue_search {
+
+constexpr int threads = 64;
+constexpr int blocks_per_processor = 8;  // at least: 128 registers a thread, which no search spills
+constexpr int batch = 8;                 // entries that a lane reads before it looks at the first
+constexpr int buffer_size = 16;          // entries in a lane's buffer
+
+// A sink takes what the lanes of a warp offer in step; packed_end offers nothing.
+
+// Every candidate goes straight into the queue.
+template <class Queue>
+struct Direct {
+    Queue queue;
+
+    __device__ __forceinline__ void offer(Packed x) { queue.insert(x < queue.head(), x); }
+    __device__ __forceinline__ void finish() {}
+};
+
+// `alone`: a lane whose buffer is full empties it; `full`: when one lane's is, all lanes empty theirs; `sort`: these
+// are sorted before, so that the smallest enter first and turn the others away.
+enum class Flush { alone, full, sort };
+
+template <class Queue, Flush how>
+struct Buffered {
+    Queue queue;
+    Packed (*buffer)[threads];
+    int count = 0;
+
+    __device__ Buffered(const Queue& empty) : queue(empty) {
+        __shared__ Packed buffers[buffer_size][threads];
+        buffer = buffers;
+    }
+    __device__ __forceinline__ void offer(Packed x) {
+        if (x < queue.head()) buffer[count++][threadIdx.x] = x;
+        const bool full = count == buffer_size;
+        if (__any_sync(whole_warp, full)) flush(how == Flush::alone ? full : true);
+    }
+    __device__ __forceinline__ void finish() { flush(true); }
+
+private:
+    __device__ void flush(bool mine) {
+        if (how == Flush::sort) sort();
+        for (int i = 0; __any_sync(whole_warp, mine && i < count); ++i) {
+            const Packed x = mine && i < count ? buffer[i][threadIdx.x] : packed_end;
+            const bool wanted = x < queue.head();
+            if (how == Flush::sort && !__any_sync(whole_warp, wanted)) break;
+            queue.insert(wanted, x);
+        }
+        if (mine) count = 0;
+    }
+    // A bitonic network over the buffer, ascending.
+    __device__ void sort() {
+        Packed x[buffer_size];
+#pragma unroll
+        for (int i = 0; i < buffer_size; ++i) x[i] = i < count ? buffer[i][threadIdx.x] : packed_end;
+#pragma unroll
+        for (int run = 2; run <= buffer_size; run *= 2)
+#pragma unroll
+            for (int step = run / 2; step > 0; step /= 2)
+#pragma unroll
+                for (int i = 0; i < buffer_size; ++i)
+                    if ((i & step) == 0 && (x[i + step] < x[i]) == ((i & run) == 0)) {
+                        const Packed swapped = x[i];
+                        x[i] = x[i + step];
+                        x[i + step] = swapped;
+                    }
+#pragma unroll
+        for (int i = 0; i < buffer_size; ++i) buffer[i][threadIdx.x] = x[i];
+    }
+};
+
+// Offers the entries of a batch one after another, all lanes the same one; skips those that no lane wants. (A head
+// only falls, so what it turns away here it would turn away later.)
+template <class Sink>
+__device__ __forceinline__ void offer_batch(Sink& sink, const Packed (&x)[batch]) {
+    unsigned wanted = 0;
+#pragma unroll
+    for (int i = 0; i < batch; ++i) wanted |= x[i] < sink.queue.head() ? 1u << i : 0u;
+    wanted = __reduce_or_sync(whole_warp, wanted);
+    while (wanted) {
+        const int next = __ffs(static_cast<int>(wanted)) - 1;
+        wanted &= wanted - 1;
+        Packed chosen = x[0];
+#pragma unroll
+        for (int i = 1; i < batch; ++i)
+            if (i == next) chosen = x[i];
+        sink.offer(chosen);
+    }
+}
+
+struct Work {
+    Packed* queues;
+    std::int64_t rows;
+    int k;
+    bool sorted;
+    unsigned long long* counts;
+    SelectOut out;
+};
+
+template <class Queue>
+__device__ __forceinline__ Queue make_queue(const Work& work, std::int64_t row, int which) {
+    const std::int64_t place = which * Queue::capacity(work.k) * work.rows + row;
+    return Queue(QueueSlots{work.queues + place, work.rows, work.counts, row < work.rows}, work.k);
+}
+
+// Alg. 1 (Direct) and Alg. 3 (Buffered): all columns, in order.
+template <class Queue, class Sink>
+__global__ void __launch_bounds__(threads, blocks_per_processor)
+    scan_kernel(const float* values, std::int64_t stride, std::int64_t n, bool largest, Work work) {
+    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
+    const bool alive = row < work.rows;
+    Sink sink{make_queue<Queue>(work, row, 0)};
+    float ahead[batch];
+    const auto read = [&](std::int64_t from) {
+#pragma unroll
+        for (int i = 0; i < batch; ++i)
+            ahead[i] = alive && from + i < n ? __ldg(values + (from + i) * stride + row) : 0.0f;
+    };
+    read(0);
+    for (std::int64_t column = 0; column < n; column += batch) {
+        Packed x[batch];
+#pragma unroll
+        for (int i = 0; i < batch; ++i)
+            x[i] =
+                alive && column + i < n ? pack(ahead[i], static_cast<std::uint32_t>(column + i), largest) : packed_end;
+        read(column + batch);
+        offer_batch(sink, x);
+    }
+    sink.finish();
+    if (alive) sink.queue.drain(row, work.out, work.sorted);
+}
+
+// Top-down: the top level into a queue, then level by level the groups of what one queue kept into another. An entry
+// of a level's k smallest lies in a group whose minimum is among the level above's k smallest, since minima are
+// distinct: each of k smaller minima would be an entry before it.
+template <class Queue, class Sink>
+__global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(Hierarchy h, Work work) {
+    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
+    const bool alive = row < work.rows;
+    Sink sink{make_queue<Queue>(work, row, 0)};
+    for (std::int64_t position = 0; position < h.size(h.top); position += batch) {
+        Packed x[batch];
+#pragma unroll
+        for (int i = 0; i < batch; ++i)
+            x[i] = alive && position + i < h.size(h.top) ? h.at(h.top, position + i, row) : packed_end;
+        offer_batch(sink, x);
+    }
+    sink.finish();
+    const int in_group = (1 << h.group_bits) - 1;
+    int other = 1;
+    for (int level = h.top - 1; level >= 0; --level, other ^= 1) {
+        const Queue above = sink.queue;
+        sink.queue = make_queue<Queue>(work, row, other);
+        // From the last position to the first: where a queue has an order, its smallest entries are last.
+        for (int last = work.k - 1; last >= 0; last -= batch >> h.group_bits) {
+            Packed x[batch];
+#pragma unroll
+            for (int i = 0; i < batch; ++i) {
+                const int p = last - (i >> h.group_bits);
+                const Packed parent = alive && p >= 0 ? above.entry(p) : packed_end;
+                const std::int64_t group = static_cast<std::int64_t>(index_of(parent)) >> (level + 1) * h.group_bits;
+                const std::int64_t child = (group << h.group_bits) + (i & in_group);
+                x[i] = parent != packed_end && child < h.size(level) ? h.at(level, child, row) : packed_end;
+            }
+            offer_batch(sink, x);
+        }
+        sink.finish();
+    }
+    if (alive) sink.queue.drain(row, work.out, work.sorted);
+}
+
+template <class Queue>
+void run(const SelectJob& job, QueueSearch search) {
+    const bool hierarchical = search >= QueueSearch::hp2;
+    const std::int64_t capacity = Queue::capacity(job.k);
+    Buffer<Packed> queues((hierarchical ? 2 : 1) * capacity * job.rows, job.stream);
+    // Fig. 5 is of the plain searches.
+    const bool counted = search == QueueSearch::plain;
+    const Work work{queues.get(),
+                    job.rows,
+                    static_cast<int>(job.k),
+                    job.sorted,
+                    counted ? job.counts : nullptr,
+                    out_of(job, SelectLayout::by_column)};
+    const auto grid = static_cast<unsigned>((job.rows + threads - 1) / threads);
+    if (!hierarchical) {
+        const auto scan = search == QueueSearch::plain         ? scan_kernel<Queue, Direct<Queue>>
+                          : search == QueueSearch::buffer      ? scan_kernel<Queue, Buffered<Queue, Flush::alone>>
+                          : search == QueueSearch::buffer_full ? scan_kernel<Queue, Buffered<Queue, Flush::full>>
+                                                               : scan_kernel<Queue, Buffered<Queue, Flush::sort>>;
+        scan<<<grid, threads, 0, job.stream>>>(job.f32(), job.stride, job.n, job.largest, work);
+        check_launch("scan_kernel");
+        return;
+    }
+    const int group_bits = search == QueueSearch::hp2 ? 1 : search == QueueSearch::hp8 ? 3 : 2;
+    Hierarchy hierarchy = plan_hierarchy(job, group_bits);
+    Buffer<Packed> entries(hierarchy_entries(hierarchy), job.stream);
+    hierarchy.entries = entries.get();
+    build_hierarchy(hierarchy, job.stream);
+    const auto descend = search == QueueSearch::buffer_hp ? descend_kernel<Queue, Buffered<Queue, Flush::sort>>
+                                                          : descend_kernel<Queue, Direct<Queue>>;
+    descend<<<grid, threads, 0, job.stream>>>(hierarchy, work);
+    check_launch("descend_kernel");
+}
+
+}  // namespace queue_search
+
+}  // namespace kith::gpu

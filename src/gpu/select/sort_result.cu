@@ -1,0 +1,77 @@
+// Row-wise sorting of packed entries: one block and a bitonic network in shared memory where a row fits, CUB's
+// segmented radix sort where it does not.
+#include "gpu/select/sort_result.cuh"
+
+#include <cub/device/device_segmented_radix_sort.cuh>
+
+#include "gpu/primitives/block.cuh"
+#include "gpu/runtime/device_memory.h"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int threads = 512;
+
+// A block owns a row; entries are padded with packed_end to a power of two.
+__global__ void __launch_bounds__(threads)
+    sort_rows_kernel(const Packed* entries, const std::int32_t* counts, std::int64_t count_step, std::int64_t stride,
+                     int most, SelectOut out) {
+    extern __shared__ Packed sorted[];
+    const std::int64_t row = blockIdx.x;
+    const int count = counts ? counts[row * count_step] : most;
+    int size = 2;
+    while (size < count) size *= 2;
+    for (int i = threadIdx.x; i < size; i += threads) sorted[i] = i < count ? entries[row * stride + i] : packed_end;
+    block_sort<threads>(sorted, size);
+    for (int j = threadIdx.x; j < out.k; j += threads) out.put(row, j, sorted[j]);
+}
+
+__global__ void bounds_kernel(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
+                              std::int64_t stride, std::int64_t most, std::int64_t* begin, std::int64_t* end) {
+    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (row >= rows) return;
+    begin[row] = row * stride;
+    end[row] = row * stride + (counts ? counts[row * count_step] : most);
+}
+
+__global__ void put_kernel(const Packed* entries, std::int64_t rows, std::int64_t stride, SelectOut out) {
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (cell < rows * out.k) out.put(cell / out.k, cell % out.k, entries[cell / out.k * stride + cell % out.k]);
+}
+
+}  // namespace
+
+void sort_packed(Packed* entries, const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
+                 std::int64_t stride, std::int64_t most, const SelectOut& out, cudaStream_t stream) {
+    std::int64_t size = 2;
+    while (size < most) size *= 2;
+    if (size <= sort_packed_block) {
+        check(cudaFuncSetAttribute(sort_rows_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(sort_packed_block * sizeof(Packed))),
+              "shared memory of sort_rows");
+        sort_rows_kernel<<<static_cast<unsigned>(rows), threads, static_cast<std::size_t>(size) * sizeof(Packed),
+                           stream>>>(entries, counts, count_step, stride, static_cast<int>(most), out);
+        check_launch("sort_rows");
+        return;
+    }
+    const std::int64_t cells = rows * stride;
+    Buffer<Packed> other(cells, stream);
+    Buffer<std::int64_t> begin(rows, stream), end(rows, stream);
+    const auto blocks = [](std::int64_t items) { return static_cast<unsigned>((items + 255) / 256); };
+    bounds_kernel<<<blocks(rows), 256, 0, stream>>>(counts, count_step, rows, stride, most, begin.get(), end.get());
+    check_launch("bounds_kernel");
+    cub::DoubleBuffer<Packed> both(entries, other.get());
+    std::size_t bytes = 0;
+    check(cub::DeviceSegmentedRadixSort::SortKeys(nullptr, bytes, both, cells, rows, begin.get(), end.get(), 0, 64,
+                                                  stream),
+          "segmented sort");
+    Buffer<char> temporary(static_cast<std::int64_t>(bytes), stream);
+    check(cub::DeviceSegmentedRadixSort::SortKeys(temporary.get(), bytes, both, cells, rows, begin.get(), end.get(), 0,
+                                                  64, stream),
+          "segmented sort");
+    put_kernel<<<blocks(rows * out.k), 256, 0, stream>>>(both.Current(), rows, stride, out);
+    check_launch("put_kernel");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,27 @@
+// Sismanis' cohort on parts of rows: lists of k entries, one per slice of a row, and how they are joined.
+#pragma once
+
+#include "gpu/runtime/device_memory.h"
+#include "gpu/select/result.cuh"
+
+namespace kith::gpu {
+
+// Rows cut into `per_row` slices of `length` values each (the last one may be shorter).
+struct Slices {
+    std::int64_t per_row, length;
+};
+
+// As many slices as make `wanted` of them in all, but none shorter than four lists: 4 k and `shortest` values.
+Slices cut_rows(const SelectJob& job, std::int64_t wanted, std::int64_t shortest);
+
+// One sorted list of k entries per slice, filled up with packed_end; list (row, slice) begins at
+// get() + (row * per_row + slice) * k. Takes 2 n bytes per row, or one list.
+inline Buffer<Packed> make_lists(const SelectJob& job, const Slices& slices) {
+    return {job.rows * slices.per_row * job.k, job.stream};
+}
+
+// Merges the lists of each row pairwise, keeps the smaller half of each merge, until one is left: the result. Takes
+// half as much workspace again.
+void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJob& job);
+
+}  // namespace kith::gpu

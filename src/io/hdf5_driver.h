@@ -1,0 +1,42 @@
+// What kith's two file drivers of the HDF5 library have in common: addresses, reading, their table of functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "io/hdf5_session.h"
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+namespace kith::io {
+
+// What the library holds of an open file; a driver's own derives from it.
+struct Hdf5DriverFile {
+    H5FD_t library;  // must be first
+    haddr_t end_of_addresses;
+    haddr_t end_of_file;
+};
+
+template <class File>
+File* hdf5_driver_file(H5FD_t* file) {
+    return static_cast<File*>(reinterpret_cast<Hdf5DriverFile*>(file));
+}
+template <class File>
+const File* hdf5_driver_file(const H5FD_t* file) {
+    return static_cast<const File*>(reinterpret_cast<const Hdf5DriverFile*>(file));
+}
+
+// A driver that keeps addresses as above; open, close, cmp, query, read and write are still to be set. `number` is one
+// of those for a program's own use; `info_bytes` is the size of what opening takes, which the library copies.
+H5FD_class_t hdf5_driver(const char* name, int number, std::size_t info_bytes);
+
+// Access to files through `driver`, which must live as long as the process; opening is given `info`. Invalid where the
+// library refuses it.
+Hdf5Handle hdf5_access(const H5FD_class_t& driver, const void* info);
+
+// Reads at an offset; what lies behind the end of the file is zeros, as the library's addresses go beyond it. False,
+// with errno, where the system cannot read.
+bool hdf5_read_at(int descriptor, haddr_t offset, void* out, std::size_t count);
+
+}  // namespace kith::io

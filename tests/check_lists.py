@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The test `lists`: the documents say of every metric and format of the lists what their lines and traits say.
+
+usage: check_lists.py [ROOT]
+"""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+from metric_list import metrics  # noqa: E402
+
+
+def rows(text, heading):
+    """The cells of the Markdown table whose first column has that heading."""
+    lines = text[text.index(f"| {heading} |"):].splitlines()[2:]
+    for line in lines:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def demand(metric):
+    """What the metric asks of coordinates, in the words of docs/exactness.md."""
+    words = []
+    if metric.non_negative:
+        words.append("at least 0")
+    if metric.dimensions:
+        words.append(f"{metric.dimensions} of them")
+    if metric.largest:
+        words.append(f"within {metric.largest:g} of 0")
+    if metric.packed_bits:
+        words.append("or packed bits")
+    return ", ".join(words)
+
+
+def check_metrics(root):
+    said = {}
+    for row in rows((root / "docs/exactness.md").read_text(), "metric"):
+        for name in re.split(r"[,;] ", row[0]):
+            said[name] = row[3] if len(row) > 3 else None
+    known = {metric.name: demand(metric) for metric in metrics(root)}
+    for name in sorted(known.keys() - said.keys()):
+        yield f"docs/exactness.md, section 1: no row for {name}"
+    for name in sorted(said.keys() - known.keys()):
+        yield f"docs/exactness.md, section 1: {name} is not in include/kith/metrics.def"
+    for name in sorted(known.keys() & said.keys()):
+        if said[name] != known[name]:
+            yield f"docs/exactness.md, section 1: {name}: expected '{known[name]}' of coordinates, found '{said[name]}'"
+    of_bits = ", ".join(metric.name for metric in metrics(root) if metric.packed_bits)
+    for file, start in (("docs/cli.md", "| `--packed-bits` | "), ("cli/options.cpp", '"--packed-bits", args.packed_bits, "')):
+        line = next((part for part in (root / file).read_text().split(start)[1:]), "")
+        if not line.startswith(of_bits + ":"):
+            yield f"{file}: --packed-bits: expected '{of_bits}:'"
+
+
+def check_formats(root):
+    known = re.findall(r"^KITH_(?:FORMAT|CONTAINER)\((\w+),", (root / "src/io/formats.def").read_text(), re.MULTILINE)
+    said = [name for row in rows((root / "docs/cli.md").read_text(), "format") for name in re.findall(r"`(\w+)`", row[0])]
+    for name in sorted(set(known) ^ set(said)):
+        where = "no row for" if name in known else "not in src/io/formats.def:"
+        yield f"docs/cli.md, Files: {where} {name}"
+
+
+def main(root):
+    complaints = [*check_metrics(root), *check_formats(root)]
+    print(*complaints, sep="\n")
+    print(f"lists: {len(complaints)} complaints")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()))

@@ -1,0 +1,386 @@
+// The bound of the GPU's filter attacked: for pairs made to use all of it, what the matrix units compute must enclose
+// the exact value and the distance key, for both instruction sets and for one and two terms of fp16.
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "bound_attacks.h"
+#include "exact/canonical.h"
+#include "gpu/filter/levels.h"
+#include "gpu/filter/pass.h"
+#include "gpu/points/points.h"
+#include "gpu_arrays.h"
+#include "kith/kith.h"
+#include "metric/correlation.h"
+#include "metric/hellinger.h"
+#include "metric/inner_product.h"
+#include "metric/sqeuclidean.h"
+
+namespace {
+
+using namespace kith;
+using metric::Gemm;
+
+template <class T>
+std::vector<T> to_host(const T* data, std::int64_t count) {
+    std::vector<T> out(static_cast<std::size_t>(count));
+    gpu_arrays::check(cudaMemcpy(out.data(), data, out.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    return out;
+}
+
+// Rows as the canonical form sees them.
+struct Prepared {
+    std::vector<double> values, aux;
+    std::vector<bool> nan;
+};
+
+template <class M>
+Prepared prepare_rows(const MatrixView& view, const metric::Params& params) {
+    Prepared p;
+    p.values.resize(static_cast<std::size_t>(view.rows * view.cols));
+    p.aux.resize(static_cast<std::size_t>(view.rows) * metric::max_aux);
+    for (std::int64_t i = 0; i < view.rows; ++i) {
+        double* const row = p.values.data() + i * view.cols;
+        for (std::int64_t j = 0; j < view.cols; ++j)
+            row[j] = exact::load(view.data, view.type, exact::offset(view, i, j));
+        p.nan.push_back(std::any_of(row, row + view.cols, [](double x) { return x != x; }));
+        exact::prepare_vector<M>(row, view.cols, p.aux.data() + i * metric::max_aux, params);
+    }
+    return p;
+}
+
+// What a metric's filter is compared with.
+struct Judge {
+    MetricId id;
+    Gemm form;
+    int aux;
+    std::function<Prepared(const MatrixView&, const metric::Params&)> prepare;
+    std::function<double(const double*, const double*, const double*, const double*, const metric::Params&)> rank;
+};
+
+template <class M>
+Judge judge_of(MetricId id) {
+    return {id, M::traits.gemm, M::aux, prepare_rows<M>,
+            [](const double* q, const double* x, const double* aux_q, const double* aux_x,
+               const metric::Params& params) { return exact::rank<M>(q, x, aux_q, aux_x, params, nullptr); }};
+}
+
+Judge judge(const std::string& name) {
+    if (name == "sqeuclidean") return judge_of<metric::SqEuclidean>(MetricId::sqeuclidean);
+    if (name == "hellinger") return judge_of<metric::Hellinger>(MetricId::hellinger);
+    if (name == "inner_product") return judge_of<metric::InnerProduct>(MetricId::inner_product);
+    if (name == "cosine") return judge_of<metric::Cosine>(MetricId::cosine);
+    return judge_of<metric::Correlation>(MetricId::correlation);
+}
+
+// The value that the filter encloses, exact and as the distance key gives it, for each pair.
+struct Truth {
+    std::vector<long double> exact, canonical;
+};
+
+Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::int64_t d, const gpu::FilterForm& form,
+               const std::vector<float>& centre, const metric::Params& params) {
+    const std::size_t queries = q.nan.size(), points = x.nan.size();
+    const auto size = static_cast<std::size_t>(d);
+    const long double t = form.scale, s = form.query_scale;
+    // The vectors before scaling and before they become unit.
+    const auto moved = [&](const Prepared& p) {
+        std::vector<long double> v(p.values.begin(), p.values.end());
+        for (std::size_t i = 0; i < v.size() && !centre.empty(); ++i) v[i] -= centre[i % size];
+        return v;
+    };
+    const std::vector<long double> u = moved(q), v = moved(x);
+    const auto norm2 = [&](const long double* a) {
+        long double sum = 0;
+        for (std::size_t j = 0; j < size; ++j) sum += a[j] * a[j];
+        return sum;
+    };
+    Truth out;
+    for (std::size_t i = 0; i < queries; ++i) {
+        const long double* const a = &u[i * size];
+        const long double query2 = norm2(a), query = std::sqrt(query2);
+        for (std::size_t k = 0; k < points; ++k) {
+            const long double* const b = &v[k * size];
+            long double product = 0, squares = 0;
+            for (std::size_t j = 0; j < size; ++j) {
+                product += a[j] * b[j];
+                squares += b[j] * b[j];
+            }
+            const long double rank = judge.rank(&q.values[i * size], &x.values[k * size], &q.aux[i * metric::max_aux],
+                                                &x.aux[k * metric::max_aux], params);
+            if (judge.form == Gemm::l2) {
+                out.exact.push_back((squares / 2 - product) * t * t);
+                out.canonical.push_back((rank - query2) * t * t / 2);
+            } else if (judge.form == Gemm::dot) {
+                out.exact.push_back(-product * s * t / query);
+                out.canonical.push_back(rank * s * t / query);
+            } else {
+                // Zero as the metric sees it: the norm is the last auxiliary value.
+                const auto norm = static_cast<std::size_t>(judge.aux - 1);
+                const bool zero = q.aux[i * metric::max_aux + norm] == 0 || x.aux[k * metric::max_aux + norm] == 0;
+                out.exact.push_back(zero ? 0 : -product * s * t / (query * std::sqrt(squares)));
+                out.canonical.push_back((rank - 1) * s * t);
+            }
+        }
+    }
+    return out;
+}
+
+// What was seen of the bound.
+struct Seen {
+    double largest_share = 0;  // |value - middle of the enclosure| over half its width
+    std::string at;
+    std::int64_t covered = 0, pairs = 0;
+};
+
+std::vector<gpu::FilterIsa> instruction_sets() {
+    int device = 0, major = 0, minor = 0;
+    gpu_arrays::check(cudaGetDevice(&device));
+    gpu_arrays::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    gpu_arrays::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (major == 9 && minor == 0) return {gpu::FilterIsa::sm_80, gpu::FilterIsa::sm_90a};
+    return {gpu::FilterIsa::sm_80};
+}
+
+// One set of points and queries on the device, prepared.
+class Attack {
+public:
+    // `among`: the queries are the points.
+    Attack(const std::string& metric, const std::string& what, std::int64_t d, ElementType type, std::uint64_t seed,
+           bool among = false)
+        : judge_(judge(metric)), among_(among) {
+        const bool many = d > 1000, most = d > 8192;
+        bound_attacks::Data data =
+            bound_attacks::make(what, most ? 24 : (what.starts_with("fp16") ? 300 : 64), many ? 12 : 24, d, seed);
+        if (data.precise && type != ElementType::f32) type = ElementType::f64;
+        if (metric == "hellinger")
+            for (std::vector<double>* values : {&data.points, &data.queries})
+                for (double& x : *values) x = x * x;  // as the root sees them: without their signs
+        if (among) {
+            data.queries = data.points;
+            data.q = data.n;
+        }
+        points_ = arrays::make(data.points, data.n, d, type);
+        queries_ = arrays::make(data.queries, data.q, d, type);
+        label_ = metric + ", " + what + ", d " + std::to_string(d) + ", element type " +
+                 std::to_string(static_cast<int>(type));
+        MetricSpec spec;
+        spec.id = judge_.id;
+        spec.params.d = d;
+        Plan plan;
+        gpu_arrays::check(cudaGetDevice(&plan.device));
+        plan.path = kith::Path::gemm_f16;
+        plan.chunk_points = data.n;
+        const std::function<bool(const Progress&)> silent;
+        ProgressMeter progress(silent, 0);
+        prepared_ = gpu::prepare(points_.view, spec, plan, false, nullptr, 1, progress);
+        rows_ = gpu::upload(queries_.view, 0, data.q, false, nullptr);
+        gpu::measure(rows_, prepared_->metric, nullptr);
+        const gpu::FilterForm& form = prepared_->resident.filter.form;
+        if (form.centre) centre_ = to_host(form.centre, d);
+        host_points_ = judge_.prepare(points_.view, spec.params);
+        host_queries_ = judge_.prepare(queries_.view, spec.params);
+        truth_ = truth_of(judge_, host_queries_, host_points_, d, form, centre_, spec.params);
+    }
+
+    // With as many terms, and kappa a multiple of what the sample gave.
+    void run(int terms, double kappa, Seen& seen) const {
+        const gpu::Chunk& chunk = prepared_->resident;
+        const gpu::MetricKernels& kernels = *prepared_->metric.kernels;
+        gpu::FilterForm form = chunk.filter.form;
+        form.terms = terms;
+        form.width = gpu::filter_width(points_.view.cols, terms);
+        form.gamma = gpu::filter_gamma(form.width);
+        form.kappa *= kappa;
+        const std::int64_t n = points_.view.rows, q = queries_.view.rows,
+                           padded =
+                               (n + gpu::filter_tile_points - 1) / gpu::filter_tile_points * gpu::filter_tile_points;
+        gpu::Buffer<__half> vectors(n * form.width, nullptr), query_vectors(q * form.width, nullptr);
+        gpu::Buffer<float> h(padded, nullptr), f(padded, nullptr), e(q, nullptr), all(q * padded, nullptr);
+        gpu::Buffer<std::uint8_t> unfit(q, nullptr);
+        kernels.filter_points(chunk.points.prepared(), form, vectors.get(), h.get(), f.get(), prepared_->metric.params,
+                              nullptr);
+        kernels.filter_queries(rows_.prepared(), form, query_vectors.get(), e.get(), unfit.get(),
+                               prepared_->metric.params, nullptr);
+        gpu::FilterPass pass;
+        pass.queries = query_vectors.get();
+        pass.points = vectors.get();
+        pass.half_norm = h.get();
+        pass.q = q;
+        pass.n = pass.count = n;
+        pass.width = form.width;
+        pass.all = all.get();
+        pass.ld = padded;
+        const Terms found{form, to_host(e.get(), q), to_host(f.get(), n), to_host(h.get(), n), to_host(unfit.get(), q)};
+        for (const gpu::FilterIsa isa : instruction_sets()) {
+            gpu::filter_pass(pass, isa, nullptr);
+            check(found, to_host(all.get(), q * padded), padded,
+                  label_ + ", " + std::to_string(terms) + " terms, kappa " + std::to_string(form.kappa) +
+                      (isa == gpu::FilterIsa::sm_80 ? ", sm_80" : ", sm_90a"),
+                  seen);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+
+private:
+    struct Terms {
+        gpu::FilterForm form;
+        std::vector<float> e, f, h;
+        std::vector<std::uint8_t> unfit;
+    };
+
+    void check(const Terms& terms, const std::vector<float>& all, std::int64_t ld, const std::string& label,
+               Seen& seen) const {
+        const auto n = points_.view.rows, q = queries_.view.rows;
+        std::vector<std::int64_t> position(static_cast<std::size_t>(n));
+        for (std::int64_t p = 0; p < n; ++p) position[static_cast<std::size_t>(gpu::row_at(terms.form, p, n))] = p;
+        for (std::int64_t i = 0; i < q; ++i) {
+            for (std::int64_t p = 0; p < n; ++p) {
+                const std::int64_t row = gpu::row_at(terms.form, p, n);
+                const float a = all[static_cast<std::size_t>(i * ld + p)];
+                check_pair(terms, i, row, p, a, label, seen);
+                if (testing::Test::HasFatalFailure()) return;
+                if (!among_ || terms.unfit[static_cast<std::size_t>(row)]) continue;
+                // The same product for the point as query.
+                const std::int64_t from = position[static_cast<std::size_t>(i)];
+                const float exchanged =
+                    a - terms.h[static_cast<std::size_t>(p)] + terms.h[static_cast<std::size_t>(from)];
+                check_pair(terms, row, i, from, exchanged, label + ", exchanged", seen);
+                if (testing::Test::HasFatalFailure()) return;
+            }
+        }
+    }
+
+    void check_pair(const Terms& terms, std::int64_t i, std::int64_t row, std::int64_t position, float a,
+                    const std::string& label, Seen& seen) const {
+        const float infinity = std::numeric_limits<float>::infinity(), f = terms.f[static_cast<std::size_t>(position)];
+        const auto where = [&] { return label + ", query " + std::to_string(i) + ", point " + std::to_string(row); };
+        if (host_points_.nan[static_cast<std::size_t>(row)]) {
+            ASSERT_EQ(infinity, a) << where();
+            return;
+        }
+        ++seen.pairs;
+        if (f == infinity) {
+            ASSERT_EQ(-infinity, a) << where();
+            return;
+        }
+        if (terms.unfit[static_cast<std::size_t>(i)]) return;
+        ++seen.covered;
+        const long double e = terms.e[static_cast<std::size_t>(i)], low = a - e,
+                          high = a + e + 2 * static_cast<long double>(f);
+        for (const auto& [kind, values] : {std::pair{"exact", &truth_.exact}, {"canonical", &truth_.canonical}}) {
+            const long double w = (*values)[static_cast<std::size_t>(i * points_.view.rows + row)];
+            ASSERT_TRUE(low <= w && w <= high)
+                << where() << ": the " << kind << " value " << static_cast<double>(w) << " is not in ["
+                << static_cast<double>(low) << ", " << static_cast<double>(high) << "], outside by "
+                << static_cast<double>(std::max(low - w, w - high)) << " with E " << static_cast<double>(e) << ", F "
+                << f;
+            const auto share = static_cast<double>(std::abs(w - (low + high) / 2) / ((high - low) / 2));
+            if (share <= seen.largest_share) continue;
+            seen.largest_share = share;
+            seen.at = where();
+        }
+    }
+
+    Judge judge_;
+    bool among_;
+    std::string label_;
+    arrays::Array points_, queries_;
+    std::shared_ptr<const gpu::Points> prepared_;
+    gpu::DeviceRows rows_;
+    std::vector<float> centre_;
+    Prepared host_points_, host_queries_;
+    Truth truth_;
+};
+
+class GpuBound : public testing::TestWithParam<std::string> {
+protected:
+    void TearDown() override {
+        RecordProperty("largest_share_of_the_bound", std::to_string(seen_.largest_share));
+        RecordProperty("where", seen_.at);
+        std::printf("[     NOTE ] at most %.3f of the bound (%s); %lld of %lld pairs covered\n", seen_.largest_share,
+                    seen_.at.c_str(), static_cast<long long>(seen_.covered), static_cast<long long>(seen_.pairs));
+    }
+
+    void attack(const std::string& what, std::int64_t d, ElementType type) {
+        const Attack attack(GetParam(), what, d, type, seed_++);
+        for (const int terms : {1, 2}) {
+            // Any kappa above zero is right; it is what the sample says that costs least.
+            for (const double kappa : {1.0, 1.0 / 64, 64.0}) {
+                if (kappa != 1 && (d > 100 || seed_ % 3 != 0)) continue;
+                attack.run(terms, kappa, seen_);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+
+    Seen seen_;
+    std::uint64_t seed_ = 1;
+};
+
+TEST_P(GpuBound, EveryAttack) {
+    for (const auto& [what, maker] : bound_attacks::makers()) {
+        for (const std::int64_t d : {1, 2, 15, 16, 17, 100, 784, 4096}) {
+            attack(what, d, arrays::element_types[seed_ % 6]);
+            ASSERT_FALSE(HasFatalFailure());
+        }
+    }
+    EXPECT_GT(seen_.covered, seen_.pairs / 2);
+}
+
+TEST_P(GpuBound, EveryDataSet) {
+    for (const std::string& what : adversarial::names()) {
+        for (const std::int64_t d : {2, 17, 100}) {
+            attack(what, d, arrays::element_types[seed_ % 6]);
+            ASSERT_FALSE(HasFatalFailure());
+        }
+    }
+}
+
+// A graph computes a pair once and exchanges what the sum started from: the value for the other side.
+TEST_P(GpuBound, EveryAttackExchanged) {
+    if (judge(GetParam()).form == Gemm::dot) GTEST_SKIP() << "its queries are no points";
+    for (const auto& [what, maker] : bound_attacks::makers()) {
+        if (what.starts_with("fp16")) continue;  // they aim at what queries have that points have not
+        for (const std::int64_t d : {1, 17, 100}) {
+            const Attack attack(GetParam(), what, d, arrays::element_types[seed_ % 6], seed_, true);
+            ++seed_;
+            attack.run(1, 1, seen_);
+            ASSERT_FALSE(HasFatalFailure());
+        }
+    }
+    EXPECT_GT(seen_.covered, seen_.pairs / 2);
+}
+
+// So many that the accumulated error is a per cent.
+TEST_P(GpuBound, ManyDimensions) {
+    for (const char* what : {"residuals of 11 bits", "one sign"}) {
+        attack(what, 20000, ElementType::f32);
+        ASSERT_FALSE(HasFatalFailure());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Metric, GpuBound,
+                         testing::Values("sqeuclidean", "hellinger", "inner_product", "cosine", "correlation"),
+                         [](const auto& info) { return info.param; });
+
+// Products of fp16 denormals are aligned as if they were normal, and what the sum starts from is cut off there: points
+// 0 and 2 are equally far from 1, but only just, next to points that make these numbers denormal.
+TEST(GpuBoundSearch, TiesOfDenormals) {
+    std::vector<float> points = {0, 2};
+    for (int i = 0; i < 400; ++i) points.push_back(std::ldexp(i % 2 ? 1.0f : -1.0f, 26));
+    const float query = 1;
+    Options options;
+    options.device = "cuda";
+    options.path = "gemm-f16";
+    for (const std::int64_t k : {1, 2}) {
+        const Neighbors found =
+            search(view(points.data(), static_cast<std::int64_t>(points.size()), 1), view(&query, 1, 1), k, options);
+        for (std::int64_t i = 0; i < k; ++i) EXPECT_EQ(i, found.ids[static_cast<std::size_t>(i)]) << "k " << k;
+    }
+}
+
+}  // namespace

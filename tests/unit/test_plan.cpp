@@ -1,0 +1,474 @@
+// The planner on imaginary machines: what it chooses, what it refuses, and that budgets are kept.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/select/choice.h"
+#include "gpu/select/streaming/tuning.h"
+#include "kith/error.h"
+#include "kith/plan.h"
+#include "plan/planner.h"
+
+namespace {
+
+using kith::planner::Machine;
+using kith::planner::Request;
+
+Machine with_gpu(std::int64_t free_bytes) {
+    Machine m;
+    m.isa = "avx512";
+    m.threads = 8;
+    m.free_bytes = std::int64_t{64} << 30;
+    m.devices = {{"imaginary", 90, free_bytes, 132}};
+    return m;
+}
+
+Request of(kith::Shape shape, kith::metric::Gemm gemm) {
+    Request r;
+    r.shape = shape;
+    r.metric.traits.gemm = gemm;
+    return r;
+}
+
+constexpr kith::Shape large{1 << 20, 8192, 128, 100, kith::ElementType::f32, false};
+
+TEST(Plan, PrefersTheGpuAndItsFilter) {
+    const kith::Plan p = kith::planner::make(of(large, kith::metric::Gemm::l2), with_gpu(std::int64_t{70} << 30));
+    EXPECT_EQ(0, p.device);
+    EXPECT_EQ(kith::Path::gemm_f16, p.path);
+    EXPECT_EQ(large.n, p.chunk_points);
+    EXPECT_NE(std::string::npos, kith::explain(p).find("gemm-f16"));
+}
+
+TEST(Plan, FallsBackToTheCpu) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    m.no_device = "no driver";
+    Request r = of(large, kith::metric::Gemm::l2);
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+    EXPECT_EQ(kith::host_memory, kith::planner::make(r, m).device);
+    r.device = "cuda";
+    try {
+        kith::planner::make(r, m);
+        FAIL();
+    } catch (const kith::Error& e) {
+        EXPECT_EQ(kith::ErrorCode::device, e.code());
+        EXPECT_NE(std::string::npos, std::string(e.what()).find("no driver"));
+    }
+}
+
+TEST(Plan, NeighboursBeyondThePointsTakeNothingOnAGpu) {
+    kith::Shape shape{1000, 100, 16, 1000, kith::ElementType::f32, false};
+    const auto planned = [&] {
+        return kith::planner::make(of(shape, kith::metric::Gemm::l2), with_gpu(std::int64_t{1} << 30));
+    };
+    const kith::Plan all = planned();
+    shape.k = 1 << 30;
+    const kith::Plan more = planned();
+    EXPECT_EQ(kith::Path::exact, more.path);
+    EXPECT_EQ(all.workspace_bytes, more.workspace_bytes);
+    EXPECT_EQ(all.query_tile, more.query_tile);
+}
+
+TEST(Plan, AShareOfAGpusMemoryIsABudget) {
+    Request r = of(large, kith::metric::Gemm::l2);
+    const Machine m = with_gpu(std::int64_t{2} << 30);
+    for (const double share : {1.0, 0.5, 0.25}) {
+        r.share = share;
+        r.memory = 0;
+        const kith::Plan of_share = kith::planner::make(r, m);
+        r.memory = static_cast<std::int64_t>(0.85 * share * static_cast<double>(m.devices[0].free_bytes));
+        const kith::Plan of_memory = kith::planner::make(r, m);
+        EXPECT_EQ(of_memory.chunk_points, of_share.chunk_points);
+        EXPECT_EQ(of_memory.query_tile, of_share.query_tile);
+        EXPECT_GE(r.memory, of_share.workspace_bytes);
+    }
+    r.memory = 0;
+    try {
+        kith::planner::make(r, with_gpu(1 << 10));
+        FAIL();
+    } catch (const kith::Error& e) {
+        EXPECT_EQ(kith::ErrorCode::out_of_memory, e.code());
+        EXPECT_EQ(0u, std::string(e.what()).find("memory: 218 bytes, 21 % of what is free; ")) << e.what();
+    }
+}
+
+TEST(Plan, TakesBf16WhereTheMachineHasIt) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    Request r = of(large, kith::metric::Gemm::l2);
+    m.bf16 = true;
+    EXPECT_EQ(kith::Path::gemm_bf16, kith::planner::make(r, m).path);
+    r.isa = "avx512";
+    EXPECT_EQ(kith::Path::gemm_bf16, kith::planner::make(r, m).path);
+    r.isa = "avx2";
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+    const auto refusal = [&] {
+        try {
+            kith::planner::make(r, m);
+        } catch (const kith::Error& e) {
+            EXPECT_EQ(kith::ErrorCode::invalid_argument, e.code());
+            return std::string(e.what());
+        }
+        return std::string("none");
+    };
+    r.path = "gemm-bf16";
+    EXPECT_NE(std::string::npos, refusal().find("avx512"));
+    r.isa = "";
+    m.bf16 = false;
+    EXPECT_NE(std::string::npos, refusal().find("AVX512_BF16"));
+    r.path = "";
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+    m.bf16 = true;
+    r.shape.d = 8;
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+}
+
+TEST(Plan, ScansWhereNothingIsFiltered) {
+    Request r = of(large, kith::metric::Gemm::l2);
+    r.shape.k = large.n / 2;
+    EXPECT_EQ(kith::Path::exact, kith::planner::make(r, with_gpu(std::int64_t{70} << 30)).path);
+    EXPECT_EQ(kith::Path::exact,
+              kith::planner::make(of(large, kith::metric::Gemm::none), with_gpu(std::int64_t{70} << 30)).path);
+}
+
+// A form after a factor serves a GPU only, and not too many dimensions.
+TEST(Plan, FiltersAfterAFactorOnAGpu) {
+    Request r = of(large, kith::metric::Gemm::none);
+    r.metric.traits.factored = r.metric.traits.whole_vector = true;
+    Machine m = with_gpu(std::int64_t{70} << 30);
+    EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(r, m).path);
+    r.device = "cpu";
+    EXPECT_EQ(kith::Path::exact, kith::planner::make(r, m).path);
+    r.device = "";
+    r.shape.d = 4097;
+    EXPECT_EQ(kith::Path::exact, kith::planner::make(r, m).path);
+    r.path = "gemm-f16";
+    EXPECT_THROW(kith::planner::make(r, m), kith::Error);
+    r.shape.d = 4096;
+    EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(r, m).path);
+}
+
+TEST(Plan, KeepsEveryBudget) {
+    for (const auto gemm : {kith::metric::Gemm::l2, kith::metric::Gemm::none}) {
+        for (const std::int64_t k : {1, 100, 3000}) {
+            std::int64_t smallest = 0;
+            for (std::int64_t memory = 1 << 16; memory <= std::int64_t{1} << 34; memory *= 2) {
+                Request r = of(large, gemm);
+                r.shape.k = k;
+                r.memory = memory;
+                try {
+                    const kith::Plan p = kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+                    EXPECT_LE(p.workspace_bytes, memory);
+                    if (!smallest) smallest = memory;
+                } catch (const kith::Error& e) {
+                    EXPECT_EQ(kith::ErrorCode::out_of_memory, e.code());
+                    EXPECT_EQ(0, smallest) << "refused " << memory << " after taking " << smallest;
+                }
+            }
+            EXPECT_GT(smallest, 0);
+            EXPECT_LE(smallest, 1 << 24);
+        }
+    }
+}
+
+TEST(Plan, LargeGraphsUseBothSidesOfATile) {
+    const auto plan_of = [](kith::Shape shape, kith::metric::Gemm gemm, const char* isa) {
+        Request r = of(shape, gemm);
+        r.isa = isa;
+        return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    };
+    using kith::metric::Gemm;
+    const kith::Shape graph{300'000, 300'000, 64, 10, kith::ElementType::f32, true};
+    const kith::Plan p = plan_of(graph, Gemm::l2, "");
+    EXPECT_TRUE(p.symmetric);
+    EXPECT_EQ(graph.n, p.query_tile);
+    EXPECT_EQ("sm_90a", p.isa);
+    EXPECT_TRUE(plan_of(graph, Gemm::cosine, "").symmetric);
+    EXPECT_FALSE(plan_of(graph, Gemm::dot, "").symmetric) << "queries are made unit, points are not";
+    EXPECT_FALSE(plan_of(graph, Gemm::l2, "sm_80").symmetric);
+    for (const kith::Shape& shape : {kith::Shape{100'000, 100'000, 64, 10, kith::ElementType::f32, true},
+                                     kith::Shape{300'000, 300'000, 16, 10, kith::ElementType::f32, true},
+                                     kith::Shape{300'000, 300'000, 192, 10, kith::ElementType::f32, true},
+                                     kith::Shape{300'000, 300'000, 64, 10, kith::ElementType::f32, false}})
+        EXPECT_FALSE(plan_of(shape, Gemm::l2, "").symmetric);
+}
+
+// An Index that was prepared to stream does so whatever a later call allows.
+TEST(Plan, KeepsThePreparedChunks) {
+    Request r = of({300'000, 300'000, 64, 10, kith::ElementType::f32, true}, kith::metric::Gemm::l2);
+    r.chunk_points = 50'000;
+    const kith::Plan p = kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    EXPECT_EQ(50'000, p.chunk_points);
+    EXPECT_FALSE(p.symmetric);
+}
+
+TEST(Plan, InstructionSetsOfTheOtherDeviceAreRefused) {
+    Request r = of(large, kith::metric::Gemm::l2);
+    r.isa = "sm_90a";
+    kith::planner::Machine older = with_gpu(std::int64_t{70} << 30);
+    older.devices[0].capability = 86;
+    EXPECT_THROW(kith::planner::make(r, older), kith::Error);
+    r.isa = "";
+    EXPECT_EQ("sm_80", kith::planner::make(r, older).isa);
+    r.isa = "sm_80";
+    r.device = "cpu";
+    EXPECT_THROW(kith::planner::make(r, older), kith::Error);
+}
+
+TEST(Plan, PointsThatDoNotFitStream) {
+    Request r = of(large, kith::metric::Gemm::l2);
+    r.shape.n = 1'000'000'000;
+    const kith::Plan p = kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    EXPECT_LT(p.chunk_points, r.shape.n);
+    EXPECT_NE(std::string::npos, p.why.find("stream"));
+}
+
+TEST(Plan, AMillionByAMillionTakesAFewGibibytes) {
+    Request r = of({1'000'000, 1'000'000, 128, 100, kith::ElementType::f32, true}, kith::metric::Gemm::l2);
+    r.memory = std::int64_t{4} << 30;
+    const kith::Plan p = kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    EXPECT_LE(p.workspace_bytes, r.memory);
+    EXPECT_GE(p.query_tile, 1024);
+}
+
+TEST(Plan, IsAFunctionOfItsArguments) {
+    const Request r = of(large, kith::metric::Gemm::cosine);
+    EXPECT_EQ(kith::planner::make(r, with_gpu(1 << 30)), kith::planner::make(r, with_gpu(1 << 30)));
+}
+
+// ---- selections
+
+Request selecting(std::int64_t rows, std::int64_t cols, std::int64_t k) {
+    Request r;
+    r.shape = {cols, rows, 1, k, kith::ElementType::f32, false};
+    return r;
+}
+
+std::string refusal_of_selection(const Request& r, const Machine& m) {
+    try {
+        kith::planner::selection(r, m);
+    } catch (const kith::Error& e) {
+        EXPECT_EQ(kith::ErrorCode::invalid_argument, e.code());
+        return e.what();
+    }
+    return "accepted";
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+const Machine with_large_gpu = with_gpu(std::int64_t{70} << 30);
+
+TEST(PlanSelection, EverySelectorOfAGpuByName) {
+    for (const kith::gpu::Selector& s : kith::gpu::selectors) {
+        Request r = selecting(100, 1 << 20, std::max<std::int64_t>(s.min_k, 1));
+        r.selector = s.name;
+        const kith::Plan p = kith::planner::selection(r, with_large_gpu);
+        EXPECT_EQ(0, p.device);
+        EXPECT_EQ(s.name, p.selector);
+        EXPECT_TRUE(has(p.why, "forced")) << p.why;
+        EXPECT_TRUE(has(kith::explain(p), s.name));
+        if (s.max_k) {
+            r.shape.k = s.max_k + 1;
+            const std::string range = std::to_string(s.min_k) + " to " + std::to_string(s.max_k);
+            EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), range)) << s.name;
+            r.shape.k = s.max_k;
+        }
+        r.shape.type = kith::ElementType::f64;
+        const bool any = s.types == kith::gpu::SelectTypes::any;
+        EXPECT_EQ(!any, has(refusal_of_selection(r, with_large_gpu), "f64")) << s.name;
+    }
+}
+
+TEST(PlanSelection, ChoosesOneThatServes) {
+    for (const std::int64_t cols : {1, 100, 1 << 15, 1 << 20, 1 << 27}) {
+        for (const std::int64_t rows : {1, 100, 70000}) {
+            for (std::int64_t k = 1; k <= cols; k = k * 3 + 1) {
+                for (const char* order : {"", "ascending", "descending"}) {
+                    Request r = selecting(rows, cols, k);
+                    r.order = order;
+                    r.largest = k % 2;
+                    r.sorted = k % 5 != 0;
+                    r.shape.type = k % 3 ? kith::ElementType::f32 : kith::ElementType::f64;
+                    const kith::Plan p = kith::planner::selection(r, with_large_gpu);
+                    const kith::gpu::Selector* const s = kith::gpu::find_selector(p.selector);
+                    ASSERT_NE(nullptr, s);
+                    EXPECT_TRUE(kith::gpu::serves(*s, {cols, rows, k, k % 3 == 0, false, true})) << p.selector;
+                    EXPECT_TRUE(has(p.why, "selector " + p.selector + ": ")) << p.why;
+                    EXPECT_LE(p.workspace_bytes, std::int64_t{35} << 30);
+                    EXPECT_GE(p.query_tile, 1);
+                }
+            }
+        }
+    }
+}
+
+TEST(PlanSelection, TheOrderHintMeansWhatLargestMakesOfIt) {
+    using kith::gpu::Ask;
+    const kith::gpu::SelectChoice yes{.selector = "", .improving = Ask::yes, .reason = ""};
+    const kith::gpu::SelectChoice no{.selector = "", .max_k = 10, .improving = Ask::no, .reason = ""};
+    EXPECT_TRUE(yes.fits({.n = 100, .rows = 1, .k = 11, .improving = true}));
+    EXPECT_FALSE(yes.fits({.n = 100, .rows = 1, .k = 11, .improving = false}));
+    EXPECT_TRUE(no.fits({.n = 100, .rows = 1, .k = 10}));
+    EXPECT_FALSE(no.fits({.n = 100, .rows = 1, .k = 11}));
+    Request down = selecting(10, 1 << 20, 10), up = down;
+    down.order = "descending";
+    up.order = "ascending";
+    up.largest = true;
+    const kith::Plan p = kith::planner::selection(down, with_large_gpu);
+    EXPECT_EQ(p, kith::planner::selection(up, with_large_gpu));
+    EXPECT_EQ(p.selector, kith::gpu::choose_selector({.n = 1 << 20, .rows = 10, .k = 10, .improving = true}).selector);
+}
+
+TEST(PlanSelection, NamesBelongToADevice) {
+    Request r = selecting(10, 1000, 10);
+    r.selector = "sieve";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "threshold"));
+    r.device = "cpu";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "insertion"));
+    r.selector = "threshold";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "runs on a GPU only"));
+    r.selector = "heap";
+    EXPECT_EQ("heap", kith::planner::selection(r, with_large_gpu).selector);
+    r.device = "cuda";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "runs on the CPU only"));
+    // Nothing was said of the device, and the data lie on the host.
+    r.device = "auto";
+    EXPECT_EQ(kith::host_memory, kith::planner::selection(r, with_large_gpu).device);
+    r.data_device = 0;
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "runs on the CPU only"));
+}
+
+TEST(PlanSelection, OnTheCpu) {
+    Request r = selecting(10, 1000, 10);
+    r.device = "cpu";
+    r.isa = "avx2";
+    const kith::Plan p = kith::planner::selection(r, with_large_gpu);
+    EXPECT_EQ("vector", p.selector);
+    EXPECT_EQ("avx2", p.isa);
+    r.shape.k = 900;
+    EXPECT_EQ("nth-element", kith::planner::selection(r, with_large_gpu).selector);
+    r.shape.k = 5;
+    EXPECT_EQ("insertion", kith::planner::selection(r, with_large_gpu).selector);
+    r = selecting(1, std::int64_t{1} << 33, 10);
+    EXPECT_EQ(kith::host_memory, kith::planner::selection(r, with_large_gpu).device);
+    r.device = "cuda";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "8589934592 columns"));
+}
+
+TEST(PlanSelection, KeepsTheBudget) {
+    Request r = selecting(1 << 20, 1 << 20, 100);
+    for (std::int64_t memory = 1 << 26; memory <= std::int64_t{1} << 36; memory *= 4) {
+        r.memory = memory;
+        EXPECT_LE(kith::planner::selection(r, with_large_gpu).workspace_bytes, memory);
+    }
+    r.memory = 1 << 20;
+    EXPECT_THROW(kith::planner::selection(r, with_large_gpu), kith::Error);
+}
+
+// A selection is cancelled between its tiles, and the values of one come from the host in a fraction of a second.
+TEST(PlanSelection, TilesFromTheHostAreShort) {
+    Request r = selecting(1 << 16, 1 << 20, 100);
+    r.device = "cuda";
+    const auto tile = [&] { return kith::planner::selection(r, with_large_gpu).query_tile; };
+    EXPECT_EQ(1 << 10, tile());
+    r.data_device = 0;
+    EXPECT_LT(1 << 11, tile());
+    r.data_device = kith::host_memory;
+    r.memory = 1 << 30;
+    EXPECT_GT(1 << 8, tile());
+}
+
+// ---- the levels of samples of the GPU's filter
+
+// What every step of the filter relies on.
+void check_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
+    const kith::gpu::FilterLevels levels = kith::gpu::filter_levels(n, q, k);
+    const std::string label = "n " + std::to_string(n) + ", q " + std::to_string(q) + ", k " + std::to_string(k);
+    ASSERT_GE(levels.count, 1) << label;
+    ASSERT_LE(levels.count, 2) << label;
+    // The first sample is ranked in a block's registers, as lists are.
+    ASSERT_LE(levels.sample[0], kith::gpu::max_candidates) << label;
+    ASSERT_LE(levels.capacity, kith::gpu::max_candidates) << label;
+    ASSERT_EQ(0, levels.capacity % 64) << label;
+    ASSERT_GE(levels.capacity, std::min(k, kith::gpu::max_candidates)) << label;
+    for (int i = 0; i < levels.count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool last = i + 1 == levels.count;
+        const std::int64_t sample = levels.sample[at], order = levels.order[at],
+                           next = last ? n : levels.sample[at + 1];
+        ASSERT_GE(sample, 1) << label;
+        ASSERT_LE(sample, n) << label;
+        ASSERT_TRUE(last ? sample <= next : sample < next) << label;
+        // Passes end with whole tiles, or with the points.
+        ASSERT_TRUE(sample == n || sample % kith::gpu::filter_tile_points == 0) << label;
+        ASSERT_GE(order, 1) << label;
+        ASSERT_LE(order, std::min(sample, k)) << label;
+        // Of all k nearest, about k sample / next are in the sample.
+        const double wanted = last ? static_cast<double>(k) : static_cast<double>(levels.order[at + 1]);
+        const double share = wanted * static_cast<double>(sample) / static_cast<double>(next);
+        ASSERT_GE(static_cast<double>(order), share * (1 - 1e-12)) << label;
+        const double ratio = static_cast<double>(next) / static_cast<double>(sample);
+        if (levels.capacity < kith::gpu::max_candidates) {
+            ASSERT_GE(static_cast<double>(levels.capacity), static_cast<double>(order) * ratio) << label;
+        }
+        ASSERT_GE(static_cast<double>(kith::gpu::needed_capacity(order, sample, next)),
+                  static_cast<double>(order) * ratio)
+            << label;
+    }
+}
+
+TEST(PlanFilter, LevelsServeEverySize) {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t n = 1; n <= std::int64_t{1} << 31; n = n * 5 / 4 + 1) sizes.push_back(n);
+    for (int power = 0; power <= 31; ++power)
+        for (const std::int64_t n : {-1, 0, 1}) sizes.push_back((std::int64_t{1} << power) + n);
+    for (const std::int64_t n : {16 * 4096, 64 * 4096, 16 * 16384, 0x7fffffff}) sizes.push_back(n);
+    for (const std::int64_t n : sizes) {
+        if (n < 1) continue;
+        for (const std::int64_t q : {1, 256, 257, 16384}) {
+            for (std::int64_t k = 1; k <= n; k = k * 3 / 2 + 1) check_levels(n, q, k);
+            check_levels(n, q, n);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(PlanFilter, TheBoundGrowsWithTheWidth) {
+    double before = 0;
+    for (std::int64_t d = 1; d <= kith::gpu::tuning::filter_max_dimensions; d = d * 3 / 2 + 1) {
+        for (const int terms : {1, 2}) {
+            const std::int64_t width = kith::gpu::filter_width(d, terms);
+            EXPECT_EQ(0, width % 16);
+            EXPECT_GE(width, terms == 1 ? d : 3 * d);
+            // The matrix units' own roundings in steps of four products, and those of what they start from.
+            EXPECT_GE(kith::gpu::filter_gamma(width), (1.5 * static_cast<double>(width) + 1) * 0x1p-23) << d;
+        }
+        const double gamma = kith::gpu::filter_gamma(kith::gpu::filter_width(d, 1));
+        EXPECT_GE(gamma, before);
+        // Small enough for what the proof leaves to the second order.
+        EXPECT_LT(gamma, 1.0 / 64);
+        before = gamma;
+    }
+}
+
+}  // namespace
+
+// One row of 2^24 values: as many slices as fill the device, and a plan that counts them.
+TEST(Plan, AFullScanFillsTheMultiprocessorsThatThereAre) {
+    std::int64_t before = 0;
+    for (const int multiprocessors : {1, 2, 8, 16}) {
+        EXPECT_EQ(8 * multiprocessors, kith::gpu::tuning::select_slices(1, 100, 1 << 24, multiprocessors));
+        Request r = of({1 << 20, 1, 8, 512, kith::ElementType::f32, false}, kith::metric::Gemm::none);
+        Machine m = with_gpu(std::int64_t{70} << 30);
+        m.devices[0].multiprocessors = multiprocessors;
+        const kith::Plan p = kith::planner::make(r, m);
+        EXPECT_GE(p.workspace_bytes, before);
+        before = p.workspace_bytes;
+    }
+    EXPECT_EQ(4, kith::gpu::tuning::select_slices(264, 100, 1 << 24, 132));
+}
