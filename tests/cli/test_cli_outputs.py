@@ -22,6 +22,24 @@ def run(*args, **how):
     return subprocess.run([cli_support.KITH, *map(str, args)], timeout=120, **how)
 
 
+SLOW = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"  # 3,000 points: some ten seconds on one core
+
+
+class Slow(Cli):
+    """A search that is still running when a test does something to it."""
+
+    def slow(self, rows, *outputs, **how):
+        write_npy(self.at("many.npy"), random_rows(rows, 32, 5))
+        how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, **how}
+        return subprocess.Popen([cli_support.KITH, "graph", "-b", self.at("many.npy"), "-k", "3", "--device", "cpu", "-t", "1",
+                                 "--formula", SLOW, *map(str, outputs)], **how)
+
+    def wait_for(self, process, condition):
+        while not condition():
+            self.assertIsNone(process.poll(), "it ended too early")
+            time.sleep(0.01)
+
+
 def closing(*numbers):
     def close():
         for number in numbers:
@@ -29,7 +47,7 @@ def closing(*numbers):
     return close
 
 
-class Messages(Cli):
+class Messages(Slow):
     """A standard error that is full, closed or gone costs the message, never the work or the exit code."""
 
     def setUp(self):
@@ -65,18 +83,14 @@ class Messages(Cli):
 
     def test_terminal_gone(self):
         """As under nohup: the terminal closes in mid-search, SIGHUP is ignored; the next bar cannot be drawn."""
-        write_npy(self.at("many.npy"), random_rows(150, 32, 5))
         master, slave = pty.openpty()
-        process = subprocess.Popen(
-            [cli_support.KITH, "graph", "-b", self.at("many.npy"), "-k", "3", "--device", "cpu", "-t", "1", "--formula",
-             "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))", "--ids", self.ids],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
-            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process = self.slow(1000, "--ids", self.ids, stderr=slave,
+                            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         os.close(slave)
         os.read(master, 1)  # the first bar
         os.close(master)
         self.assertEqual(process.wait(timeout=120), 0)
-        self.assertEqual(len(read_npy(self.ids)), 150)
+        self.assertEqual(len(read_npy(self.ids)), 1000)
 
     def test_results_that_do_not_arrive(self):
         with open("/dev/full", "w") as full:
@@ -87,7 +101,7 @@ class Messages(Cli):
             self.assertEqual(run("--help", stdout=full, stderr=full).returncode, 2)
 
 
-class Kept(Cli):
+class Kept(Slow):
     """What was there stays: HDF5 files are added to, inputs are never outputs, two outputs are two files."""
 
     def setUp(self):
@@ -199,13 +213,8 @@ class Kept(Cli):
         kith("convert", self.at("base.npy"), self.at("empty.hdf5"), "--quiet")
 
     def test_changed_meanwhile(self):
-        write_npy(self.at("many.npy"), random_rows(150, 32, 5))
-        process = subprocess.Popen(
-            [cli_support.KITH, "graph", "-b", self.at("many.npy"), "-k", "3", "--device", "cpu", "-t", "1", "--formula",
-             "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))", "--ids", self.data, "--quiet"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while not [path for path in self.folder.glob("data.hdf5.part-*") if path.stat().st_size]:
-            time.sleep(0.01)
+        process = self.slow(1000, "--ids", self.data, "--quiet")
+        self.wait_for(process, lambda: any(path.stat().st_size for path in self.folder.glob("data.hdf5.part-*")))
         process.send_signal(signal.SIGSTOP)
         kith("convert", self.at("queries.npy"), f"{self.data}/test", "--quiet")
         process.send_signal(signal.SIGCONT)
@@ -214,7 +223,7 @@ class Kept(Cli):
         self.assertEqual(self.rows("test"), self.queries)
         kept = errors.split()[-1]
         os.rename(kept, self.at("kept.hdf5"))
-        self.assertEqual(len(self.rows("neighbors", self.at("kept.hdf5"))), 150)
+        self.assertEqual(len(self.rows("neighbors", self.at("kept.hdf5"))), 1000)
 
 
 class Early(Cli):
@@ -224,7 +233,7 @@ class Early(Cli):
         many = random_rows(3000, 32, 5)
         write_npy(self.at("many.npy"), many)
         self.search = ("search", "-b", self.at("many.npy"), "-q", self.at("many.npy"), "-k", 3, "--device", "cpu", "-t", 1,
-                       "--formula", "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))")
+                       "--formula", SLOW)
 
     def refused(self, *more, **how):
         done = subprocess.run([cli_support.KITH, *map(str, (*self.search, *more))], capture_output=True, text=True,
@@ -274,22 +283,21 @@ class Early(Cli):
         folder.chmod(0o755)
 
 
-class Ends(Cli):
+class Ends(Slow):
     """However the work ends, no temporary file stays, and what is replaced keeps its mode."""
 
     def assert_clean(self):
         self.assertEqual([path.name for path in self.folder.iterdir() if "part-" in path.name], [])
 
+    def slow_with_two_outputs(self):
+        """Returned when both temporary files are there."""
+        process = self.slow(6000, "--ids", self.at("i.npy"), "--out", self.at("o.hdf5"))
+        self.wait_for(process, lambda: len([path for path in self.folder.iterdir() if "part-" in path.name]) == 2)
+        return process
+
     def test_signals(self):
-        write_npy(self.at("many.npy"), random_rows(3000, 32, 5))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            process = subprocess.Popen(
-                [cli_support.KITH, "graph", "-b", self.at("many.npy"), "-k", "3", "--device", "cpu", "-t", "1", "--formula",
-                 "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))", "--ids", self.at("i.npy"), "--out", self.at("o.hdf5")],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            while len([path for path in self.folder.iterdir() if "part-" in path.name]) < 2:
-                self.assertIsNone(process.poll())
-                time.sleep(0.01)
+            process = self.slow_with_two_outputs()
             process.send_signal(number)
             _, errors = process.communicate(timeout=30)
             self.assertEqual(process.returncode, 128 + number)
@@ -298,14 +306,7 @@ class Ends(Cli):
 
     def test_second_signal(self):
         """Two signals before the work looks at the first: the handler removes the temporary files and ends it."""
-        write_npy(self.at("many.npy"), random_rows(3000, 32, 5))
-        process = subprocess.Popen(
-            [cli_support.KITH, "graph", "-b", self.at("many.npy"), "-k", "3", "--device", "cpu", "-t", "1", "--formula",
-             "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))", "--ids", self.at("i.npy"), "--out", self.at("o.hdf5")],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while len([path for path in self.folder.iterdir() if "part-" in path.name]) < 2:
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
+        process = self.slow_with_two_outputs()
         for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
             process.send_signal(number)
         _, errors = process.communicate(timeout=30)
