@@ -17,9 +17,15 @@ namespace kith::gpu {
 
 namespace {
 
-// Set in a child of a process that had found its devices. The driver's state is of no use there, and mutexes may be
-// held by threads that the child does not have.
-std::atomic<bool> forked = false;
+// Set in a child of a process that had found its devices, or was looking for them. The driver's state is of no use
+// there, and mutexes may be held by threads that the child does not have.
+constinit std::atomic<bool> forked = false;
+enum class DeviceSearch { not_begun, running, found_none, found_some };
+constinit std::atomic<DeviceSearch> search_for_devices = DeviceSearch::not_begun;
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+    const DeviceSearch search = search_for_devices;
+    if (search == DeviceSearch::running || search == DeviceSearch::found_some) forked = true;
+});
 constexpr const char* after_fork =
     "CUDA cannot be used in a process that was forked from one that has used it (start it anew instead, as with "
     "multiprocessing's \"spawn\")";
@@ -30,6 +36,9 @@ struct Presence {
 };
 
 const Presence& presence() {
+    // Before the guard of `p` is taken, which a child would wait for, and until it is free.
+    DeviceSearch expected = DeviceSearch::not_begun;
+    search_for_devices.compare_exchange_strong(expected, DeviceSearch::running);
     static const Presence p = [] {
         Presence found;
         const cudaError_t status = cudaGetDeviceCount(&found.count);
@@ -44,9 +53,9 @@ const Presence& presence() {
             found.reason = "no CUDA device";
         }
         found.count = found.count < max_devices ? found.count : max_devices;
-        if (found.count > 0) pthread_atfork(nullptr, nullptr, [] { forked = true; });
         return found;
     }();
+    search_for_devices = p.count > 0 ? DeviceSearch::found_some : DeviceSearch::found_none;
     return p;
 }
 

@@ -12,7 +12,8 @@ namespace kith::gpu {
 // Devices beyond are not looked at.
 inline constexpr int max_devices = 64;
 
-// Throws device in a process that was forked from one that had found its devices: CUDA cannot be used there.
+// Throws device in a process that was forked from one that had found its devices, or was looking for
+// them: CUDA cannot be used there.
 void refuse_after_fork();
 // Whether this is such a process.
 bool used_before_fork();
