@@ -6,6 +6,7 @@
 namespace kith::metric {
 
 struct BrayCurtis : Base {
+    static constexpr Traits traits{.direct = Direct::quotient};
     static constexpr int accumulators = 2;
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {

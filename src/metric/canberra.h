@@ -6,6 +6,7 @@
 namespace kith::metric {
 
 struct Canberra : Base {
+    static constexpr Traits traits{.direct = Direct::quotients};
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         const auto zero = O::set(0.0);

@@ -8,7 +8,7 @@
 namespace kith::metric {
 
 struct Hamming : Base {
-    static constexpr Traits traits{.packed_bits = true};
+    static constexpr Traits traits{.direct = Direct::mismatches, .packed_bits = true};
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params& params) {
         if (params.packed_bits) {

@@ -33,13 +33,17 @@ enum class Gemm {
     cosine,  // rank = 1 - <v(q), v(x)> / (|v(q)| |v(x)|), clipped to [0, 2]
 };
 
-// The direct form that can serve as the filter, in f32 on coordinates that f32 holds exactly and map() leaves alone:
-// within a relative (d + 4) 2^-24 of the rank, underflow aside.
+// The direct form that can serve as the filter, in f32: its error is relative to the rank (docs/exactness.md).
 enum class Direct {
     none,
-    squares,  // rank = sum (q - x)^2
-    sum,      // rank = sum |q - x|
-    maximum,  // rank = max |q - x|
+    squares,     // rank = sum (q - x)^2
+    sum,         // rank = sum |q - x|
+    maximum,     // rank = max |q - x|
+    powers,      // rank = sum |q - x|^p, p = Params::p
+    quotients,   // rank = sum |q - x| / (|q| + |x|), 0 / 0 being 0
+    quotient,    // rank = sum |q - x| / sum |q + x|, 0 / 0 being 0
+    mismatches,  // rank = the number of coordinates, or packed bits, that differ
+    divergence,  // rank = sum (q log(q / m) + x log(x / m)) with m = (q + x) / 2, coordinates at least 0
 };
 
 // What a metric promises of itself; every field has the value that most metrics need.

@@ -215,7 +215,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     if (metric.user) return "needs a built-in metric";
     if (path.path == Path::direct_f32) {
         if (metric.traits.direct == metric::Direct::none || metric.traits.gemm != metric::Gemm::none)
-            return "serves cityblock and chebyshev";
+            return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
     return (gpu ? metric::gpu_gemm(metric.traits) : metric.traits.gemm) == metric::Gemm::none

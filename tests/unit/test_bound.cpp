@@ -122,7 +122,7 @@ void within_bound(const Arithmetic& a, Gemm form, std::vector<Vector> points, Ve
     alignas(64) float values[lanes];
     const cpu::Tile tile =
         a.rounding == Rounding::bf16 ? cpu::pair_kernels()->tile[1] : cpu::tile_kernels(a.isa).tile[0][1];
-    tile(panel.data(), static_cast<std::int64_t>(form_of_query.size()), form_of_query.data(), &threshold, &hits,
+    tile(panel.data(), static_cast<std::int64_t>(form_of_query.size()), form_of_query.data(), &threshold, 0, &hits,
          values);
     ASSERT_EQ(0xffffffffu, hits);
     for (std::size_t p = 0; p < lanes; ++p) {

@@ -27,6 +27,15 @@ std::int64_t nearest(const std::vector<double>& points, const std::vector<double
     return search(view(points.data(), n, d), view(query.data(), 1, d), 1, options).ids[0];
 }
 
+std::int64_t nearest_of_two(const std::vector<float>& points, const std::vector<float>& query, MetricId metric) {
+    const auto d = static_cast<std::int64_t>(query.size());
+    Options options;
+    options.device = "cpu";
+    options.metric = metric;
+    options.path = "direct-f32";
+    return search(view(points.data(), 2, d), view(query.data(), 1, d), 1, options).ids[0];
+}
+
 // E is needed twice, for the rival's upper value and for the neighbour's lower one.
 TEST(BoundNeighbours, SquaresOfBf16NeedTheErrorTwice) {
     if (!cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
@@ -70,6 +79,27 @@ TEST(BoundNeighbours, PointsWhoseProductsOverflowAreNotCovered) {
     for (int i = 0; i < 40; ++i)
         for (int j = 0; j < 8; ++j) points.push_back(i == 20 ? (j < 4 ? -3e38 : 3e38) : -0.5);
     EXPECT_EQ(20, nearest(points, std::vector<double>(8, 1.0), MetricId::inner_product, "gemm-f32"));
+}
+
+// A sum of f32 that overflows where the other does not: their quotient would be 0.
+TEST(BoundNeighbours, PointsWhoseSumsOverflowAreNotCovered) {
+    EXPECT_EQ(1, nearest_of_two({0x1.ffp126f, 0x1p127f, 0x1.4p126f, 0}, {0x1p127f, 0}, MetricId::braycurtis));
+}
+
+// The same of a reciprocal of a denormal, which processors take for 0.
+TEST(BoundNeighbours, PointsWhoseSumsAreDenormalAreNotCovered) {
+    EXPECT_EQ(1, nearest_of_two({0x1p-149f, 1, 0, 2}, {0, 1}, MetricId::canberra));
+}
+
+// Bytes of points do not hold such a query: the nearest of them is no nearer than the others.
+TEST(BoundNeighbours, QueriesThatNoByteHoldsAreNotCovered) {
+    const std::uint8_t points[] = {7, 0};
+    const float query = -1;
+    Options options;
+    options.device = "cpu";
+    options.metric = MetricId::hamming;
+    options.path = "direct-f32";
+    EXPECT_EQ(0, search(view(points, 2, 1), view(&query, 1, 1), 1, options).ids[0]);
 }
 
 // As many rivals as a list holds, tied: they are refined in place, and the threshold is that of their rank.

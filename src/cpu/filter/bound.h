@@ -17,8 +17,8 @@
 // g takes each as 2^-23, twice its size, which leaves room for arithmetic that truncates. Operands and results below
 // 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126.
 //
-// Direct forms (cityblock, chebyshev): the metric in f32 on exact coordinates, |a - rank| <= g' rank + d 2^-148, where
-// g' = (d + 4) 2^-24.
+// Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148, where g' = (d + 4) 2^-24 for each sum
+// that the value is a quotient of, and what a term's own error adds (cpu/filter/direct.h).
 #pragma once
 
 #include <algorithm>
@@ -50,6 +50,12 @@ inline constexpr double max_scaled_norm = 0x1p30, max_norm = 1e140, min_norm = 1
 
 struct PointTerms {
     float half_norm, slack;  // what the accumulator is initialised to; upper value less value
+};
+
+// Of a direct form, beside underflow.
+struct DirectError {
+    double sums = 1;  // sums of d terms whose errors the value has; 0: it is exact
+    double relative = 0, absolute = 0;
 };
 
 // For one query: the filter's threshold from the k-th smallest upper value, and from a distance key.
@@ -121,10 +127,11 @@ public:
         return t;
     }
 
-    QueryTerms direct_query() const {
+    QueryTerms direct_query(const DirectError& error = {}) const {
         QueryTerms t;
-        t.error = underflow_;
-        t.growth = (1 + g_) / (1 - g_) * (1 + 0x1p-30);
+        const double g = error.sums * g_ + error.relative;
+        t.error = underflow_ + error.absolute;
+        t.growth = (1 + g) / (1 - g) * (1 + 0x1p-30);
         return t;
     }
 

@@ -19,6 +19,13 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr double max_uncovered = 0.02;
 constexpr std::int64_t few_uncovered = 64;
 
+// Exponents of 2 of the scale of a direct form's key, either way.
+constexpr double max_key_exponent = 800;
+// Below this a coordinate's root is taken to be 0.
+constexpr double smallest_root_of = 0x1p-100;
+// And below this binary64's own quotients lose bits.
+constexpr double smallest_covered = 0x1p-1000;
+
 double norm_of(const double* v, const double* centre, std::int64_t d) {
     double sum = 0;
     for (std::int64_t j = 0; j < d; ++j) sum += (v[j] - centre[j]) * (v[j] - centre[j]);
@@ -84,6 +91,52 @@ bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker) {
     return true;
 }
 
+// A scale at which neighbouring rows of a sample differ by about 1, so that powers neither overflow nor underflow. That
+// of a key leaves room for binary64's own range.
+void Filter::choose_scale(const MatrixView& points, const Ranker& ranker) {
+    const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 64);
+    RowBlock rows(sample, d_);
+    for (std::int64_t i = 0; i < sample; ++i) ranker.load(points, i * n / sample, 1, rows, i);
+    std::vector<double> differences;
+    for (std::int64_t i = 0; i + 1 < sample; ++i) {
+        double largest = 0;
+        for (std::int64_t j = 0; j < d_; ++j)
+            largest = std::max(largest, std::abs(rows.row(i)[j] - rows.row(i + 1)[j]));
+        if (largest > 0 && largest < std::numeric_limits<double>::infinity()) differences.push_back(largest);
+    }
+    if (differences.empty()) return;
+    const double most = std::floor(max_key_exponent / direct_.degree);
+    scale_ = std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(median(differences))), -most, most)));
+}
+
+RowSums Filter::round(const TileKernels& tiles, const double* row, double scale, float* out) const {
+    const auto kernel = pairs_                                   ? pairs_->round_row
+                        : direct_.coordinates == Coordinates::i8 ? tiles.round_i8
+                        : direct_.coordinates == Coordinates::u8 ? tiles.round_u8
+                                                                 : tiles.round_row;
+    return kernel(row, centre_.data(), scale, d_, out);
+}
+
+bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out) const {
+    bool covered = true;
+    if (direct_.coordinates == Coordinates::roots) {
+        std::vector<double> roots(static_cast<std::size_t>(d_));
+        for (std::int64_t j = 0; j < d_; ++j) {
+            covered &= row[j] == 0 || row[j] >= smallest_covered;
+            roots[static_cast<std::size_t>(j)] = row[j] < smallest_root_of ? 0 : std::sqrt(row[j]);
+        }
+        return round(tiles, roots.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() && covered;
+    }
+    if (direct_.largest < std::numeric_limits<double>::infinity()) {
+        for (std::int64_t j = 0; j < d_; ++j) {
+            const double size = std::abs(row[j]);
+            covered &= size == 0 || (size >= direct_.smallest && size <= direct_.largest);
+        }
+    }
+    // Infinite coordinates are exact as well.
+    return !(round(tiles, row, scale_, out).residual2 > 0) && covered;
+}
+
 void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
                   RowBlock& rows, float* rounded, Packed& packed) {
     const std::int64_t first = panel * panel_points;
@@ -102,12 +155,12 @@ void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKern
                 covered = norm == 0 || (norm >= min_norm && norm <= max_norm);
                 scale = norm == 0 ? 0 : 1 / norm;
             }
-            const RowSums s = round(tiles, rows.row(i), scale, to);
+            RowSums s{};
             if (form_ == metric::Gemm::none) {
                 terms = {0, 0};
-                // Infinite coordinates are exact as well.
-                covered = !(s.residual2 > 0);
+                covered = round_direct(tiles, rows.row(i), to);
             } else {
+                s = round(tiles, rows.row(i), scale, to);
                 covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
                 terms = bound_.point(s);
             }
@@ -133,17 +186,22 @@ std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const Metri
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
     f.form_ = traits.gemm;
-    f.step_ = traits.gemm != metric::Gemm::none          ? Step::dot
-              : traits.direct == metric::Direct::maximum ? Step::chebyshev
-                                                         : Step::cityblock;
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
-    f.words_ = f.pairs_ ? (f.d_ + 1) / 2 : f.d_;
+    if (f.form_ == metric::Gemm::none) {
+        const std::optional<DirectForm> direct = direct_form(traits, metric.params, points.type);
+        if (!direct) return nullptr;
+        f.direct_ = *direct;
+        f.step_ = f.direct_.step;
+    }
+    f.words_ = (f.d_ + f.word_coordinates() - 1) / f.word_coordinates();
     f.bound_ = FilterBound(f.form_, f.d_, rounding);
     f.centre_.assign(static_cast<std::size_t>(f.d_), 0.0);
     const Ranker ranker(metric, isa);
     if (f.form_ == metric::Gemm::l2 || f.form_ == metric::Gemm::dot) {
         if (!f.choose_centre(points, ranker)) return nullptr;
+    } else if (f.direct_.degree > 0) {
+        f.choose_scale(points, ranker);
     }
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
@@ -171,9 +229,9 @@ std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const Metri
 QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const {
     const double* row = block.row(i);
     if (form_ == metric::Gemm::none) {
-        const RowSums s = round(tiles, row, 1, out);
-        QueryTerms t = bound_.direct_query();
-        t.usable = !(s.residual2 > 0);
+        QueryTerms t = bound_.direct_query(direct_.error);
+        t.scale = std::pow(scale_, direct_.degree);
+        t.usable = round_direct(tiles, row, out);
         return t;
     }
     double scale = scale_, norm = 0;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "cpu/filter/bound.h"
+#include "cpu/filter/direct.h"
 #include "cpu/metric/ranker.h"
 #include "exact/progress.h"
 
@@ -25,6 +25,8 @@ public:
     }
     // Words of 32 bits that a point or query takes.
     std::int64_t words() const { return words_; }
+    // Of its tiles.
+    float exponent() const { return direct_.exponent; }
     std::int64_t panels() const { return panels_; }
     const float* panel(std::int64_t i) const { return data_.data() + i * panel_floats(words_); }
 
@@ -34,9 +36,15 @@ public:
 
 private:
     int step() const { return static_cast<int>(step_); }
-    RowSums round(const TileKernels& tiles, const double* row, double scale, float* out) const {
-        return (pairs_ ? pairs_->round_row : tiles.round_row)(row, centre_.data(), scale, d_, out);
+    int word_coordinates() const {
+        const bool bytes = direct_.coordinates == Coordinates::i8 || direct_.coordinates == Coordinates::u8;
+        return pairs_ ? 2 : bytes ? 4 : 1;
     }
+    // The words of a row that the metric's map() has been applied to.
+    RowSums round(const TileKernels& tiles, const double* row, double scale, float* out) const;
+    // The same of a direct form: whether its bound covers the row.
+    bool round_direct(const TileKernels& tiles, const double* row, float* out) const;
+    void choose_scale(const MatrixView& points, const Ranker& ranker);
     bool choose_centre(const MatrixView& points, const Ranker& ranker);
     // What was packed: points that the bound does not cover, and the largest norm of the others.
     struct Packed {
@@ -50,6 +58,7 @@ private:
     Step step_ = Step::dot;
     std::int64_t d_ = 0, words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
+    DirectForm direct_;                   // where form_ is none
     FilterBound bound_;
     std::vector<double> centre_;
     double scale_ = 1;

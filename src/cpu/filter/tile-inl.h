@@ -1,7 +1,7 @@
 // Tiles of queries x points in f32 for one instruction set: the metrics' steps and what rows need. See tile_loop-inl.h.
 #pragma once
 
-#include "cpu/filter/tile_loop-inl.h"
+#include "cpu/filter/direct_steps-inl.h"
 
 namespace kith::cpu::KITH_TARGET {
 namespace {
@@ -18,16 +18,6 @@ struct DotStep : FloatQueries {
     }
 };
 
-struct CityblockStep : FloatQueries {
-    static constexpr int queries = KITH_LEVEL == 2 ? 12 : 4;
-    KITH_HD static F step(F acc, F q, F x) { return acc + Single::abs(q - x); }
-};
-
-struct ChebyshevStep : FloatQueries {
-    static constexpr int queries = KITH_LEVEL == 2 ? 12 : 4;
-    KITH_HD static F step(F acc, F q, F x) { return Single::max(acc, Single::abs(q - x)); }
-};
-
 RowSums round_row(const double* in, const double* centre, double scale, std::int64_t d, float* out) {
     double norm2 = 0, rounded2 = 0, residual2 = 0;
 #pragma omp simd reduction(+ : norm2, rounded2, residual2)
@@ -41,6 +31,24 @@ RowSums round_row(const double* in, const double* centre, double scale, std::int
         residual2 += e * e;
     }
     return {norm2, rounded2, residual2};
+}
+
+// Words of four coordinates that are whole numbers of type Byte, one byte each.
+template <class Byte>
+RowSums round_bytes(const double* in, const double*, double, std::int64_t d, float* out) {
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(out);
+    constexpr double low = std::numeric_limits<Byte>::min(), high = std::numeric_limits<Byte>::max();
+    double residual2 = 0;
+#pragma omp simd reduction(+ : residual2)
+    for (std::int64_t i = 0; i < d; ++i) {
+        const double above = in[i] > low ? in[i] : low;  // NaN, too
+        const auto whole = static_cast<std::int32_t>(above < high ? above : high);
+        bytes[i] = static_cast<std::uint8_t>(whole);
+        const double e = in[i] - static_cast<double>(whole);
+        residual2 += e * e;
+    }
+    for (std::int64_t i = d; i % 4 != 0; ++i) bytes[i] = 0;
+    return {0, 0, residual2};
 }
 
 void transpose(const float* rows, std::int64_t stride, std::int64_t d, float* out) {
@@ -160,24 +168,39 @@ void lower(const float* values, const float* squares, bool cosine, float error, 
     }
 }
 
-template <class S, std::size_t... queries>
-constexpr void fill(TileKernels& k, Step step, std::index_sequence<queries...>) {
+template <class S>
+constexpr void fill(TileKernels& k, Step step) {
     const int s = static_cast<int>(step);
     k.queries[s] = S::queries;
-    ((k.tile[s][queries + 1] = tile<S, static_cast<int>(queries) + 1>), ...);
+    [&]<std::size_t... queries>(std::index_sequence<queries...>) {
+        ((k.tile[s][queries + 1] = tile<S, static_cast<int>(queries) + 1>), ...);
+    }
+    (std::make_index_sequence<S::queries>{});
 }
 
 constexpr TileKernels make_tiles() {
     TileKernels k{};
-    fill<DotStep>(k, Step::dot, std::make_index_sequence<DotStep::queries>{});
-    fill<CityblockStep>(k, Step::cityblock, std::make_index_sequence<CityblockStep::queries>{});
-    fill<ChebyshevStep>(k, Step::chebyshev, std::make_index_sequence<ChebyshevStep::queries>{});
+    fill<DotStep>(k, Step::dot);
+    fill<CityblockStep>(k, Step::cityblock);
+    fill<ChebyshevStep>(k, Step::chebyshev);
+    fill<SquareStep>(k, Step::squares);
+    fill<CubeStep>(k, Step::cubes);
+    fill<FourthStep>(k, Step::fourths);
+    fill<PowerStep>(k, Step::powers);
+    fill<QuotientsStep>(k, Step::quotients);
+    fill<QuotientStep>(k, Step::quotient);
+    fill<MismatchStep>(k, Step::mismatches);
+    fill<ByteStep>(k, Step::mismatched_bytes);
+    fill<BitStep>(k, Step::mismatched_bits);
+    fill<DivergenceStep>(k, Step::divergence);
     k.sweep[static_cast<int>(RowSweepForm::dot)] = sweep<RowSweepForm::dot>;
     k.sweep[static_cast<int>(RowSweepForm::l2)] = sweep<RowSweepForm::l2>;
     k.sweep[static_cast<int>(RowSweepForm::cityblock)] = sweep<RowSweepForm::cityblock>;
     k.sweep[static_cast<int>(RowSweepForm::chebyshev)] = sweep<RowSweepForm::chebyshev>;
     k.lower = lower;
     k.round_row = round_row;
+    k.round_i8 = round_bytes<std::int8_t>;
+    k.round_u8 = round_bytes<std::uint8_t>;
     k.transpose = transpose;
     return k;
 }

@@ -8,22 +8,38 @@
 namespace kith::cpu {
 
 // Points are packed in panels of 32, for every instruction set alike: 32 half norms, 32 slacks, then 32 words of
-// 32 bits for each coordinate (f32) or pair of coordinates (bf16, the first in the low half; the last pair is filled
-// with 0).
+// 32 bits for each coordinate (f32), pair of coordinates (bf16, the first in the low half) or four of them (bytes). The
+// last word is filled with 0.
 inline constexpr int panel_points = 32;
 inline constexpr int panel_header = 2 * panel_points;
 inline std::int64_t panel_floats(std::int64_t words) {
     return panel_header + panel_points * words;
 }
 
-// What a tile adds to its accumulators, which are initialised to the half norms.
-enum class Step { dot, cityblock, chebyshev };
+// What a word of query and point adds to a pair's accumulators, to which its half norm is added. Words are f32
+// coordinates, except where four bytes are said.
+enum class Step {
+    dot,               // q x
+    cityblock,         // |q - x|
+    chebyshev,         // the larger one, of it and |q - x|
+    squares,           // |q - x|^2
+    cubes,             // |q - x|^3
+    fourths,           // |q - x|^4
+    powers,            // |q - x|^p, p a tile's exponent
+    quotients,         // |q - x| / (|q| + |x|)
+    quotient,          // |q - x| and |q + x|; the value is the quotient of the two sums
+    mismatches,        // 1 where q and x differ
+    mismatched_bytes,  // how many of the four bytes differ
+    mismatched_bits,   // how many bits of the four bytes differ
+    divergence,        // q^2 log(q^2 / m) + x^2 log(x^2 / m) with m = (q^2 + x^2) / 2
+};
+inline constexpr int step_count = static_cast<int>(Step::divergence) + 1;
 
 // `queries`: for each word the values of all queries of the tile. Bit p of hits[i] is set unless the value of
 // (query i, point p) is above threshold[i]; values + 32 i holds those values (undefined for points that miss). True if
 // there is a hit.
 using Tile = bool (*)(const float* panel, std::int64_t words, const float* queries, const float* threshold,
-                      std::uint32_t* hits, float* values);
+                      float exponent, std::uint32_t* hits, float* values);
 
 inline constexpr int max_tile_queries = 14;
 
@@ -38,14 +54,17 @@ struct RowSums {
 };
 
 struct TileKernels {
-    int queries[3];                      // the largest tile of each step
-    Tile tile[3][max_tile_queries + 1];  // by number of queries
+    int queries[step_count];                      // the largest tile of each step
+    Tile tile[step_count][max_tile_queries + 1];  // by number of queries
     RowSweep sweep[4];
     // For 32 values and squares of a sweep: low = -value - error (sqrt(square) + floor), and with `cosine` low = -value
     // / sqrt(square) - error, NaN where the square is not a number of full precision.
     void (*lower)(const float* values, const float* squares, bool cosine, float error, float floor, float* low);
     // v = (in - centre) scale, v^ = its rounding to f32.
     RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+    // v = in, v^ = whole numbers of a byte, to (d + 3) / 4 words; of the sums only |v - v^|^2.
+    RowSums (*round_i8)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+    RowSums (*round_u8)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
     // 32 rows, `stride` words apart, to the words of a panel.
     void (*transpose)(const float* rows, std::int64_t stride, std::int64_t words, float* out);
 };

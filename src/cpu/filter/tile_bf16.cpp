@@ -10,7 +10,7 @@ namespace kith::cpu::KITH_TARGET {
 namespace {
 
 // h - <q, x>, two coordinates at a time. Words are moved as integers: as floats some would be signalling NaNs.
-struct PairStep {
+struct PairStep : FloatQueries {
     static constexpr int queries = 14;
     KITH_HD static F broadcast(const float* q) {
         int word;

@@ -14,10 +14,20 @@ using F = Single::V;
 inline constexpr int vector_points = Single::lanes;
 inline constexpr int tile_vectors = 2;
 
-// Words that are one f32 each.
+// Words that are one f32 each, a pair's accumulator a vector of them that is initialised to the half norms.
 struct FloatQueries {
+    using Acc = F;
     KITH_HD static F broadcast(const float* q) { return *q - F{}; }
+    KITH_HD static F start(F half_norm) { return half_norm; }
+    KITH_HD static F finish(F acc, F) { return acc; }
 };
+
+// A step, of the exponent where it has one.
+template <class S>
+KITH_HD S step_of(float exponent) {
+    if constexpr (std::is_constructible_v<S, float>) return S(exponent);
+    else return S{};
+}
 
 // Lanes that are not above the threshold, NaN among them.
 KITH_HD std::uint32_t not_above(F value, F threshold) {
@@ -35,17 +45,18 @@ KITH_HD std::uint32_t not_above(F value, F threshold) {
 }
 
 template <class S, int queries>
-bool tile(const float* panel, std::int64_t words, const float* q, const float* threshold, std::uint32_t* hits,
-          float* values) {
+bool tile(const float* panel, std::int64_t words, const float* q, const float* threshold, float exponent,
+          std::uint32_t* hits, float* values) {
     constexpr int width = tile_vectors * vector_points;
+    const S s = step_of<S>(exponent);
     std::uint32_t any = 0;
     for (int i = 0; i < queries; ++i) hits[i] = 0;
     for (int part = 0; part < panel_points; part += width) {
-        F acc[queries][tile_vectors];
+        typename S::Acc acc[queries][tile_vectors];
 #pragma GCC unroll 16
         for (int i = 0; i < queries; ++i) {
 #pragma GCC unroll 4
-            for (int v = 0; v < tile_vectors; ++v) acc[i][v] = Single::load(panel + part + v * vector_points);
+            for (int v = 0; v < tile_vectors; ++v) acc[i][v] = S::start(Single::load(panel + part + v * vector_points));
         }
         const float* x = panel + panel_header + part;
         const float* b = q;
@@ -57,19 +68,23 @@ bool tile(const float* panel, std::int64_t words, const float* q, const float* t
             for (int i = 0; i < queries; ++i) {
                 const F vq = S::broadcast(b + i);
 #pragma GCC unroll 4
-                for (int v = 0; v < tile_vectors; ++v) acc[i][v] = S::step(acc[i][v], vq, vx[v]);
+                for (int v = 0; v < tile_vectors; ++v) acc[i][v] = s.step(acc[i][v], vq, vx[v]);
             }
         }
 #pragma GCC unroll 16
         for (int i = 0; i < queries; ++i) {
             const F t = threshold[i] - F{};
+            F value[tile_vectors];
             std::uint32_t mask = 0;
 #pragma GCC unroll 4
-            for (int v = 0; v < tile_vectors; ++v) mask |= not_above(acc[i][v], t) << (v * vector_points);
+            for (int v = 0; v < tile_vectors; ++v) {
+                value[v] = S::finish(acc[i][v], Single::load(panel + part + v * vector_points));
+                mask |= not_above(value[v], t) << (v * vector_points);
+            }
             if (mask) {
 #pragma GCC unroll 4
                 for (int v = 0; v < tile_vectors; ++v)
-                    Single::store(values + i * panel_points + part + v * vector_points, acc[i][v]);
+                    Single::store(values + i * panel_points + part + v * vector_points, value[v]);
                 hits[i] |= mask << part;
                 any |= mask;
             }

@@ -69,7 +69,8 @@ public:
         alignas(64) float values[max_tile_queries * panel_points];
         for (std::int64_t first = 0; first < count_; first += width_) {
             const std::int64_t here = std::min(width_, count_ - first);
-            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first, hits, values))
+            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first,
+                              filter_.exponent(), hits, values))
                 continue;
             for (std::int64_t i = 0; i < here; ++i) {
                 if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);

@@ -10,6 +10,7 @@ namespace kith::cpu {
 
 namespace {
 
+// Of metrics that the filter serves.
 RowSweepForm sweep_form(metric::Direct direct) {
     switch (direct) {
         case metric::Direct::squares:
@@ -35,9 +36,10 @@ bool row_filter_serves(const Points& points, const MatrixView& queries) {
     if (points.rows.type != ElementType::f32 || queries.type != ElementType::f32) return false;
     if (points.rows.cols > max_filter_dimensions) return false;
     const MetricKernels& kernels = metric_kernels(points.metric.id, Isa::baseline);
+    const metric::Traits& t = kernels.traits;
     return kernels.identity_map &&
-           (kernels.traits.direct != metric::Direct::none || kernels.traits.gemm == metric::Gemm::dot ||
-            kernels.traits.gemm == metric::Gemm::cosine);
+           (t.direct == metric::Direct::squares || t.direct == metric::Direct::sum ||
+            t.direct == metric::Direct::maximum || t.gemm == metric::Gemm::dot || t.gemm == metric::Gemm::cosine);
 }
 
 RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
