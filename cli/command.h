@@ -11,7 +11,7 @@ namespace kith::cli {
 
 // Exit codes of the tool; main.cpp maps every kith::ErrorCode to one of them.
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_not_exact = 1;  // kith verify only
+inline constexpr int exit_not_exact = 1;  // kith verify, kith groundtruth verify
 inline constexpr int exit_usage = 2;      // usage or bad input
 inline constexpr int exit_device = 3;     // device or memory
 
@@ -23,6 +23,7 @@ void add_search(CLI::App& app, Run& run);
 void add_graph(CLI::App& app, Run& run);
 void add_select(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);
+void add_groundtruth(CLI::App& app, Run& run);
 void add_convert(CLI::App& app, Run& run);
 void add_plan(CLI::App& app, Run& run);
 void add_info(CLI::App& app, Run& run);

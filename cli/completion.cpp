@@ -4,8 +4,10 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -27,7 +29,7 @@ struct CommandFacts {
     std::string name;
     std::string what;
     std::vector<OptionFacts> options;
-    std::vector<std::string> words;  // of a positional argument
+    std::vector<std::string> words;  // of a positional argument, or commands
     bool positional_files = false;
 };
 
@@ -56,10 +58,28 @@ CommandFacts facts_of(const CLI::App& command) {
     return facts;
 }
 
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+    return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// Adds to the facts of a command those of the commands that it has: their names, each option once.
+void add_commands(const CLI::App& command, CommandFacts& facts) {
+    for (const CLI::App* below : commands_of(command)) {
+        facts.words.push_back(below->get_name());
+        facts.positional_files = true;
+        for (OptionFacts& option : facts_of(*below).options) {
+            const auto same = [&](const OptionFacts& known) { return known.names == option.names; };
+            if (std::none_of(facts.options.begin(), facts.options.end(), same))
+                facts.options.push_back(std::move(option));
+        }
+    }
+}
+
 std::vector<CommandFacts> walk(const CLI::App& app) {
     std::vector<CommandFacts> commands;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* command : commands_of(app)) {
         commands.push_back(facts_of(*command));
+        add_commands(*command, commands.back());
     }
     return commands;
 }
@@ -85,6 +105,14 @@ std::vector<std::string> names_of(const CommandFacts& command) {
     return names;
 }
 
+// What completes an argument that is no option: words, files, or either.
+std::string reply_of(const CommandFacts& command) {
+    const std::string words = "compgen -W " + quoted(joined(command.words)) + " -- \"$cur\"";
+    const std::string files = "compgen -f -- \"$cur\"";
+    if (command.words.empty()) return command.positional_files ? files : ":";
+    return command.positional_files ? words + "; " + files : words;
+}
+
 std::string bash(const CommandFacts& root, const std::vector<CommandFacts>& commands) {
     std::vector<std::string> names = names_of(root);
     std::string cases;
@@ -104,9 +132,7 @@ std::string bash(const CommandFacts& root, const std::vector<CommandFacts>& comm
             "        {0})\n            case \"$prev\" in\n{1}            esac\n            if [[ $cur == -* ]]; then\n"
             "                COMPREPLY=($(compgen -W {2} -- \"$cur\"))\n            else\n"
             "                COMPREPLY=($({3}))\n            fi ;;\n",
-            command.name, values, quoted(joined(names_of(command))),
-            command.words.empty() ? std::string(command.positional_files ? "compgen -f -- \"$cur\"" : ":")
-                                  : "compgen -W " + quoted(joined(command.words)) + " -- \"$cur\"");
+            command.name, values, quoted(joined(names_of(command))), reply_of(command));
     }
     return fmt::format(
         "# bash completion of kith; for this shell: source <(kith completion bash)\n"

@@ -78,7 +78,10 @@ void convert_all(Matrix& matrix, std::size_t cells, ElementType type) {
 }  // namespace
 
 Matrix load_points(const std::string& path, const std::string& format) {
-    Matrix matrix = load_matrix(path, format);
+    return searchable(load_matrix(path, format), path);
+}
+
+Matrix searchable(Matrix matrix, const std::string& what) {
     if (matrix.info.type != ElementType::i32 && matrix.info.type != ElementType::i64) return matrix;
     const auto cells = static_cast<std::size_t>(matrix.info.rows * matrix.info.cols);
     std::size_t missing = 0;
@@ -87,10 +90,10 @@ Matrix load_points(const std::string& path, const std::string& format) {
         const auto cols = static_cast<std::size_t>(matrix.info.cols);
         throw Error(
             ErrorCode::invalid_argument,
-            fmt::format("{}: row {}, column {}: {} is not a value of f64; expected coordinates that are", path,
+            fmt::format("{}: row {}, column {}: {} is not a value of f64; expected coordinates that are", what,
                         missing / cols, missing % cols, load_integer(matrix.bytes.data(), missing, matrix.info.type)));
     }
-    require_memory(static_cast<std::int64_t>(cells * (narrow ? sizeof(float) : sizeof(double))), path);
+    require_memory(static_cast<std::int64_t>(cells * (narrow ? sizeof(float) : sizeof(double))), what);
     if (narrow) convert_all<float>(matrix, cells, ElementType::f32);
     else convert_all<double>(matrix, cells, ElementType::f64);
     return matrix;
@@ -163,11 +166,21 @@ ResultFiles::ResultFiles(OutputSet& outputs, const std::string& ids, const std::
 }
 
 void ResultFiles::write(const Neighbors& neighbors) {
-    if (ids_) write_ids(neighbors);
-    if (distances_) write_distances(neighbors);
+    append(neighbors);
+    finish();
 }
 
-void ResultFiles::write_ids(const Neighbors& neighbors) {
+void ResultFiles::append(const Neighbors& neighbors) {
+    if (ids_) append_ids(neighbors);
+    if (distances_) append_distances(neighbors);
+}
+
+void ResultFiles::finish() {
+    if (ids_) ids_->commit();
+    if (distances_) distances_->commit();
+}
+
+void ResultFiles::append_ids(const Neighbors& neighbors) {
     const std::int64_t* ids = neighbors.ids.data();
     if (ids_->info().type == ElementType::i64) {
         append_converted<std::int64_t>(*ids_, ids, neighbors.queries, neighbors.k);
@@ -180,16 +193,26 @@ void ResultFiles::write_ids(const Neighbors& neighbors) {
         }
         append_converted<std::int32_t>(*ids_, ids, neighbors.queries, neighbors.k);
     }
-    ids_->commit();
 }
 
-void ResultFiles::write_distances(const Neighbors& neighbors) {
+void ResultFiles::append_distances(const Neighbors& neighbors) {
     if (distances_->info().type == ElementType::f64) {
         append_converted<double>(*distances_, neighbors.distances64.data(), neighbors.queries, neighbors.k);
     } else {
         append_converted<float>(*distances_, neighbors.distances.data(), neighbors.queries, neighbors.k);
     }
-    distances_->commit();
+}
+
+OutKind kind_of(const std::string& path) {
+    if (path.empty()) return OutKind::none;
+    if (is_hdf5(path)) return OutKind::ann_benchmarks;
+    for (const char* suffix : {".truth", ".gt", ".bin"}) {
+        if (path.ends_with(suffix)) return OutKind::big_ann;
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--out '{}': expected a name ending in .hdf5 or .h5 (ann-benchmarks), or in .truth, .gt or "
+                            ".bin (big-ann ground truth)",
+                            path));
 }
 
 bool is_hdf5(const std::string& path) {

@@ -18,6 +18,8 @@ Matrix load_matrix(const std::string& path, const std::string& format);
 // A whole matrix to search in: integers of 32 and 64 bits become f32 where that holds each of them, else f64. Throws
 // invalid_argument where neither does.
 Matrix load_points(const std::string& path, const std::string& format);
+// The same of rows that have been read; messages name `what`.
+Matrix searchable(Matrix matrix, const std::string& what);
 // To read files of that format in a way that Ctrl-C stops.
 ReadOptions reading(const std::string& format);
 
@@ -44,15 +46,22 @@ public:
     ResultFiles(OutputSet& outputs, const std::string& ids, const std::string& distances, std::int64_t rows,
                 std::int64_t k, bool f64);
     void write(const Neighbors& neighbors);
+    // The same in parts: the next rows, until there were `rows` of them, and the end.
+    void append(const Neighbors& neighbors);
+    void finish();
 
 private:
-    void write_ids(const Neighbors& neighbors);
-    void write_distances(const Neighbors& neighbors);
+    void append_ids(const Neighbors& neighbors);
+    void append_distances(const Neighbors& neighbors);
 
     std::string ids_path_;
     std::optional<MatrixWriter> ids_;
     std::optional<MatrixWriter> distances_;
 };
+
+// What the file of --out is, by its name. Throws invalid_argument for other names.
+enum class OutKind { none, ann_benchmarks, big_ann };
+OutKind kind_of(const std::string& path);
 
 // "file.hdf5", "file.h5": names without a data set.
 bool is_hdf5(const std::string& path);

@@ -44,23 +44,39 @@ int finish(int code) {
     return printed() ? code : fail("cannot write to standard output", exit_usage);
 }
 
+// The command that was chosen, and with it the commands that it was chosen from: "groundtruth run".
+struct Chosen {
+    const CLI::App* command;
+    std::string name;
+};
+
+Chosen chosen_in(const CLI::App& app) {
+    Chosen chosen{&app, ""};
+    for (auto commands = app.get_subcommands(); !commands.empty(); commands = chosen.command->get_subcommands()) {
+        chosen.command = commands[0];
+        chosen.name += (chosen.name.empty() ? "" : " ") + chosen.command->get_name();
+    }
+    return chosen;
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-    const auto chosen = app.get_subcommands();
-    if (!chosen.empty()) {
-        std::string unexpected;
-        for (const std::string& word : chosen[0]->remaining()) unexpected += ' ' + word;
-        if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unexpected.empty())
-            return fail(fmt::format("not expected:{} (see kith {} --help)", unexpected, chosen[0]->get_name()),
-                        exit_usage);
-        return fail(fmt::format("{} (see kith {} --help)", error.what(), chosen[0]->get_name()), exit_usage);
-    }
-    const auto rest = app.remaining();
+    const auto [command, name] = chosen_in(app);
     std::string names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", command->get_name());
+    for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", other->get_name());
     }
-    if (!rest.empty()) return fail(fmt::format("unknown command '{}'; expected one of {}", rest[0], names), exit_usage);
-    return fail(fmt::format("expected a command: {} (see kith --help)", names), exit_usage);
+    const auto rest = command->remaining();
+    if (!names.empty()) {
+        const std::string of = name.empty() ? "" : name + " ";
+        if (!rest.empty())
+            return fail(fmt::format("unknown command '{}{}'; expected one of {}", of, rest[0], names), exit_usage);
+        return fail(fmt::format("expected a command: {} (see kith {}--help)", names, of), exit_usage);
+    }
+    std::string unexpected;
+    for (const std::string& word : rest) unexpected += ' ' + word;
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unexpected.empty())
+        return fail(fmt::format("not expected:{} (see kith {} --help)", unexpected, name), exit_usage);
+    return fail(fmt::format("{} (see kith {} --help)", error.what(), name), exit_usage);
 }
 
 // An empty text, as of a variable that is not set, is not the same as no option.
@@ -86,11 +102,11 @@ int run_tool(int argc, char** argv) {
     app.set_version_flag("--version", std::string("kith ") + KITH_VERSION, "Print the version");
     app.require_subcommand(1);
     app.footer(
-        "kith COMMAND --help says more. Exit codes: 0; 1 kith verify found the file not exact; 2 usage or bad\n"
+        "kith COMMAND --help says more. Exit codes: 0; 1 verify found something not exact; 2 usage or bad\n"
         "input; 3 device or memory; 130 interrupted.");
     Run run;
-    for (const auto add :
-         {add_search, add_graph, add_select, add_verify, add_convert, add_plan, add_info, add_demo, add_completion}) {
+    for (const auto add : {add_search, add_graph, add_select, add_verify, add_groundtruth, add_convert, add_plan,
+                           add_info, add_demo, add_completion}) {
         add(app, run);
     }
     try {
@@ -103,7 +119,7 @@ int run_tool(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return usage_error(app, error);
     }
-    for (const CLI::App* command : app.get_subcommands()) require_values(*command);
+    require_values(*chosen_in(app).command);
     return finish(run());
 }
 

@@ -22,21 +22,24 @@ ProgressBar::~ProgressBar() {
 
 bool ProgressBar::update(const Progress& progress) {
     if (interrupted()) return false;
-    if (!draws_ || !(progress.total > 0)) return true;
-    const double share = std::clamp(progress.done / progress.total, 0.0, 1.0);
+    draw(progress.stage, progress.done, progress.total, progress.seconds > 0 ? progress.done / progress.seconds : 0);
+    return true;
+}
+
+void ProgressBar::draw(const std::string& stage, double done, double total, double rate) {
+    if (!draws_ || !(total > 0)) return;
+    const double share = std::clamp(done / total, 0.0, 1.0);
     std::string facts = fmt::format(" {:3.0f} %", std::floor(share * 100));
-    if (progress.done > 0 && progress.seconds > 0) {
-        const double rate = progress.done / progress.seconds;
-        const auto left = static_cast<long>(std::ceil((progress.total - progress.done) / rate));
-        facts += fmt::format("  {}  {}:{:02} left", pair_rate(progress.done, progress.seconds), left / 60, left % 60);
+    if (rate > 0) {
+        const auto left = static_cast<long>(std::ceil((total - done) / rate));
+        facts += fmt::format("  {}  {}:{:02} left", pair_rate(rate, 1), left / 60, left % 60);
     }
-    const std::string stage = progress.stage[0] ? fmt::format("{} ", progress.stage) : "";
-    const int room = terminal_width(STDERR_FILENO) - static_cast<int>(stage.size() + facts.size()) - 3;
+    const std::string name = stage.empty() ? "" : stage + " ";
+    const int room = terminal_width(STDERR_FILENO) - static_cast<int>(name.size() + facts.size()) - 3;
     const int cells = std::clamp(room, 0, 40);
     const int full = static_cast<int>(share * cells);
-    say("\r{}[{:#<{}}{:.<{}}]{}\033[K", stage, "", full, "", cells - full, facts);
+    say("\r{}[{:#<{}}{:.<{}}]{}\033[K", name, "", full, "", cells - full, facts);
     drawn_ = true;
-    return true;
 }
 
 std::function<bool(const Progress&)> ProgressBar::callback() {

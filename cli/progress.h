@@ -1,6 +1,8 @@
 // The progress bar: one line on standard error, only where that is a terminal.
 #pragma once
 
+#include <string>
+
 #include "kith/types.h"
 
 namespace kith::cli {
@@ -15,6 +17,8 @@ public:
 
     // For Options::progress: draws; false once Ctrl-C was pressed.
     bool update(const Progress& progress);
+    // Draws work of which `done` of `total` pairs are done, at `rate` pairs a second; 0: unknown.
+    void draw(const std::string& stage, double done, double total, double rate);
     // An Options::progress that calls update(); the bar must outlive it.
     std::function<bool(const Progress&)> callback();
 

@@ -43,20 +43,6 @@ struct Args {
     bool force = false;
 };
 
-enum class OutKind { none, ann_benchmarks, big_ann };
-
-OutKind kind_of(const std::string& path) {
-    if (path.empty()) return OutKind::none;
-    if (is_hdf5(path)) return OutKind::ann_benchmarks;
-    for (const char* suffix : {".truth", ".gt", ".bin"}) {
-        if (path.ends_with(suffix)) return OutKind::big_ann;
-    }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--out '{}': expected a name ending in .hdf5 or .h5 (ann-benchmarks), or in .truth, .gt or "
-                            ".bin (big-ann ground truth)",
-                            path));
-}
-
 // What the file of --out cannot hold is refused, not left out.
 void check_kind(const Args& args) {
     const OutKind kind = kind_of(args.out);

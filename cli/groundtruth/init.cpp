@@ -1,0 +1,229 @@
+// kith groundtruth init: looks at the files, cuts the work into units, writes the manifest.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "files.h"
+#include "groundtruth/commands.h"
+#include "groundtruth/job.h"
+#include "interrupt.h"
+#include "kith/error.h"
+#include "kith/memory.h"
+#include "numbers.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+#include "say.h"
+
+namespace kith::cli::groundtruth {
+namespace {
+
+// What a worker may take where nothing is said.
+constexpr double default_memory = 4.0 * (1 << 30);
+// What the process takes besides, the libraries included.
+constexpr double process_bytes = 40.0 * (1 << 20);
+// The share of the rest that is for queries and results, and for the workspace of a search on the CPU (run.cpp).
+constexpr double query_share = 0.25, workspace_share = 0.25;
+// A unit is no larger than this many pairs, so that little is lost with one: on two cores a minute or a few, on a GPU
+// a tenth of a second (docs/performance.md has the rates).
+constexpr double most_pairs = 0x1p36;
+constexpr double most_block_rows = 0x1p16;
+// What a point takes besides its elements: the filter's copy, at most f32, with the terms of its bound.
+constexpr double filter_element = sizeof(float), filter_terms = 32;
+// A neighbour: its id and its key, twice where a result is checked and written.
+constexpr double neighbour_bytes = 2 * (sizeof(std::int64_t) + sizeof(double));
+
+struct Args {
+    std::string folder;
+    std::vector<std::string> base;
+    std::string queries;
+    bool graph = false;
+    std::string format;
+    std::int64_t k = 0;
+    DistanceArgs distance;
+    std::string memory;
+    std::int64_t shard_rows = 0;
+    std::int64_t query_rows = 0;
+    OutputArgs output;
+};
+
+std::string new_id() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+// Bytes of an element as it is read and searched: wide integers are converted.
+double element_bytes(ElementType type) {
+    const auto size = static_cast<double>(size_of(type));
+    return type == ElementType::i32 || type == ElementType::i64 ? size + sizeof(double) : size;
+}
+
+// All rows at once, for what is estimated from them.
+Matrix whole(const Rows& rows) {
+    Matrix all;
+    for (const RowFile& file : rows.files) {
+        Matrix part = load_points(file.path, rows.format);
+        if (all.bytes.empty()) {
+            all = std::move(part);
+            continue;
+        }
+        if (part.info.type != all.info.type)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{}: values that f32 does not hold, among files of values that it holds; give the "
+                                    "metric's numbers by --variances or --inverse-covariance",
+                                    file.path));
+        require_memory(static_cast<std::int64_t>(part.bytes.size()), file.path);
+        all.bytes.insert(all.bytes.end(), part.bytes.begin(), part.bytes.end());
+        all.info.rows += part.info.rows;
+    }
+    return all;
+}
+
+// The numbers of a metric that are not given are those of all points, as a search would take them.
+void complete_metric(Job& job) {
+    Metric& metric = job.metric;
+    const std::int64_t d = job.base.cols;
+    if (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data) {
+        job.numbers = inverse_covariance(whole(job.base).view());
+        metric.inverse_covariance = view(job.numbers.data(), d, d);
+    }
+    if (metric.id == MetricId::seuclidean && !metric.variances.data) {
+        job.numbers = variances(whole(job.base).view());
+        metric.variances = view(job.numbers.data(), 1, d);
+    }
+}
+
+// Refuses what every unit would refuse: a metric, a number of neighbours, dimensions.
+void check(const Job& job) {
+    if (!job.graph && job.queries.cols != job.base.cols)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--queries: {} columns; expected {}, as --base has", job.queries.cols, job.base.cols));
+    Options options;
+    options.metric = job.metric;
+    options.device = "cpu";
+    const auto searched = [](ElementType type) {
+        return type == ElementType::i32 || type == ElementType::i64 ? ElementType::f64 : type;
+    };
+    plan({job.base.count, job.queries.count, job.base.cols, job.k, searched(job.base.type), job.graph}, options);
+}
+
+void cut_by_memory(Job& job, const Args& args) {
+    const auto d = static_cast<double>(job.base.cols), k = static_cast<double>(job.k + 1);
+    const double memory = static_cast<double>(job.memory) - process_bytes;
+    const double query = d * element_bytes(job.queries.type) + k * neighbour_bytes;
+    const double point = d * (element_bytes(job.base.type) + filter_element) + filter_terms;
+    double block = args.query_rows > 0 ? static_cast<double>(args.query_rows)
+                                       : std::min(most_block_rows, std::floor(memory * query_share / query));
+    block = std::min(block, static_cast<double>(job.queries.count));
+    const double room = memory * (1 - workspace_share) - block * query;
+    double shard = std::floor(room / point);
+    if (block < 1 || shard < 1) {
+        const double least = process_bytes + (query + point) / std::min(query_share, 1 - query_share - workspace_share);
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format("--memory: {}; a worker needs {} at least{}", bytes_text(static_cast<double>(job.memory)),
+                        bytes_text(least), args.query_rows > 0 ? ", and more for blocks of --query-rows" : ""));
+    }
+    shard = args.shard_rows > 0 ? static_cast<double>(args.shard_rows)
+                                : std::min(shard, std::max(1.0, std::floor(most_pairs / block)));
+    cut(job.queries, static_cast<std::int64_t>(block));
+    cut(job.base, static_cast<std::int64_t>(std::min(shard, static_cast<double>(job.base.count))));
+}
+
+void read_checksums(Job& job, bool quiet) {
+    ProgressBar bar(!quiet);
+    const Stopwatch clock;
+    const auto bytes_of = [](const Rows& rows) {
+        return static_cast<double>(rows.cols) * static_cast<double>(size_of(rows.type));
+    };
+    const double total = static_cast<double>(job.base.count) * bytes_of(job.base) +
+                         static_cast<double>(job.queries.count) * bytes_of(job.queries);
+    double done = 0;
+    for (Rows* rows : {&job.base, &job.queries}) {
+        add_checksums(*rows, [&](std::int64_t count) {
+            done += static_cast<double>(count) * bytes_of(*rows);
+            bar.draw("reading", done, total, 0);
+        });
+    }
+}
+
+int execute(const Args& args) {
+    const Stopwatch time;
+    if (args.graph != args.queries.empty())
+        throw Error(ErrorCode::invalid_argument, "expected either --queries, or --graph for a graph of the base");
+    Job job;
+    job.folder = args.folder;
+    job.id = new_id();
+    job.version = KITH_VERSION;
+    job.graph = args.graph;
+    job.k = args.k;
+    job.memory = args.memory.empty() ? static_cast<std::int64_t>(default_memory) : parse_bytes(args.memory);
+    job.metric = make_metric(args.distance, job.numbers);
+    std::vector<std::string> base;
+    for (const std::string& path : args.base) base.push_back(part_of(path, args.format, "train"));
+    job.base = open_rows("--base", base, args.format);
+    job.queries =
+        args.graph ? job.base : open_rows("--queries", {part_of(args.queries, args.format, "test")}, args.format);
+    check(job);
+    cut_by_memory(job, args);
+    complete_metric(job);
+    read_checksums(job, args.output.quiet);
+    write_job(job);
+    if (args.output.json) {
+        Json json = {{"command", "groundtruth init"}};
+        json.update(job_json(job));
+        json["seconds"] = time.seconds();
+        print_json(json);
+    } else if (!args.output.quiet) {
+        say("{} x {} in {} ({} x {}) written to {}/manifest.json in {}\n",
+            counted(job.queries.count, "query", "queries"), counted(job.base.count, "point", "points"),
+            counted(job.units(), "unit", "units"), counted(job.blocks(), "block", "blocks"),
+            counted(job.shards(), "shard", "shards"), job.folder, duration(time.seconds()));
+    }
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Run& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command = app.add_subcommand("init", "Cut a search or a graph into units and write the manifest");
+    command->footer(
+        "Reads every file once, for its checksums. The files must stay where and as they are: workers read the rows "
+        "of\n"
+        "their units from them. Ids count the rows of the base files, one file after the other.");
+    add_folder(*command, args->folder);
+    command->add_option("-b,--base", args->base, "The points, one a row, in one or several files")
+        ->type_name("FILE")
+        ->required()
+        ->group("Input");
+    command->add_option("-q,--queries", args->queries, "The queries, one a row")->type_name("FILE")->group("Input");
+    command->add_flag("--graph", args->graph, "Instead of --queries: each point's neighbours among the other points")
+        ->group("Input");
+    add_count(*command, "-k", args->k, "Neighbours of each", 1)->type_name("K")->required()->group("Input");
+    command->add_option("--format", args->format, "Format of the input, where its name does not say")
+        ->type_name("NAME")
+        ->group("Input");
+    add_distance(*command, args->distance);
+    const char* group = "The cut (never changes the answer)";
+    command->add_option("--memory", args->memory, "What a worker may take; shards and blocks are cut by it (4GiB)")
+        ->type_name("SIZE")
+        ->group(group);
+    add_count(*command, "--shard-rows", args->shard_rows, "Points of a shard at most, whatever memory it takes", 1)
+        ->type_name("N")
+        ->group(group);
+    add_count(*command, "--query-rows", args->query_rows, "Queries of a block at most", 1)
+        ->type_name("N")
+        ->group(group);
+    add_output(*command, args->output);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli::groundtruth

@@ -1,0 +1,208 @@
+// Writes and reads the manifest of a ground-truth job.
+#include "groundtruth/job.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "files.h"
+#include "groundtruth/checksum.h"
+#include "kith/error.h"
+#include "numbers.h"
+#include "options.h"
+
+namespace kith::cli::groundtruth {
+namespace {
+
+constexpr int manifest_format = 1;
+
+std::string manifest_path(const std::string& folder) {
+    return folder + "/manifest.json";
+}
+std::string numbers_path(const std::string& folder) {
+    return folder + "/metric.npy";
+}
+
+std::uint32_t checksum_of(const std::string& text) {
+    Checksum sum;
+    sum.add(text.data(), text.size());
+    return sum.value();
+}
+std::uint32_t checksum_of(const std::vector<double>& numbers) {
+    Checksum sum;
+    sum.add(numbers.data(), numbers.size() * sizeof(double));
+    return sum.value();
+}
+
+// Numbers of binary64 are written as text: JSON has no infinity.
+Json metric_json(const Job& job) {
+    const Metric& metric = job.metric;
+    Json json = {{"name", name(metric.id)}, {"p", fmt::format("{}", metric.p)}, {"packed_bits", metric.packed_bits}};
+    if (metric.id == MetricId::formula) {
+        json["formula"] = metric.formula;
+        json["start"] = fmt::format("{}", metric.start);
+    }
+    if (!job.numbers.empty()) json["numbers_checksum"] = checksum_of(job.numbers);
+    return json;
+}
+
+Json rows_json(const Rows& rows) {
+    Json files = Json::array(), pieces = Json::array();
+    for (const RowFile& file : rows.files) files.push_back({{"path", file.path}, {"rows", file.rows}});
+    for (const Piece& piece : rows.pieces)
+        pieces.push_back({{"file", piece.file},
+                          {"file_row", piece.file_row},
+                          {"first", piece.first},
+                          {"rows", piece.rows},
+                          {"checksum", piece.checksum}});
+    return {{"rows", rows.count},    {"cols", rows.cols}, {"type", name(rows.type)},
+            {"format", rows.format}, {"files", files},    {"pieces", pieces}};
+}
+
+Json manifest_json(const Job& job) {
+    return {{"manifest", manifest_format},
+            {"kith", job.version},
+            {"job", job.id},
+            {"command", job.graph ? "graph" : "search"},
+            {"k", job.k},
+            {"memory", job.memory},
+            {"metric", metric_json(job)},
+            {"base", rows_json(job.base)},
+            {"queries", rows_json(job.queries)}};
+}
+
+Rows rows_from(const Json& json) {
+    Rows rows;
+    rows.format = json.at("format").get<std::string>();
+    rows.count = json.at("rows").get<std::int64_t>();
+    rows.cols = json.at("cols").get<std::int64_t>();
+    rows.type = parse_type(json.at("type").get<std::string>());
+    for (const Json& file : json.at("files"))
+        rows.files.push_back({file.at("path").get<std::string>(), file.at("rows").get<std::int64_t>()});
+    for (const Json& piece : json.at("pieces"))
+        rows.pieces.push_back({piece.at("file").get<std::int64_t>(), piece.at("file_row").get<std::int64_t>(),
+                               piece.at("first").get<std::int64_t>(), piece.at("rows").get<std::int64_t>(),
+                               piece.at("checksum").get<std::uint32_t>()});
+    return rows;
+}
+
+void read_metric(const Json& json, Job& job) {
+    const std::string named = json.at("name").get<std::string>();
+    Metric& metric = job.metric;
+    if (json.contains("formula")) {
+        metric.id = MetricId::formula;
+        metric.formula = json.at("formula").get<std::string>();
+        metric.start = parse_real("start", json.at("start").get<std::string>());
+    } else {
+        metric = metric_named(named);
+    }
+    metric.p = parse_real("p", json.at("p").get<std::string>());
+    metric.packed_bits = json.at("packed_bits").get<bool>();
+    if (!json.contains("numbers_checksum")) return;
+    const std::string path = numbers_path(job.folder);
+    const Matrix matrix = load_matrix(path, "");
+    job.numbers = to_doubles(matrix);
+    if (checksum_of(job.numbers) != json.at("numbers_checksum").get<std::uint32_t>())
+        throw Error(ErrorCode::bad_file, fmt::format("{}: changed since the job was made", path));
+    (metric.id == MetricId::mahalanobis ? metric.inverse_covariance : metric.variances) =
+        view(job.numbers.data(), matrix.info.rows, matrix.info.cols);
+}
+
+Job job_from(const std::string& folder, const Json& json) {
+    Job job;
+    job.folder = folder;
+    job.id = json.at("job").get<std::string>();
+    job.version = json.at("kith").get<std::string>();
+    job.graph = json.at("command").get<std::string>() == "graph";
+    job.k = json.at("k").get<std::int64_t>();
+    job.memory = json.at("memory").get<std::int64_t>();
+    job.base = rows_from(json.at("base"));
+    job.queries = rows_from(json.at("queries"));
+    read_metric(json.at("metric"), job);
+    return job;
+}
+
+void make_folder(const std::string& folder) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed)
+        throw Error(ErrorCode::bad_file, fmt::format("{}: cannot make the folder: {}", folder, failed.message()));
+}
+
+}  // namespace
+
+std::string Job::unit_name(const Unit& unit) const {
+    return fmt::format("s{:05}-q{:05}", unit.shard, unit.block);
+}
+
+void write_job(const Job& job) {
+    const std::string path = manifest_path(job.folder);
+    if (std::filesystem::exists(path))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{}: is there already; kith groundtruth run {} goes on with it", path, job.folder));
+    for (const char* part : {"/units", "/claims"}) make_folder(job.folder + part);
+    OutputSet outputs;
+    if (!job.numbers.empty()) {
+        const std::string numbers = numbers_path(job.folder);
+        outputs.add("the metric", numbers);
+        const bool square = job.metric.id == MetricId::mahalanobis;
+        MatrixWriter writer(outputs, numbers, {"", square ? job.base.cols : 1, job.base.cols, ElementType::f64});
+        writer.append(job.numbers.data(), square ? job.base.cols : 1);
+        writer.commit();
+    }
+    Json json = manifest_json(job);
+    json["checksum"] = checksum_of(json.dump());
+    const std::string text = json.dump(1) + "\n";
+    outputs.add_bytes("the manifest", path);
+    FileWriter writer(outputs, path);
+    writer.write(text.data(), static_cast<std::int64_t>(text.size()));
+    writer.finish();
+    outputs.commit();
+}
+
+Job read_job(const std::string& folder) {
+    const std::string path = manifest_path(folder);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: expected the manifest of a job, made by kith groundtruth init {}", path, folder));
+    }
+    std::ostringstream text;
+    text << file.rdbuf();
+    try {
+        Json json = Json::parse(text.str());
+        const auto checksum = json.at("checksum").get<std::uint32_t>();
+        json.erase("checksum");
+        if (checksum_of(json.dump()) != checksum) throw Error(ErrorCode::bad_file, fmt::format("{}: damaged", path));
+        if (json.at("manifest").get<int>() != manifest_format)
+            throw Error(ErrorCode::bad_file,
+                        fmt::format("{}: made by kith {}; this one ({}) reads manifests of format {}", path,
+                                    json.at("kith").get<std::string>(), KITH_VERSION, manifest_format));
+        return job_from(folder, json);
+    } catch (const Json::exception&) {
+        throw Error(ErrorCode::bad_file, fmt::format("{}: damaged", path));
+    }
+}
+
+Json job_json(const Job& job) {
+    const auto rows = [](const Rows& of) {
+        Json files = Json::array();
+        for (const RowFile& file : of.files) files.push_back(file.path);
+        return Json{{"rows", of.count}, {"type", name(of.type)}, {"files", files}};
+    };
+    Json json = {{"folder", job.folder}, {"job", job.id}, {"kith", job.version}, {"graph", job.graph}};
+    json["k"] = job.k;
+    json["dimensions"] = job.base.cols;
+    json["metric"] = to_json(job.metric);
+    json["base"] = rows(job.base);
+    json["queries"] = rows(job.queries);
+    json["memory"] = job.memory;
+    json["shards"] = job.shards();
+    json["blocks"] = job.blocks();
+    json["units"] = job.units();
+    return json;
+}
+
+}  // namespace kith::cli::groundtruth

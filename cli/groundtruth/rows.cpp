@@ -1,0 +1,135 @@
+// Reads the rows of a job's files piece by piece, and knows when they are not what they were.
+#include "groundtruth/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "files.h"
+#include "groundtruth/checksum.h"
+#include "interrupt.h"
+#include "kith/error.h"
+#include "kith/memory.h"
+
+namespace kith::cli::groundtruth {
+namespace {
+
+constexpr std::int64_t block_bytes = std::int64_t{16} << 20;
+
+[[noreturn]] void changed(const std::string& what, const std::string& expected, const std::string& found) {
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: changed since the job was made: expected {}, found {}", what, expected, found));
+}
+
+std::string shape_text(std::int64_t rows, std::int64_t cols, ElementType type) {
+    return fmt::format("{} x {} {}", rows, cols, name(type));
+}
+
+void require_same(const Rows& rows, const RowFile& file, const FileInfo& found) {
+    if (found.rows == file.rows && found.cols == rows.cols && found.type == rows.type) return;
+    changed(file.path, shape_text(file.rows, rows.cols, rows.type), shape_text(found.rows, found.cols, found.type));
+}
+
+// The piece's elements in order, block by block.
+template <class Take>
+void for_blocks(MatrixReader& reader, const Piece& piece, std::byte* whole, const Take& take) {
+    const FileInfo& info = reader.info();
+    const std::int64_t row_bytes = info.cols * static_cast<std::int64_t>(size_of(info.type));
+    const std::int64_t step = std::clamp<std::int64_t>(block_bytes / row_bytes, 1, piece.rows);
+    std::vector<std::byte> block(whole ? 0 : static_cast<std::size_t>(step * row_bytes));
+    for (std::int64_t first = 0; first < piece.rows; first += step) {
+        stop_if_interrupted();
+        const std::int64_t count = std::min(step, piece.rows - first);
+        std::byte* const to = whole ? whole + first * row_bytes : block.data();
+        reader.read(piece.file_row + first, count, to);
+        take(to, count, static_cast<std::size_t>(count * row_bytes));
+    }
+}
+
+}  // namespace
+
+Rows open_rows(const std::string& option, const std::vector<std::string>& paths, const std::string& format) {
+    Rows rows;
+    rows.format = format;
+    for (const std::string& path : paths) {
+        if (path == "-" || path == "/dev/stdin")
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} {}: expected a file: it is read again and again", option, path));
+        const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+        const FileInfo info = MatrixReader(absolute, reading(format)).info();
+        if (rows.files.empty()) {
+            rows.cols = info.cols;
+            rows.type = info.type;
+        } else if (info.cols != rows.cols || info.type != rows.type) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} {}: expected rows of {} {}, as {} has them, found {} {}", option, path,
+                                    rows.cols, name(rows.type), paths[0], info.cols, name(info.type)));
+        }
+        rows.files.push_back({absolute, info.rows});
+        rows.count += info.rows;
+    }
+    return rows;
+}
+
+void cut(Rows& rows, std::int64_t most) {
+    std::int64_t first = 0;
+    for (std::size_t file = 0; file < rows.files.size(); ++file) {
+        const std::int64_t all = rows.files[file].rows;
+        const std::int64_t pieces = (all - 1) / most + 1;
+        const std::int64_t size = (all - 1) / pieces + 1;
+        for (std::int64_t row = 0; row < all; row += size) {
+            rows.pieces.push_back({static_cast<std::int64_t>(file), row, first + row, std::min(size, all - row), 0});
+        }
+        first += all;
+    }
+}
+
+void add_checksums(Rows& rows, const std::function<void(std::int64_t rows)>& step) {
+    std::optional<MatrixReader> reader;
+    std::int64_t open = -1;
+    for (Piece& piece : rows.pieces) {
+        const RowFile& file = rows.files[static_cast<std::size_t>(piece.file)];
+        if (open != piece.file) reader.emplace(file.path, reading(rows.format));
+        open = piece.file;
+        require_same(rows, file, reader->info());
+        Checksum sum;
+        for_blocks(*reader, piece, nullptr, [&](const std::byte* bytes, std::int64_t count, std::size_t size) {
+            sum.add(bytes, size);
+            step(count);
+        });
+        piece.checksum = sum.value();
+    }
+}
+
+void require_same_files(const Rows& rows) {
+    for (const RowFile& file : rows.files) {
+        stop_if_interrupted();
+        require_same(rows, file, MatrixReader(file.path, reading(rows.format)).info());
+    }
+}
+
+Matrix read_piece(const Rows& rows, const Piece& piece) {
+    const RowFile& file = rows.files[static_cast<std::size_t>(piece.file)];
+    MatrixReader reader(file.path, reading(rows.format));
+    require_same(rows, file, reader.info());
+    Matrix matrix;
+    matrix.info = {reader.info().format, piece.rows, rows.cols, rows.type};
+    const std::int64_t bytes = piece.rows * rows.cols * static_cast<std::int64_t>(size_of(rows.type));
+    const std::string what = described(rows, piece);
+    require_memory(bytes, what);
+    matrix.bytes.resize(static_cast<std::size_t>(bytes));
+    Checksum sum;
+    for_blocks(reader, piece, matrix.bytes.data(),
+               [&](const std::byte* block, std::int64_t, std::size_t size) { sum.add(block, size); });
+    if (sum.value() != piece.checksum)
+        changed(what, fmt::format("checksum {:08x}", piece.checksum), fmt::format("{:08x}", sum.value()));
+    return searchable(std::move(matrix), what);
+}
+
+std::string described(const Rows& rows, const Piece& piece) {
+    return fmt::format("rows {} to {} of {}", piece.file_row, piece.file_row + piece.rows - 1,
+                       rows.files[static_cast<std::size_t>(piece.file)].path);
+}
+
+}  // namespace kith::cli::groundtruth

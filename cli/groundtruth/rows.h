@@ -1,0 +1,51 @@
+// The points or queries of a job: rows of one or several files, cut into pieces that are read one at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kith/io.h"
+
+namespace kith::cli::groundtruth {
+
+struct RowFile {
+    std::string path;  // as MatrixReader takes it, with an absolute file
+    std::int64_t rows = 0;
+};
+
+// Rows of one file, never of two: what has changed is named by its file.
+struct Piece {
+    std::int64_t file = 0;
+    std::int64_t file_row = 0;  // its first row in that file
+    std::int64_t first = 0;     // the same row among all
+    std::int64_t rows = 0;
+    std::uint32_t checksum = 0;  // of its elements as the file has them, row by row
+};
+
+// The rows of the files, one file after the other.
+struct Rows {
+    std::string format;  // as ReadOptions has it
+    std::int64_t count = 0;
+    std::int64_t cols = 0;
+    ElementType type = ElementType::f32;  // as the files have it
+    std::vector<RowFile> files;
+    std::vector<Piece> pieces;
+};
+
+// Looks at the headers. Throws invalid_argument, naming `option`, where the files disagree in columns or type.
+Rows open_rows(const std::string& option, const std::vector<std::string>& paths, const std::string& format);
+// Cuts every file into pieces of equal size, `most` rows at most.
+void cut(Rows& rows, std::int64_t most);
+// Reads all of it for the checksums; `step` is told of each piece's rows that are read.
+void add_checksums(Rows& rows, const std::function<void(std::int64_t rows)>& step);
+
+// Throws bad_file, naming the file, where a header is another than it was.
+void require_same_files(const Rows& rows);
+// A piece, to search in (files.h). Throws bad_file, naming the file and the rows, where it has changed.
+Matrix read_piece(const Rows& rows, const Piece& piece);
+// "rows 1000 to 1999 of base.fvecs"
+std::string described(const Rows& rows, const Piece& piece);
+
+}  // namespace kith::cli::groundtruth

@@ -1,0 +1,191 @@
+// Searches in shards of the points, and the merge of what they find.
+#include "kith/shards.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "api/guard.h"
+#include "api/request.h"
+#include "api/run.h"
+#include "api/validate.h"
+#include "cpu/metric/ranker.h"
+#include "cpu/primitives/top_k.h"
+#include "exact/refuse.h"
+#include "exact/watched.h"
+#include "kith/kith.h"
+
+namespace kith {
+
+namespace {
+
+constexpr std::int64_t queries_per_task = 16;
+constexpr double no_key = std::numeric_limits<double>::infinity();
+
+struct Shard {
+    const MatrixView& points;
+    std::int64_t first;
+};
+
+void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k, const Metric& metric) {
+    api::check_view(shard.points, "shard");
+    api::check_view(queries, "queries");
+    api::check_dimensions(shard.points.cols, queries.cols);
+    api::check_k(k, queries.rows);
+    if (shard.first < 0 || shard.first > std::numeric_limits<std::int64_t>::max() - shard.points.rows)
+        refuse("first_point: {}; expected ids of at least 0 and below 2^63", shard.first);
+    for (const MatrixView* view : {&shard.points, &queries})
+        if (view->device != host_memory) refuse("device: cuda:{}; expected a shard in host memory", view->device);
+    if (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data)
+        refuse("inverse_covariance: none; expected that of all points: a shard has another");
+    if (metric.id == MetricId::seuclidean && !metric.variances.data)
+        refuse("variances: none; expected those of all points: a shard has others");
+}
+
+// The keys of the listed points, whose ids count the rows of the shard.
+void add_keys(const MatrixView& shard, const MatrixView& queries, const Options& options, PartialNeighbors& found) {
+    const int threads = api::threads_of(options);
+    ProgressMeter progress(options.progress, static_cast<double>(found.ids.size()));
+    const MetricSpec metric = api::validate_metric(options.metric, shard, threads, progress);
+    found.keys.assign(found.ids.size(), no_key);
+    watched_for(threads, queries.rows, queries_per_task, progress, "keys", [&](std::int64_t first, std::int64_t last) {
+        cpu::Ranker ranker(metric, cpu::best_isa());
+        cpu::RowBlock query(1, queries.cols), point(1, queries.cols);
+        for (std::int64_t i = first; i < last; ++i) {
+            ranker.load(queries, i, 1, query);
+            for (std::int64_t at = i * found.k; at < (i + 1) * found.k; ++at) {
+                const std::int64_t id = found.ids[static_cast<std::size_t>(at)];
+                if (id < 0) break;
+                ranker.load_points(shard, id, 1, point);
+                ranker.ranks(query, 0, point, 1, &found.keys[static_cast<std::size_t>(at)]);
+            }
+        }
+        progress.add(static_cast<double>((last - first) * found.k));
+    });
+    progress.throw_if_cancelled();
+}
+
+// Rows of k + 1 neighbours become rows of k: without `own(i)` where it is among them, else without the last.
+template <class Own>
+std::vector<std::int64_t> without_own(const std::vector<std::int64_t>& ids, std::int64_t rows, std::int64_t k,
+                                      const Own& own) {
+    std::vector<std::int64_t> kept(static_cast<std::size_t>(rows * k));
+    for (std::int64_t i = 0; i < rows; ++i) {
+        const auto row = ids.begin() + i * (k + 1);
+        const auto found = std::find(row, row + k, own(i));
+        std::copy(found + 1, row + k + 1, std::copy(row, found, kept.begin() + i * k));
+    }
+    return kept;
+}
+
+PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std::int64_t k, bool graph,
+                              std::int64_t first_query, const Options& options, Report* report) {
+    check_shard(shard, queries, k, options.metric);
+    PartialNeighbors found{queries.rows, k, queries.cols, {}, {}};
+    // In a graph, where a query may be in the shard.
+    const std::int64_t ahead = first_query - shard.first;
+    const bool meets = graph && ahead < shard.points.rows && ahead > -queries.rows;
+    const std::int64_t searched = meets ? k + 1 : k;
+    api::check_k(searched, queries.rows);
+    constexpr std::int64_t cell_bytes = sizeof(std::int64_t) + sizeof(double);
+    api::check_result_memory(searched, queries.rows, cell_bytes);
+    found.ids.resize(static_cast<std::size_t>(queries.rows * searched));
+    const Report done = search_into(shard.points, queries, searched, options, {found.ids.data(), nullptr, host_memory});
+    if (report) *report = done;
+    if (meets) found.ids = without_own(found.ids, queries.rows, k, [&](std::int64_t i) { return ahead + i; });
+    add_keys(shard.points, queries, options, found);
+    for (std::int64_t& id : found.ids)
+        if (id >= 0) id += shard.first;
+    return found;
+}
+
+void check_partial(const PartialNeighbors& partial, const char* what) {
+    api::check_k(partial.k, std::max<std::int64_t>(partial.queries, 0));
+    const auto cells = static_cast<std::size_t>(partial.queries * partial.k);
+    if (partial.queries < 1 || partial.ids.size() != cells || partial.keys.size() != cells)
+        refuse("{}: {} ids and {} keys; expected {} queries x {} of each", what, partial.ids.size(),
+               partial.keys.size(), partial.queries, partial.k);
+}
+
+void append_row(const PartialNeighbors& part, std::int64_t i, std::vector<cpu::Neighbor>& row) {
+    for (std::int64_t at = i * part.k; at < (i + 1) * part.k; ++at) {
+        const std::int64_t id = part.ids[static_cast<std::size_t>(at)];
+        if (id >= 0) row.push_back({part.keys[static_cast<std::size_t>(at)], id});
+    }
+}
+
+// A distance from its key, as the metric reports it.
+double (*report_of(MetricId id))(double, const metric::Params&) {
+    if (id == MetricId::formula || id == MetricId::functor)
+        return [](double key, const metric::Params&) { return key; };
+    return cpu::metric_kernels(id, cpu::Isa::baseline).report;
+}
+
+}  // namespace
+
+PartialNeighbors search_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
+                              std::int64_t k, const Options& options, Report* report) {
+    return api::guarded([&] { return search_among({shard, first_point}, queries, k, false, 0, options, report); });
+}
+
+PartialNeighbors graph_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
+                             std::int64_t first_query, std::int64_t k, const Options& options, Report* report) {
+    return api::guarded([&] {
+        if (first_query < 0) refuse("first_query: {}; expected an id of at least 0", first_query);
+        if (options.include_self) refuse("include_self: true; expected a graph without the points themselves");
+        return search_among({shard, first_point}, queries, k, true, first_query, options, report);
+    });
+}
+
+void merge(PartialNeighbors& into, const PartialNeighbors& other) {
+    api::guarded([&] {
+        check_partial(into, "into");
+        check_partial(other, "other");
+        if (into.queries != other.queries || into.k != other.k || into.dimensions != other.dimensions)
+            refuse("other: {} queries x {} of {} dimensions; expected {} x {} of {}", other.queries, other.k,
+                   other.dimensions, into.queries, into.k, into.dimensions);
+        std::vector<cpu::Neighbor> row;
+        for (std::int64_t i = 0; i < into.queries; ++i) {
+            row.clear();
+            append_row(into, i, row);
+            append_row(other, i, row);
+            std::sort(row.begin(), row.end());
+            const auto same = [](const cpu::Neighbor& a, const cpu::Neighbor& b) { return a.id == b.id; };
+            row.erase(std::unique(row.begin(), row.end(), same), row.end());
+            row.resize(static_cast<std::size_t>(into.k), {no_key, -1});
+            for (std::size_t j = 0; j < row.size(); ++j) {
+                const std::size_t at = static_cast<std::size_t>(i * into.k) + j;
+                into.ids[at] = row[j].id;
+                into.keys[at] = row[j].rank;
+            }
+        }
+    });
+}
+
+Neighbors finish(const PartialNeighbors& partial, const Options& options) {
+    return api::guarded([&] {
+        check_partial(partial, "partial");
+        const Metric& chosen = options.metric;
+        if (chosen.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(chosen.id));
+        metric::Params params;
+        params.d = partial.dimensions;
+        params.p = chosen.p;
+        params.packed_bits = chosen.packed_bits;
+        const bool chebyshev = chosen.id == MetricId::minkowski && std::isinf(chosen.p);
+        const auto report = report_of(chebyshev ? MetricId::chebyshev : chosen.id);
+        Neighbors result;
+        result.queries = partial.queries;
+        result.k = partial.k;
+        result.ids = partial.ids;
+        if (options.f64) {
+            result.distances64.reserve(partial.keys.size());
+            for (const double key : partial.keys) result.distances64.push_back(report(key, params));
+        } else {
+            result.distances.reserve(partial.keys.size());
+            for (const double key : partial.keys) result.distances.push_back(static_cast<float>(report(key, params)));
+        }
+        return result;
+    });
+}
+
+}  // namespace kith

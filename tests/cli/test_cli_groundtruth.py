@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""kith groundtruth: however a job is cut, spread, killed and taken up again, it gives the bytes of one search.
+
+usage: test_cli_groundtruth.py KITH
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import cli_support
+from cli_support import Cli, kith, main, random_rows, read_npy, write_npy
+
+# Slow enough to be met at work: some seconds for 300 points.
+SLOW = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"
+
+
+def start(*args, **how):
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **how}
+    return subprocess.Popen([cli_support.KITH, *map(str, args)], **how)
+
+
+class Jobs(Cli):
+    def setUp(self):
+        self.job = self.at("job")
+        shutil.rmtree(self.job, ignore_errors=True)
+
+    def truth(self, verb, *args, code=0):
+        return kith("groundtruth", verb, self.job, *args, code=code)
+
+    def status(self):
+        return json.loads(self.truth("status", "--json").stdout)
+
+    def init(self, *args):
+        self.truth("init", *args, "--quiet")
+
+    def run_job(self, *args, code=0):
+        return self.truth("run", "--device", "cpu", *args, code=code)
+
+    def init_grid(self):
+        """Ties everywhere, in 3 x 4 units."""
+        self.init("-b", self.at("grid.npy"), "-q", self.at("grid.npy"), "-k", 9, "-m", "euclidean", "--shard-rows", 50,
+                  "--query-rows", 70)
+        self.expected = self.searched("search", "-b", self.at("grid.npy"), "-q", self.at("grid.npy"), "-k", 9, "-m",
+                                      "euclidean")
+
+    def searched(self, *args):
+        kith(*args, "--device", "cpu", "--ids", self.at("i.npy"), "--distances", self.at("d.npy"), "--quiet")
+        return self.at("i.npy").read_bytes(), self.at("d.npy").read_bytes()
+
+    def merged(self, *args):
+        self.truth("merge", "--ids", self.at("mi.npy"), "--distances", self.at("md.npy"), "--quiet", *args)
+        return self.at("mi.npy").read_bytes(), self.at("md.npy").read_bytes()
+
+    def assert_merged(self):
+        self.assertEqual(self.merged(), self.expected)
+
+    def units(self):
+        return sorted(path for path in (self.job / "units").iterdir() if "." not in path.name)
+
+    def forget(self, unit):
+        (self.job / "units" / unit).unlink()
+
+
+class SameBytes(Jobs):
+    def test_any_cut_and_metric(self):
+        search = ("--base", self.at("base.npy"), "--queries", self.at("queries.npy"))
+        for metric, cut in ((("-m", "sqeuclidean"), (11, 1)), (("-m", "euclidean"), (20, 7)), (("-m", "ip"), (300, 20)),
+                            (("-m", "minkowski", "--p", "inf"), (1, 20)), (("-m", "mahalanobis"), (43, 20)),
+                            (("-m", "seuclidean"), (150, 19)), (("--formula", "a + fabs(q - x)", "--start", "2"), (60, 9))):
+            with self.subTest(metric=metric, cut=cut):
+                shutil.rmtree(self.job, ignore_errors=True)
+                self.init(*search, "-k", 12, *metric, "--shard-rows", cut[0], "--query-rows", cut[1])
+                self.assertIn("unit", self.run_job().stderr)
+                expected = self.searched("search", *search, "-k", 12, *metric)
+                self.assertEqual(self.merged(), expected)
+                expected = self.searched("search", *search, "-k", 12, *metric, "--f64")
+                self.assertEqual(self.merged("--f64"), expected)
+
+    def test_graph(self):
+        for name in ("base.npy", "grid.npy"):
+            shutil.rmtree(self.job, ignore_errors=True)
+            self.init("-b", self.at(name), "--graph", "-k", 11, "-m", "l2", "--shard-rows", 64, "--query-rows", 90)
+            self.run_job("--quiet")
+            self.assertEqual(self.merged(), self.searched("graph", "-b", self.at(name), "-k", 11, "-m", "l2"))
+
+    def test_several_files_and_formats(self):
+        write_npy(self.at("all.npy"), self.points + self.grid_of_seven())
+        write_npy(self.at("second.npy"), self.grid_of_seven())
+        kith("convert", self.at("base.npy"), self.at("first.fvecs"), "--quiet")
+        self.init("-b", self.at("first.fvecs"), self.at("second.npy"), "-q", self.at("queries.npy"), "-k", 8,
+                  "--shard-rows", 120)
+        self.run_job("--quiet")
+        search = ("search", "-b", self.at("all.npy"), "-q", self.at("queries.npy"), "-k", 8)
+        self.assertEqual(self.merged(), self.searched(*search))
+        for name in ("out.truth", "out.hdf5"):
+            kith(*search, "--device", "cpu", "--out", self.at("one-" + name), "--quiet")
+            self.truth("merge", "--out", self.at(name), "--quiet")
+        self.assertEqual(self.at("out.truth").read_bytes(), self.at("one-out.truth").read_bytes())
+        for part in ("neighbors", "distances"):
+            both = []
+            for name in ("out.hdf5", "one-out.hdf5"):
+                kith("convert", f"{self.at(name)}/{part}", self.at("part.npy"), "--quiet")
+                both.append(self.at("part.npy").read_bytes())
+            self.assertEqual(*both)
+        kith("verify", self.at("out.hdf5"), "-b", self.at("all.npy"), "-q", self.at("queries.npy"), "--quiet")
+
+    def grid_of_seven(self):
+        return [[float((i >> j) & 1) for j in range(7)] for i in range(100)]
+
+    def test_wide_integers(self):
+        write_npy(self.at("wide.npy"), [[i, 2**40 + i % 3] for i in range(60)], "i8")
+        search = ("-b", self.at("wide.npy"), "-q", self.at("wide.npy"), "-k", 4)
+        self.init(*search, "--shard-rows", 13)
+        self.run_job("--quiet")
+        self.assertEqual(self.merged(), self.searched("search", *search))
+
+    def test_more_neighbours_than_points(self):
+        search = ("-b", self.at("base.npy"), "-q", self.at("queries.npy"), "-k", 400)
+        self.init(*search, "--shard-rows", 90)
+        self.run_job("--quiet")
+        self.assertEqual(self.merged(), self.searched("search", *search))
+
+    def test_memory_decides_the_cut(self):
+        write_npy(self.at("many.npy"), random_rows(3000, 64, 9))
+        one = ("init", "-b", self.at("many.npy"), "--graph", "-k", 5, "--json")
+        whole = json.loads(self.truth(*one).stdout)
+        self.assertEqual((whole["shards"], whole["blocks"]), (1, 1))
+        shutil.rmtree(self.job)
+        small = json.loads(self.truth(*one, "--memory", "41MiB").stdout)
+        self.assertGreater(small["shards"], 1)
+        self.assertGreater(small["blocks"], 1)
+        shutil.rmtree(self.job)
+        self.assert_error(self.truth(*one, "--memory", "1MiB", code=3), "--memory", "at least")
+
+
+class Workers(Jobs):
+    def test_any_number_at_once(self):
+        self.init_grid()
+        workers = [start("groundtruth", "run", self.job, "--device", "cpu", "-t", 1, "--json") for _ in range(4)]
+        reports = []
+        for worker in workers:
+            out, error = worker.communicate(timeout=120)
+            self.assertEqual(worker.returncode, 0, error)
+            reports.append(json.loads(out))
+        self.assertTrue(all(report["complete"] for report in reports))
+        self.assertGreaterEqual(sum(report["here"]["units"] for report in reports), 12)
+        self.assert_merged()
+        self.assertEqual(list((self.job / "claims").iterdir()), [])
+
+    def test_some_now_some_later(self):
+        self.init_grid()
+        for done in (5, 10):
+            self.run_job("--units", 5, "--quiet")
+            self.assertEqual(self.status()["done"], done)
+            self.assert_error(self.truth("merge", "--ids", self.at("no.npy"), code=2), f"{12 - done} units of 12 not done")
+        self.run_job("--quiet")
+        before = [path.read_bytes() for path in self.units()]
+        self.run_job("--quiet")
+        self.assertEqual([path.read_bytes() for path in self.units()], before)
+        self.assert_merged()
+
+    def test_a_unit_is_the_same_wherever_it_is_done(self):
+        self.init_grid()
+        self.run_job("--quiet", "-t", 2)
+        before = {path.name: path.read_bytes() for path in self.units()}
+        for name in before:
+            self.forget(name)
+        self.run_job("--quiet", "-t", 1, "--path", "exact", "--isa", "baseline")
+        self.assertEqual({path.name: path.read_bytes() for path in self.units()}, before)
+
+    def test_interrupted(self):
+        self.init("-b", self.at("base.npy"), "--graph", "-k", 3, "--formula", SLOW)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            worker = start("groundtruth", "run", self.job, "--device", "cpu")
+            while not self.units() and not list((self.job / "claims").iterdir()):
+                self.assertIsNone(worker.poll())
+                time.sleep(0.005)
+            worker.send_signal(number)
+            worker.communicate(timeout=120)
+            if not self.units():  # it was fast
+                self.assertEqual(worker.returncode, 128 + number)
+                self.assertEqual(list((self.job / "claims").iterdir()), [])
+            self.assertEqual([path for path in (self.job / "units").iterdir() if ".part-" in path.name], [])
+
+
+if __name__ == "__main__":
+    main(__doc__)
