@@ -90,15 +90,14 @@ struct Claim::State {
     std::string path;
     File file;
     double lease;
-    bool taken_over;
+    bool taken_over = false;
     Standing standing;
     bool ending = false;
     std::mutex mutex;
     std::condition_variable end;
     std::thread renewing;
 
-    State(std::string path_, int descriptor, double lease_, bool taken_over_)
-        : path(std::move(path_)), file(descriptor), lease(lease_), taken_over(taken_over_) {}
+    State(std::string path_, int descriptor, double lease_) : path(std::move(path_)), file(descriptor), lease(lease_) {}
 
     // What cannot be written, as to a full disk, costs the message; the time is set by itself.
     bool renew(const Standing& now) const {
@@ -197,33 +196,30 @@ std::optional<Seen> Claims::look(const std::string& name, double time) {
 }
 
 std::unique_ptr<Claim> Claims::take(const std::string& name) {
+    // Written before it has the name, so that whoever finds it can read whose it is.
     const std::string file = path(name);
-    const auto started = [&](int descriptor, const std::string& written, bool taken_over) {
-        auto state = std::make_unique<Claim::State>(file, descriptor, lease_, taken_over);
-        if (!state->renew({})) {
-            const int why = errno;
-            ::unlink(written.c_str());
-            errno = why;
-            refuse(file);
-        }
-        return state;
-    };
-    if (const int descriptor = create(file); descriptor >= 0)
-        return std::unique_ptr<Claim>(new Claim(started(descriptor, file, false)));
-    if (errno != EEXIST) refuse(file);
-    const std::optional<Seen> seen = look(name, time_now());
-    if (!seen || !seen->stale) return nullptr;
-
-    // Of several that take it over at once, the last to rename has it.
     std::string own;
     const int descriptor = create_beside(file, own);
     if (descriptor < 0) refuse(own);
-    auto state = started(descriptor, own, true);
-    if (::rename(own.c_str(), file.c_str()) != 0) {
-        const int why = errno;
-        ::unlink(own.c_str());
-        errno = why;
-        refuse(file);
+    auto state = std::make_unique<Claim::State>(file, descriptor, lease_);
+    struct Remove {
+        const std::string& path;
+        ~Remove() { ::unlink(path.c_str()); }
+    } const remove{own};
+    if (!state->renew({})) refuse(own);
+
+    const bool linked = ::link(own.c_str(), file.c_str()) == 0;
+    if (!linked) {
+        // Without links an empty file keeps the name for the one that is renamed to it.
+        const bool occupied = errno == EEXIST || !File(create(file)).is_open();
+        if (occupied) {
+            if (errno != EEXIST) refuse(file);
+            const std::optional<Seen> seen = look(name, time_now());
+            if (!seen || !seen->stale) return nullptr;
+            state->taken_over = true;
+        }
+        // Of several that take it over at once, the last to rename has it.
+        if (::rename(own.c_str(), file.c_str()) != 0) refuse(file);
     }
     watched_.erase(name);
     std::unique_ptr<Claim> claim(new Claim(std::move(state)));

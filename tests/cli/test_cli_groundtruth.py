@@ -4,16 +4,13 @@
 usage: test_cli_groundtruth.py KITH
 """
 import json
-import os
-import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import time
 
 import cli_support
-from cli_support import Cli, kith, main, random_rows, read_npy, write_npy
+from cli_support import Cli, kith, main, random_rows, write_npy
 
 # Slow enough to be met at work: some seconds for 300 points.
 SLOW = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"
@@ -69,9 +66,9 @@ class Jobs(Cli):
 class SameBytes(Jobs):
     def test_any_cut_and_metric(self):
         search = ("--base", self.at("base.npy"), "--queries", self.at("queries.npy"))
-        for metric, cut in ((("-m", "sqeuclidean"), (11, 1)), (("-m", "euclidean"), (20, 7)), (("-m", "ip"), (300, 20)),
-                            (("-m", "minkowski", "--p", "inf"), (1, 20)), (("-m", "mahalanobis"), (43, 20)),
-                            (("-m", "seuclidean"), (150, 19)), (("--formula", "a + fabs(q - x)", "--start", "2"), (60, 9))):
+        for metric, cut in ((("-m", "sqeuclidean"), (60, 5)), (("-m", "euclidean"), (70, 7)), (("-m", "ip"), (300, 20)),
+                            (("-m", "minkowski", "--p", "inf"), (20, 20)), (("-m", "mahalanobis"), (43, 20)),
+                            (("-m", "seuclidean"), (150, 19)), (("--formula", "a + fabs(q - x)", "--start", "2"), (80, 9))):
             with self.subTest(metric=metric, cut=cut):
                 shutil.rmtree(self.job, ignore_errors=True)
                 self.init(*search, "-k", 12, *metric, "--shard-rows", cut[0], "--query-rows", cut[1])
@@ -84,7 +81,7 @@ class SameBytes(Jobs):
     def test_graph(self):
         for name in ("base.npy", "grid.npy"):
             shutil.rmtree(self.job, ignore_errors=True)
-            self.init("-b", self.at(name), "--graph", "-k", 11, "-m", "l2", "--shard-rows", 64, "--query-rows", 90)
+            self.init("-b", self.at(name), "--graph", "-k", 11, "-m", "l2", "--shard-rows", 64, "--query-rows", 110)
             self.run_job("--quiet")
             self.assertEqual(self.merged(), self.searched("graph", "-b", self.at(name), "-k", 11, "-m", "l2"))
 
