@@ -132,7 +132,9 @@ class Front(Cli):
 
     @unittest.skipUnless(shutil.which("bash"), "no bash")
     def test_completion_works(self):
-        self.assertEqual(self.complete("kith", "gr"), ["graph"])
+        self.assertEqual(self.complete("kith", "gr"), ["graph", "groundtruth"])
+        self.assertIn("status", self.complete("kith", "groundtruth", "st"))
+        self.assertEqual(self.complete("kith", "groundtruth", "merge", "--dis"), ["--distances"])
         self.assertEqual(self.complete("kith", "search", "--metric", "hel"), ["hellinger"])
         self.assertEqual(self.complete("kith", "search", "--que"), ["--queries"])
         self.assertEqual(self.complete("kith", "completion", "z"), ["zsh"])
