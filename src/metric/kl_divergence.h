@@ -7,7 +7,7 @@
 namespace kith::metric {
 
 struct KlDivergence : Base {
-    static constexpr Traits traits{.non_negative = true};
+    static constexpr Traits traits{.gemm = Gemm::cross_entropy, .non_negative = true};
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         const auto zero = O::set(0.0);

@@ -31,6 +31,8 @@ enum class Gemm {
     l2,      // rank = |v(q) - v(x)|^2
     dot,     // rank = -<v(q), v(x)>
     cosine,  // rank = 1 - <v(q), v(x)> / (|v(q)| |v(x)|), clipped to [0, 2]
+    // rank = sum over q > 0 of q log q - q log x, coordinates at least 0; +inf where x is 0. On CPUs only.
+    cross_entropy,
 };
 
 // The direct form that can serve as the filter, in f32: its error is relative to the rank (docs/exactness.md).
@@ -62,7 +64,7 @@ struct Traits {
 
 // The form that serves a GPU, which multiplies by the factor where a metric has one.
 constexpr Gemm gpu_gemm(const Traits& traits) {
-    return traits.factored ? Gemm::l2 : traits.gemm;
+    return traits.factored ? Gemm::l2 : traits.gemm == Gemm::cross_entropy ? Gemm::none : traits.gemm;
 }
 
 // Defaults. A metric derives from it and hides what differs.

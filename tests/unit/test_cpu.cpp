@@ -342,6 +342,26 @@ TEST(Paths, bf16_gives_way_to_f32) {
     }
 }
 
+// The same of f32: what lies closer together is scanned, sooner than refined point by point.
+TEST(Paths, f32_gives_way_to_the_scan) {
+    std::mt19937_64 random(4);
+    std::normal_distribution<double> normal;
+    for (const std::int64_t q : {7, 100}) {
+        const auto coordinate = [&, i = std::int64_t{0}]() mutable {
+            return (i++ / 16 % 2 ? 10 : -10) + 1e-9 * normal(random);
+        };
+        const Data<double> data = made<double>(12000, q, 16, coordinate);
+        MetricSpec spec;
+        spec.params.d = data.d;
+        const Answer got = run(data, spec, 10, false, Path::gemm_f32, cpu::best_isa(), 2, true);
+        const Answer expected = run(data, spec, 10, false, Path::exact, cpu::best_isa(), 2, true);
+        EXPECT_EQ(expected.ids, got.ids) << q;
+        EXPECT_EQ(expected.ranks, got.ranks) << q;
+        EXPECT_EQ(q, got.report.scanned) << q;
+        EXPECT_LT(got.report.candidates, 1.6 * static_cast<double>(data.n * data.q)) << q;
+    }
+}
+
 // ---------------------------------------------------------------- the user's own metrics
 
 Answer user_answer(const MetricSpec& spec, const Data<double>& data) {

@@ -78,8 +78,10 @@ struct QueryTerms {
 class FilterBound {
 public:
     FilterBound() = default;
-    FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32)
+    // `query_norm`: |u| of the forms other than l2, a power of two.
+    FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32, double query_norm = 1)
         : form_(form),
+          query_norm_(query_norm),
           rho_(rounding == Rounding::f32 ? 0x1p-25 : 0x1.8p-10),
           rho_unit_(rounding == Rounding::f32 ? 0x1.001p-24 : 0x1.9p-10) {
         const double n = static_cast<double>(d), unit = rounding == Rounding::f32 ? 0x1p-24 : 0x1p-23;
@@ -100,7 +102,7 @@ public:
             half = s.norm2 / 2;
             f = residual * residual / (2 * rho_) + (rho_ + g_) / 2 * s.rounded2 + 2 * g_ * half + gamma_ * s.norm2;
         } else {
-            f = residual + (rho_unit_ + g_) * rounded + gamma_ * norm;
+            f = query_norm_ * (residual + (rho_unit_ + g_) * rounded + gamma_ * norm);
         }
         f = f * (1 + 2 * g_ + 0x1p-30) + underflow_;
         const float h = round_down(half - f);
@@ -119,13 +121,16 @@ public:
             t.offset = -s.norm2 / 2;
         } else {
             // The points have paid for a residual of rho_unit_.
-            t.error = std::max(0.0, residual - rho_unit_) * largest_;
+            t.error = std::max(0.0, residual - query_norm_ * rho_unit_) * largest_;
             if (form_ == metric::Gemm::cosine) t.offset = -1;
-            else t.scale = norm == 0 ? 0 : 1 / norm;
+            else t.scale = norm == 0 ? 0 : query_norm_ / norm;
         }
         t.error = t.error * (1 + 0x1p-30) + underflow_;
         return t;
     }
+
+    // What binary64 rounds of a sum of d terms, in proportion to their magnitudes, here and in the canonical form.
+    double binary64_error() const { return gamma_; }
 
     QueryTerms direct_query(const DirectError& error = {}) const {
         QueryTerms t;
@@ -137,6 +142,7 @@ public:
 
 private:
     metric::Gemm form_ = metric::Gemm::none;
+    double query_norm_ = 1;
     // The weight that splits |u| |v - v^|: about |v - v^| / |v|. And for |u| = 1 what |u - u^| hardly exceeds.
     double rho_ = 0, rho_unit_ = 0;
     double largest_ = 0;

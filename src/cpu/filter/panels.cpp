@@ -26,10 +26,26 @@ constexpr double smallest_root_of = 0x1p-100;
 // And below this binary64's own quotients lose bits.
 constexpr double smallest_covered = 0x1p-1000;
 
+// Unit vectors are centred where a scale of so much, or more, brings what their mean leaves of one near 1.
+constexpr double least_centred_scale = 4;
+// Cross entropies. Queries have this norm, and coordinates other than 0 at least this share of it, so that their
+// products with what stands for the logarithm of 0 overflow.
+constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
+// Coordinates other than 0 whose quotients binary64 holds well.
+constexpr double smallest_quotient = 0x1p-500, largest_quotient = 0x1p500;
+
 double norm_of(const double* v, const double* centre, std::int64_t d) {
     double sum = 0;
+#pragma omp simd reduction(+ : sum)
     for (std::int64_t j = 0; j < d; ++j) sum += (v[j] - centre[j]) * (v[j] - centre[j]);
     return std::sqrt(sum);
+}
+
+// Coordinate j of f32 or bf16 words becomes the lowest number.
+void set_lowest(float* words, std::int64_t j, bool bf16) {
+    constexpr std::uint16_t lowest = 0xff7f;
+    if (bf16) std::memcpy(reinterpret_cast<std::byte*>(words) + 2 * j, &lowest, sizeof lowest);
+    else words[j] = std::numeric_limits<float>::lowest();
 }
 
 double median(std::vector<double> values) {
@@ -47,11 +63,29 @@ double power_of_two(double e) {
 
 // The centre and the scale come from a sample, less its far outliers. Neither affects the answer, only how tight the
 // bound is. The centre is coarse, so that data of few bits keep coordinates that f32 holds exactly.
-bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker) {
+bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 512);
     RowBlock rows(sample, d_);
     for (std::int64_t i = 0; i < sample; ++i) ranker.load(points, i * n / sample, 1, rows, i);
-    centre_.assign(static_cast<std::size_t>(d_), 0.0);
+    centre_ = zero_;
+    if (metric_form_ == metric::Gemm::cross_entropy) {
+        for (std::int64_t j = 0; j < d_; ++j) {
+            double sum = 0, count = 0;
+            for (std::int64_t i = 0; i < sample; ++i) {
+                const double x = rows.row(i)[j];
+                if (!(x >= smallest_quotient && x <= largest_quotient)) continue;
+                sum += portable::log(x);
+                count += 1;
+            }
+            if (count > 0) centre_[static_cast<std::size_t>(j)] = sum / count;
+        }
+    }
+    double norm = 0;
+    std::vector<std::int64_t> zeros;
+    for (std::int64_t i = 0; i < sample; ++i) {
+        if (metric_form_ == metric::Gemm::cosine) make_unit(rows.row(i), norm);
+        if (metric_form_ == metric::Gemm::cross_entropy) make_logarithms(tiles, rows.row(i), zeros);
+    }
     const auto norms = [&] {
         std::vector<double> all(static_cast<std::size_t>(sample));
         for (std::int64_t i = 0; i < sample; ++i) {
@@ -63,7 +97,7 @@ bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker) {
     std::vector<double> size = norms();
     double typical = median(size);
     if (!(typical < max_norm)) return false;
-    if (form_ == metric::Gemm::l2) {
+    if (metric_form_ != metric::Gemm::dot) {
         std::vector<double> mean(static_cast<std::size_t>(d_), 0.0);
         double count = 0;
         for (std::int64_t i = 0; i < sample; ++i) {
@@ -109,12 +143,33 @@ void Filter::choose_scale(const MatrixView& points, const Ranker& ranker) {
     scale_ = std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(median(differences))), -most, most)));
 }
 
-RowSums Filter::round(const TileKernels& tiles, const double* row, double scale, float* out) const {
+RowSums Filter::round(const TileKernels& tiles, const double* row, const double* centre, double scale,
+                      float* out) const {
     const auto kernel = pairs_                                   ? pairs_->round_row
                         : direct_.coordinates == Coordinates::i8 ? tiles.round_i8
                         : direct_.coordinates == Coordinates::u8 ? tiles.round_u8
                                                                  : tiles.round_row;
-    return kernel(row, centre_.data(), scale, d_, out);
+    return kernel(row, centre, scale, d_, out);
+}
+
+bool Filter::make_unit(double* row, double& norm) const {
+    norm = norm_of(row, zero_.data(), d_);
+    const double scale = norm == 0 ? 0 : 1 / norm;
+    for (std::int64_t j = 0; j < d_; ++j) row[j] *= scale;
+    return norm == 0 || (norm >= min_norm && norm <= max_norm);
+}
+
+// Coordinates that are 0 have the centre's logarithm, and their places.
+bool Filter::make_logarithms(const TileKernels& tiles, double* row, std::vector<std::int64_t>& zeros) const {
+    bool covered = true;
+    zeros.clear();
+    for (std::int64_t j = 0; j < d_; ++j) {
+        if (row[j] == 0) zeros.push_back(j);
+        covered &= row[j] == 0 || (row[j] >= smallest_quotient && row[j] <= largest_quotient);
+    }
+    tiles.logarithms(row, d_);
+    for (const std::int64_t j : zeros) row[j] = centre_[static_cast<std::size_t>(j)];
+    return covered;
 }
 
 bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out) const {
@@ -125,7 +180,8 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
             covered &= row[j] == 0 || row[j] >= smallest_covered;
             roots[static_cast<std::size_t>(j)] = row[j] < smallest_root_of ? 0 : std::sqrt(row[j]);
         }
-        return round(tiles, roots.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() && covered;
+        return round(tiles, roots.data(), zero_.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() &&
+               covered;
     }
     if (direct_.largest < std::numeric_limits<double>::infinity()) {
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -134,7 +190,7 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
         }
     }
     // Infinite coordinates are exact as well.
-    return !(round(tiles, row, scale_, out).residual2 > 0) && covered;
+    return !(round(tiles, row, zero_.data(), scale_, out).residual2 > 0) && covered;
 }
 
 void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
@@ -144,23 +200,25 @@ void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKern
     const std::int64_t stride = rows.stride();
     float* out = data_.data() + panel * panel_floats(words_);
     ranker.load(points, first, count, rows);
+    std::vector<std::int64_t> zeros;
     for (std::int64_t i = 0; i < panel_points; ++i) {
         float* to = rounded + i * stride;
         PointTerms terms{infinity, 0};
         if (i < count && !rows.nan()[i]) {
-            double scale = scale_;
+            double* const row = rows.row(i);
             bool covered = true;
-            if (form_ == metric::Gemm::cosine) {
-                const double norm = std::sqrt(round(tiles, rows.row(i), 1, to).norm2);
-                covered = norm == 0 || (norm >= min_norm && norm <= max_norm);
-                scale = norm == 0 ? 0 : 1 / norm;
-            }
             RowSums s{};
             if (form_ == metric::Gemm::none) {
                 terms = {0, 0};
-                covered = round_direct(tiles, rows.row(i), to);
+                covered = round_direct(tiles, row, to);
             } else {
-                s = round(tiles, rows.row(i), scale, to);
+                double norm = 1;
+                if (metric_form_ == metric::Gemm::cosine) covered = make_unit(row, norm);
+                // Of 0 no unit vector is to be centred.
+                if (norm == 0 && form_ == metric::Gemm::l2) covered = false;
+                if (metric_form_ == metric::Gemm::cross_entropy) covered = make_logarithms(tiles, row, zeros);
+                s = round(tiles, row, centre_.data(), scale_, to);
+                for (const std::int64_t j : zeros) set_lowest(to, j, pairs_ != nullptr);
                 covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
                 terms = bound_.point(s);
             }
@@ -180,32 +238,50 @@ void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKern
 
 std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                            Rounding rounding, ProgressMeter& progress) {
+    if (points.cols > max_filter_dimensions || points.rows == 0) return nullptr;
+    // Many rows of 0 are none of unit vectors.
+    const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
+    auto filter = make_of(points, metric, isa, threads, rounding, cosine, progress);
+    return filter || !cosine ? filter : make_of(points, metric, isa, threads, rounding, false, progress);
+}
+
+std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
+                                              Rounding rounding, bool centre_units, ProgressMeter& progress) {
     const MatrixView& m = points;
-    if (m.cols > max_filter_dimensions || m.rows == 0) return nullptr;
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
-    f.form_ = traits.gemm;
+    f.form_ = f.metric_form_ = traits.gemm;
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
+    f.centre_ = f.zero_ = std::vector<double>(static_cast<std::size_t>(f.d_), 0.0);
+    const Ranker ranker(metric, isa);
+    const TileKernels& tiles = tile_kernels(isa);
+    double query_norm = 1;
     if (f.form_ == metric::Gemm::none) {
         const std::optional<DirectForm> direct = direct_form(traits, metric.params, points.type);
         if (!direct) return nullptr;
         f.direct_ = *direct;
         f.step_ = f.direct_.step;
+        if (f.direct_.degree > 0) f.choose_scale(points, ranker);
+    } else if (f.form_ == metric::Gemm::cosine) {
+        if (centre_units && f.choose_centre(points, ranker, tiles) && f.scale_ >= least_centred_scale) {
+            f.form_ = metric::Gemm::l2;
+        } else {
+            f.centre_ = f.zero_;
+            f.scale_ = 1;
+        }
+    } else {
+        if (!f.choose_centre(points, ranker, tiles)) return nullptr;
+        if (f.form_ == metric::Gemm::cross_entropy) {
+            f.form_ = metric::Gemm::dot;
+            query_norm = entropy_norm;
+        }
     }
+    f.bound_ = FilterBound(f.form_, f.d_, rounding, query_norm);
     f.words_ = (f.d_ + f.word_coordinates() - 1) / f.word_coordinates();
-    f.bound_ = FilterBound(f.form_, f.d_, rounding);
-    f.centre_.assign(static_cast<std::size_t>(f.d_), 0.0);
-    const Ranker ranker(metric, isa);
-    if (f.form_ == metric::Gemm::l2 || f.form_ == metric::Gemm::dot) {
-        if (!f.choose_centre(points, ranker)) return nullptr;
-    } else if (f.direct_.degree > 0) {
-        f.choose_scale(points, ranker);
-    }
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
-    const TileKernels& tiles = tile_kernels(isa);
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
     watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
@@ -234,15 +310,8 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
         t.usable = round_direct(tiles, row, out);
         return t;
     }
-    double scale = scale_, norm = 0;
-    if (form_ != metric::Gemm::l2) {
-        norm = std::sqrt(round(tiles, row, 1, out).norm2);
-        scale = norm == 0 ? 0 : 1 / norm;
-    }
-    const RowSums s = round(tiles, row, scale, out);
-    QueryTerms t = bound_.query(s, scale_, norm / scale_);
-    t.usable = t.usable && s.norm2 <= max_scaled_norm * max_scaled_norm &&
-               (norm == 0 || (norm >= min_norm && norm <= max_norm));
+    QueryTerms t = metric_form_ == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)
+                                                               : product_query(row, tiles, out);
     const std::uint32_t signs = pairs_ ? 0x80008000 : 0x80000000;
     for (std::int64_t j = 0; j < words_; ++j) {
         std::uint32_t word;
@@ -250,6 +319,53 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
         word ^= signs;
         std::memcpy(out + j, &word, sizeof word);
     }
+    return t;
+}
+
+QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, float* out) const {
+    if (metric_form_ == metric::Gemm::l2) {
+        const RowSums s = round(tiles, row, centre_.data(), scale_, out);
+        QueryTerms t = bound_.query(s, scale_, 1);
+        t.usable = s.norm2 <= max_scaled_norm * max_scaled_norm;
+        return t;
+    }
+    std::vector<double> unit(row, row + d_);
+    double norm = 0;
+    const bool covered = make_unit(unit.data(), norm);
+    const bool centred = form_ == metric::Gemm::l2;
+    const RowSums s = round(tiles, unit.data(), centre_.data(), centred ? scale_ : 1, out);
+    QueryTerms t = bound_.query(s, scale_, norm / scale_);
+    t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
+    if (centred) {
+        // The distance key is half of the unit vectors' square, but for what binary64 rounds of the two.
+        t.scale = scale_ * scale_;
+        t.error += 2 * bound_.binary64_error() * t.scale;
+        t.usable = t.usable && norm > 0;
+    }
+    return t;
+}
+
+// The distance key is  sum q (log q - c)  -  <q, log x - c>.
+QueryTerms Filter::cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const {
+    std::vector<double> unit(row, row + d_);
+    double norm = 0, sum = 0, size = 0;
+    bool covered = make_unit(unit.data(), norm);
+    std::vector<double> logs(row, row + d_);
+    tiles.logarithms(logs.data(), d_);
+    for (std::int64_t j = 0; j < d_; ++j) {
+        double& u = unit[static_cast<std::size_t>(j)];
+        if (row[j] == 0) continue;
+        covered &= row[j] >= smallest_quotient && row[j] <= largest_quotient;
+        const double log = logs[static_cast<std::size_t>(j)], c = centre_[static_cast<std::size_t>(j)];
+        sum += row[j] * (log - c);
+        size += row[j] * (1 + std::abs(log) + std::abs(c));
+        u = std::max(u, entropy_share);
+    }
+    const RowSums s = round(tiles, unit.data(), zero_.data(), entropy_norm, out);
+    QueryTerms t = bound_.query(s, scale_, norm / scale_);
+    t.offset = -sum * t.scale;
+    t.error += bound_.binary64_error() * size * t.scale;
+    t.usable = covered;
     return t;
 }
 

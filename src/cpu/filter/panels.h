@@ -41,11 +41,20 @@ private:
         return pairs_ ? 2 : bytes ? 4 : 1;
     }
     // The words of a row that the metric's map() has been applied to.
-    RowSums round(const TileKernels& tiles, const double* row, double scale, float* out) const;
+    RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale, float* out) const;
     // The same of a direct form: whether its bound covers the row.
     bool round_direct(const TileKernels& tiles, const double* row, float* out) const;
+    // Coordinates as the filter's form takes them, in place: unit vectors, logarithms of points. False where the bound
+    // does not cover them. `norm` is that of unit vectors before.
+    bool make_unit(double* row, double& norm) const;
+    bool make_logarithms(const TileKernels& tiles, double* row, std::vector<std::int64_t>& zeros) const;
+    QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
+    QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
     void choose_scale(const MatrixView& points, const Ranker& ranker);
-    bool choose_centre(const MatrixView& points, const Ranker& ranker);
+    bool choose_centre(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles);
+    static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
+                                                 int threads, Rounding rounding, bool centre_units,
+                                                 ProgressMeter& progress);
     // What was packed: points that the bound does not cover, and the largest norm of the others.
     struct Packed {
         std::int64_t uncovered = 0;
@@ -54,13 +63,16 @@ private:
     void pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
               RowBlock& rows, float* rounded, Packed& packed);
 
+    // The metric's form, and the one that the bound and the panels are of: l2 of cosine's unit vectors where these have
+    // a common mean, dot of cross entropies.
+    metric::Gemm metric_form_ = metric::Gemm::none;
     metric::Gemm form_ = metric::Gemm::none;
     Step step_ = Step::dot;
     std::int64_t d_ = 0, words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
     DirectForm direct_;                   // where form_ is none
     FilterBound bound_;
-    std::vector<double> centre_;
+    std::vector<double> centre_, zero_;
     double scale_ = 1;
     Buffer<float> data_;
 };

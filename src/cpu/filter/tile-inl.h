@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu/filter/direct_steps-inl.h"
+#include "cpu/simd/vector_portable-inl.h"
 
 namespace kith::cpu::KITH_TARGET {
 namespace {
@@ -49,6 +50,15 @@ RowSums round_bytes(const double* in, const double*, double, std::int64_t d, flo
     }
     for (std::int64_t i = d; i % 4 != 0; ++i) bytes[i] = 0;
     return {0, 0, residual2};
+}
+
+void logarithms(double* row, std::int64_t d) {
+    using Real = VectorFormulaOps;
+    std::int64_t j = 0;
+    for (; j + Real::lanes <= d; j += Real::lanes) Real::store(row + j, Real::log(Real::load(row + j)));
+    if (j == d) return;
+    const int rest = static_cast<int>(d - j);
+    Real::store_part(row + j, Real::log(Real::load_part(row + j, rest)), rest);
 }
 
 void transpose(const float* rows, std::int64_t stride, std::int64_t d, float* out) {
@@ -201,6 +211,7 @@ constexpr TileKernels make_tiles() {
     k.round_row = round_row;
     k.round_i8 = round_bytes<std::int8_t>;
     k.round_u8 = round_bytes<std::uint8_t>;
+    k.logarithms = logarithms;
     k.transpose = transpose;
     return k;
 }

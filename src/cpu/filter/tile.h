@@ -65,6 +65,8 @@ struct TileKernels {
     // v = in, v^ = whole numbers of a byte, to (d + 3) / 4 words; of the sums only |v - v^|^2.
     RowSums (*round_i8)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
     RowSums (*round_u8)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
+    // The natural logarithm of each of d numbers >= 0, as portable::log.
+    void (*logarithms)(double* row, std::int64_t d);
     // 32 rows, `stride` words apart, to the words of a panel.
     void (*transpose)(const float* rows, std::int64_t stride, std::int64_t words, float* out);
 };

@@ -26,7 +26,8 @@ constexpr std::int64_t max_block_tiles = 16;
 constexpr std::int64_t near_bytes = 3 << 20;
 // Bytes of neighbours that all queries keep between ranges of the points.
 constexpr std::int64_t kept_bytes = 256 << 20;
-// A query with more candidates in bf16 than n over max_share (or these few) is filtered in f32.
+// A query with more candidates than n over max_share (or these few) is left to the next filter, or scanned: refining a
+// candidate costs several times what scanning a point does.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
 // Groups of 32 points between two looks at the progress: so many, or so much work in multiply-adds.
@@ -219,10 +220,15 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
     const std::int64_t n = search.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     const int threads = cost(n, q, search.points.rows.cols) < least_to_share ? 1 : std::max(plan.threads, 1);
     Search s = search;
+    const auto limit_candidates = [&s, n](std::int64_t ranges) {
+        s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(ranges),
+                                    static_cast<double>(8 * s.k + few_candidates));
+    };
     if (q <= max_row_queries && !s.points.packed(rounding) && row_filter_serves(s.points, s.queries)) {
-        outcome =
-            search_blocks(s, numbers, make_schedule(n, q, 0, max_row_queries, s.k, threads), threads, progress, results,
-                          report, [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
+        const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
+        limit_candidates(c.ranges);
+        outcome = search_blocks(s, numbers, c, threads, progress, results, report,
+                                [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
         return true;
     }
     const Filter* filter = s.points.filter(s.isa, threads, rounding, progress);
@@ -233,9 +239,7 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
     const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
-    if (rounding == Rounding::bf16)
-        s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(c.ranges),
-                                    static_cast<double>(8 * s.k + few_candidates));
+    limit_candidates(c.ranges);
     outcome = search_blocks(s, numbers, c, threads, progress, results, report,
                             [&](Shortlist& list, std::int64_t count) { return PanelFilter(s, *filter, list, count); });
     return true;
@@ -270,11 +274,16 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         second.unanswered = first.unanswered;
     }
     count_again(second.unanswered);
-    for (const std::int64_t i : second.unanswered) {
-        scan(points, queries, i, 1, graph, isa, std::max(plan.threads, 1), progress, results.from(i));
-        report.candidates += static_cast<double>(n);
-    }
     const auto scanned = static_cast<std::int64_t>(second.unanswered.size());
+    for (std::int64_t at = 0, run = 1; at < scanned; at += run) {
+        // Queries in a row share the points' conversion.
+        const std::int64_t first_of_run = second.unanswered[static_cast<std::size_t>(at)];
+        for (run = 1; at + run < scanned; ++run)
+            if (second.unanswered[static_cast<std::size_t>(at + run)] != first_of_run + run) break;
+        scan(points, queries, first_of_run, run, graph, isa, std::max(plan.threads, 1), progress,
+             results.from(first_of_run));
+    }
+    report.candidates += static_cast<double>(n) * static_cast<double>(scanned);
     const std::int64_t retried = first.retried + tried_again - scanned;
     report.scanned += scanned;
     report.retried += retried;

@@ -1,0 +1,231 @@
+// The prepared filter of a metric encloses the canonical distance key: its panels, centres, scales and terms put
+// together, for data that make each of them matter.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cpu/filter/panels.h"
+#include "kith/kith.h"
+
+namespace {
+
+using namespace kith;
+using Vector = std::vector<double>;
+
+constexpr std::int64_t points_count = 200, queries_count = 12;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Enclosed {
+    std::int64_t pairs = 0, infinite = 0;
+    double widest = 0;  // of the pairs' enclosures, as distance keys
+};
+
+template <class T>
+std::vector<T> of_type(const Vector& v) {
+    return {v.begin(), v.end()};
+}
+
+// Every pair of one query and one point that the bound covers.
+template <class T>
+Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_values, const Vector& query_values,
+                  cpu::Isa isa, cpu::Rounding rounding, const std::string& what) {
+    const std::vector<T> points = of_type<T>(point_values), queries = of_type<T>(query_values);
+    const MatrixView rows = view(points.data(), static_cast<std::int64_t>(points.size()) / d, d);
+    const MatrixView of_queries = view(queries.data(), static_cast<std::int64_t>(queries.size()) / d, d);
+    MetricSpec metric;
+    metric.id = id;
+    metric.params.d = d;
+    metric.params.p = p;
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 1);
+    const auto filter = cpu::Filter::make(rows, metric, isa, 1, rounding, progress);
+    Enclosed seen;
+    if (!filter) return seen;
+    const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
+    cpu::Ranker ranker(metric, isa);
+    cpu::RowBlock block(of_queries.rows, d), all(rows.rows, d);
+    ranker.load(of_queries, 0, of_queries.rows, block);
+    ranker.load(rows, 0, rows.rows, all);
+    std::vector<double> ranks(static_cast<std::size_t>(rows.rows));
+    std::vector<float> words(static_cast<std::size_t>(d) + 4);
+    for (std::int64_t i = 0; i < of_queries.rows; ++i) {
+        const cpu::QueryTerms terms = filter->query(block, i, tiles, words.data());
+        if (!terms.usable) continue;
+        ranker.ranks(block, i, all, rows.rows, ranks.data());
+        const long double g = (terms.growth - 1.0L) / (terms.growth + 1.0L);
+        for (std::int64_t panel = 0; panel < filter->panels(); ++panel) {
+            const float* const at = filter->panel(panel);
+            const float threshold = std::numeric_limits<float>::infinity();
+            std::uint32_t hits = 0;
+            alignas(64) float values[cpu::panel_points];
+            filter->tiles(tiles)[1](at, filter->words(), words.data(), &threshold, filter->exponent(), &hits, values);
+            for (std::int64_t p = 0; p < cpu::panel_points && panel * cpu::panel_points + p < rows.rows; ++p) {
+                if (!(at[p] < infinity)) continue;
+                const double rank = ranks[static_cast<std::size_t>(panel * cpu::panel_points + p)];
+                const long double w = static_cast<long double>(rank) * terms.scale + terms.offset;
+                const long double a = values[p], upper = a + static_cast<long double>(at[cpu::panel_points + p]);
+                ++seen.pairs;
+                if (rank == infinity) {
+                    EXPECT_EQ(infinity, upper) << what << ", query " << i << ", point " << p;
+                    ++seen.infinite;
+                    continue;
+                }
+                EXPECT_LE(a, w * (1 + g) + terms.error) << what << ", query " << i << ", point " << p;
+                EXPECT_GE(upper, w * (1 - g) - terms.error) << what << ", query " << i << ", point " << p;
+                const long double width = (upper - a) + 2 * (terms.error + g * std::abs(w));
+                seen.widest = std::max(seen.widest, static_cast<double>(width / terms.scale));
+                if (testing::Test::HasFailure()) return seen;
+            }
+        }
+    }
+    return seen;
+}
+
+struct Data {
+    std::int64_t d;
+    Vector points, queries;
+};
+
+Data made(std::int64_t d, const std::function<double(std::int64_t)>& coordinate) {
+    Data data{d, {}, {}};
+    for (std::int64_t i = 0; i < points_count * d; ++i) data.points.push_back(coordinate(i % d));
+    for (std::int64_t i = 0; i < queries_count * d; ++i) data.queries.push_back(coordinate(i % d));
+    return data;
+}
+
+// Calls check(isa, rounding, label) for every arithmetic of this machine.
+template <class Check>
+void every_arithmetic(const Check& check) {
+    for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512})
+        if (cpu::supported(isa)) check(isa, cpu::Rounding::f32, std::string(cpu::name(isa)));
+    if (cpu::pair_kernels()) check(cpu::Isa::avx512, cpu::Rounding::bf16, std::string("bf16"));
+}
+
+class Enclosure : public testing::TestWithParam<std::int64_t> {
+protected:
+    std::mt19937_64 random{17};
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform{0, 1};
+};
+
+TEST_P(Enclosure, OfCrossEntropies) {
+    const std::int64_t d = GetParam();
+    const auto gamma = [&] { return -std::log(1 - uniform(random)); };
+    const std::pair<const char*, Data> all[] = {
+        {"histograms", made(d, [&](std::int64_t) { return gamma(); })},
+        {"many sizes", made(d, [&](std::int64_t) { return std::exp(20 * normal(random)); })},
+        {"columns of zeros", made(d, [&](std::int64_t j) { return j % 3 == 1 ? 0 : gamma(); })},
+        {"some zeros", made(d, [&](std::int64_t) { return random() % 64 ? gamma() : 0; })},
+        {"tiny shares", made(d, [&](std::int64_t j) { return j ? random() % 16 ? gamma() : 1e-37 : 1; })},
+        {"tiny shares or zeros", made(d, [&](std::int64_t j) { return j ? random() % 2 ? 1e-37 : 0 : 1; })},
+        {"nearly equal", made(d, [&](std::int64_t j) { return 1 + static_cast<double>(j) + 1e-12 * normal(random); })},
+        {"below 2^-500", made(d, [&](std::int64_t) { return random() % 9 ? gamma() : std::ldexp(1.0, -1050); })},
+    };
+    for (const auto& [what, data] : all) {
+        every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+            const std::string where = label + ", " + what + ", d " + std::to_string(d);
+            enclosed<double>(MetricId::kl_divergence, 2, d, data.points, data.queries, isa, rounding, where);
+            const Enclosed seen =
+                enclosed<float>(MetricId::kl_divergence, 2, d, data.points, data.queries, isa, rounding, where);
+            EXPECT_EQ(points_count * queries_count, seen.pairs) << where;
+            if (std::string(what) == "columns of zeros") {
+                EXPECT_EQ(0, seen.infinite) << where;
+            }
+        });
+        if (HasFailure()) return;
+    }
+}
+
+TEST_P(Enclosure, OfUnitVectorsWithACommonMean) {
+    const std::int64_t d = GetParam();
+    if (d < 3) return;  // correlation leaves one direction or none
+    for (const double spread : {0.3, 0.05, 1e-3, 1e-6, 1e-12}) {
+        const Data data = made(d, [&](std::int64_t j) { return (j % 2 ? 2 : 1) * (1 + spread * normal(random)); });
+        for (const MetricId metric : {MetricId::cosine, MetricId::correlation}) {
+            every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+                const std::string where =
+                    label + ", " + name(metric) + ", spread " + std::to_string(spread) + ", d " + std::to_string(d);
+                const Enclosed seen = enclosed<double>(metric, 2, d, data.points, data.queries, isa, rounding, where);
+                EXPECT_EQ(points_count * queries_count, seen.pairs) << where;
+                // In proportion to the square of the spread, not to 1.
+                const double unit = rounding == cpu::Rounding::f32 ? 0x1p-24 : 0x1p-8;
+                EXPECT_LT(seen.widest, 200 * (static_cast<double>(d) + 20) * (unit * spread * spread + 0x1p-52))
+                    << where;
+            });
+            if (HasFailure()) return;
+        }
+    }
+}
+
+// Zero vectors are at distance 1 from all: not what their square says.
+TEST_P(Enclosure, OfZerosAmongUnitVectors) {
+    const std::int64_t d = GetParam();
+    Data data = made(d, [&](std::int64_t) { return 1 + 0.01 * normal(random); });
+    for (std::int64_t j = 0; j < d; ++j) data.points[static_cast<std::size_t>(3 * d + j)] = 0;
+    for (std::int64_t j = 0; j < d; ++j) data.queries[static_cast<std::size_t>(2 * d + j)] = 0;
+    every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+        const Enclosed few = enclosed<float>(MetricId::cosine, 2, d, data.points, data.queries, isa, rounding, label);
+        EXPECT_EQ((points_count - 1) * (queries_count - 1), few.pairs) << label;
+    });
+    // Many of them, and nothing is centred.
+    for (std::int64_t i = 0; i < points_count / 2 * d; ++i) data.points[static_cast<std::size_t>(i)] = 0;
+    every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+        const Enclosed many = enclosed<float>(MetricId::cosine, 2, d, data.points, data.queries, isa, rounding, label);
+        EXPECT_EQ(points_count * queries_count, many.pairs) << label;
+    });
+}
+
+// Every other metric with a filter, at sizes that need a scale and at those that do not.
+TEST_P(Enclosure, OfEveryOtherForm) {
+    const std::int64_t d = GetParam();
+    const std::pair<MetricId, double> metrics[] = {
+        {MetricId::sqeuclidean, 2}, {MetricId::inner_product, 2}, {MetricId::hellinger, 2},    {MetricId::cityblock, 2},
+        {MetricId::chebyshev, 2},   {MetricId::minkowski, 1},     {MetricId::minkowski, 2},    {MetricId::minkowski, 3},
+        {MetricId::minkowski, 4},   {MetricId::minkowski, 2.5},   {MetricId::minkowski, 40},   {MetricId::canberra, 2},
+        {MetricId::braycurtis, 2},  {MetricId::hamming, 2},       {MetricId::jensenshannon, 2}};
+    for (const double size : {1.0, 0x1p-60, 0x1p60}) {
+        const Data data = made(d, [&](std::int64_t) { return random() % 5 ? size * std::abs(normal(random)) : size; });
+        for (const auto& [metric, p] : metrics) {
+            every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+                const bool product = metric == MetricId::sqeuclidean || metric == MetricId::inner_product ||
+                                     metric == MetricId::hellinger;
+                if (!product && rounding == cpu::Rounding::bf16) return;
+                const std::string where = label + ", " + name(metric) + " " + std::to_string(p) + ", size " +
+                                          std::to_string(size) + ", d " + std::to_string(d);
+                const Enclosed seen = enclosed<float>(metric, p, d, data.points, data.queries, isa, rounding, where);
+                EXPECT_EQ(points_count * queries_count, seen.pairs) << where;
+            });
+            if (HasFailure()) return;
+        }
+    }
+}
+
+// What jensenshannon takes of coordinates that differ by little, or are nearly nothing.
+TEST_P(Enclosure, OfNearAndTinyProbabilities) {
+    const std::int64_t d = GetParam();
+    const std::pair<const char*, Data> all[] = {
+        {"near", made(d, [&](std::int64_t j) { return 1 + static_cast<double>(j % 5) + 1e-7 * normal(random); })},
+        {"tiny",
+         made(d,
+              [&](std::int64_t j) { return j ? std::ldexp(uniform(random), -static_cast<int>(random() % 140)) : 1; })},
+        {"zeros", made(d, [&](std::int64_t) { return random() % 3 ? 0 : uniform(random); })},
+    };
+    for (const auto& [what, data] : all) {
+        every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+            if (rounding == cpu::Rounding::bf16) return;
+            const Enclosed seen = enclosed<float>(MetricId::jensenshannon, 2, d, data.points, data.queries, isa,
+                                                  rounding, label + ", " + what + ", d " + std::to_string(d));
+            EXPECT_EQ(points_count * queries_count, seen.pairs);
+        });
+        if (HasFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dimensions, Enclosure, testing::Values(1, 2, 5, 16, 33, 300));
+
+}  // namespace
