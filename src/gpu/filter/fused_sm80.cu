@@ -14,6 +14,7 @@
 
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
+#include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -45,28 +46,6 @@ struct TileSchedule {
 
 // ---- instructions
 
-__device__ __forceinline__ void mbarrier_init(std::uint32_t barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void mbarrier_arrive(std::uint32_t barrier) {
-    asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
-}
-// Arrives when this thread's copies so far are there.
-__device__ __forceinline__ void mbarrier_arrive_cp_async(std::uint32_t barrier) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
-}
-// Waits until the phase of that parity is over.
-__device__ __forceinline__ void mbarrier_wait(std::uint32_t barrier, int parity) {
-    for (int over = 0; !over;)
-        asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.b32 %0, 1, 0, p;\n}"
-                     : "=r"(over)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-}
-// 16 bytes: so many from there, then zeros.
-__device__ __forceinline__ void cp_async_16(std::uint32_t to, const void* from, int bytes) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
 // Four 8 x 8 matrices; the rows of matrix i are at the addresses of lanes 8 i to 8 i + 7.
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&m)[4], std::uint32_t address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -158,8 +137,7 @@ template <bool All, bool Odd>
 __global__ void __launch_bounds__(threads, 1)
     fused_sm_80(const __grid_constant__ FilterPass pass, const __grid_constant__ TileSchedule schedule) {
     extern __shared__ __align__(128) char mma_shared[];
-    PipelineState consumer{schedule, static_cast<std::uint32_t>(__cvta_generic_to_shared(mma_shared))},
-        producer = consumer;
+    PipelineState consumer{schedule, shared_address(mma_shared)}, producer = consumer;
     if (threadIdx.x < max_stages) {
         mbarrier_init(consumer.full() + threadIdx.x * 8, threads);
         mbarrier_init(consumer.empty() + threadIdx.x * 8, warps);
@@ -171,7 +149,7 @@ __global__ void __launch_bounds__(threads, 1)
     int next_k_tile = 0;
     const auto produce = [&] {
         if (loading.id >= schedule.work_tiles) return;
-        mbarrier_wait(producer.empty(), producer.parity ^ 1);
+        mbarrier_spin(producer.empty(), producer.parity ^ 1);
         const std::int64_t row = pass.first + std::int64_t{loading.tile} * tile_points;
         load_k_tile<tile_points>(producer.points(), pass.points, row, pass.n, pass.width, next_k_tile);
         if (!schedule.resident)
@@ -204,7 +182,7 @@ __global__ void __launch_bounds__(threads, 1)
             __syncthreads();
             for (int c = 0; c < schedule.k_tiles; ++c)
                 load_k_tile<tile_queries>(consumer.resident(c), pass.queries, work.query, pass.q, pass.width, c);
-            asm volatile("cp.async.wait_all;" ::: "memory");
+            cp_async_wait_all();
             __syncthreads();
             loaded = work.query;
         }
@@ -215,7 +193,7 @@ __global__ void __launch_bounds__(threads, 1)
         __syncwarp();
         for (; work.tile < work.end; ++work.tile) {
             float d[4][32];
-            mbarrier_wait(consumer.full(), consumer.parity);
+            mbarrier_spin(consumer.full(), consumer.parity);
             const auto* h =
                 reinterpret_cast<const float2*>(mma_shared + (consumer.half_norms() - consumer.base) + column * 4) +
                 lane % 4;
@@ -225,7 +203,7 @@ __global__ void __launch_bounds__(threads, 1)
                 d[0][j] = d[1][j] = d[2][j] = d[3][j] = j % 2 ? two.y : two.x;
             }
             const auto multiply = [&]<int Steps>(int c) {
-                mbarrier_wait(consumer.full(), consumer.parity);
+                mbarrier_spin(consumer.full(), consumer.parity);
                 const std::uint32_t a = consumer.queries(c), b = consumer.points();
                 Fragments f;
                 f.load(a + query_offset, b + point_offset);

@@ -30,8 +30,9 @@
 #include <array>
 
 #include "gpu/filter/candidates.cuh"
-#include "gpu/filter/hopper.cuh"
 #include "gpu/filter/segments.h"
+#include "gpu/filter/wgmma.cuh"
+#include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -128,7 +129,6 @@ struct SharedStorage {
 // The producer: one thread.
 __device__ void produce(const CUtensorMap* queries, const CUtensorMap* points, const FilterPass& pass,
                         const TileSchedule& schedule, const SharedStorage& s, int cta_rank, int cluster) {
-    using namespace hopper;
     PipelineState at, slot;
     int loaded = -1;
     int reload = 0;
@@ -179,7 +179,6 @@ __device__ void produce(const CUtensorMap* queries, const CUtensorMap* points, c
 template <Epilogue epilogue, int Tail>
 __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, const SharedStorage& s, char* shared,
                         int cta_rank, int cluster, int rows, int half) {
-    using namespace hopper;
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32) - 4;
     const bool elected = warp % 4 == 0 && lane == 0;
     WarpList list{reinterpret_cast<Candidate*>(shared + schedule.lists + warp * list_bytes),
@@ -198,8 +197,8 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
         if (lane == 0) mbarrier_arrive(s.half_norms_empty(slot));
     };
     const auto queries_at = [&](int c, int stage) {
-        return descriptor(s.query_k_tile(schedule.resident ? c : stage) +
-                          static_cast<std::uint32_t>(rows) * query_k_tile_bytes / 2);
+        return wgmma_descriptor(s.query_k_tile(schedule.resident ? c : stage) +
+                                static_cast<std::uint32_t>(rows) * query_k_tile_bytes / 2);
     };
     PipelineState at, slot;
     int loaded = -1;
@@ -234,8 +233,8 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
             const auto multiply = [&]<int Steps>(int c) {
                 if (c > 0) mbarrier_wait(s.full(at.stage), at.parity);
                 const std::uint64_t a = queries_at(c, at.stage),
-                                    b = descriptor(s.point_k_tile(at.stage) +
-                                                   static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2);
+                                    b = wgmma_descriptor(s.point_k_tile(at.stage) +
+                                                         static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2);
                 wgmma_fence();
 #pragma unroll
                 for (int i = 0; i < Steps; ++i) wgmma_subtract(d, a + 2 * i, b + 2 * i);
@@ -295,7 +294,6 @@ __global__ void __launch_bounds__(threads, 1)
     fused_sm_90a(const __grid_constant__ CUtensorMap queries, const __grid_constant__ CUtensorMap points,
                  const FilterPass pass, const TileSchedule schedule) {
 #if defined(KITH_SM_90A)
-    using namespace hopper;
     extern __shared__ char raw[];
     char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
     const SharedStorage s{shared_address(shared), schedule};
@@ -309,7 +307,7 @@ __global__ void __launch_bounds__(threads, 1)
         for (int i = 0; i < slots; ++i) mbarrier_init(s.half_norms_empty(i), warps);
         mbarrier_init(s.queries_full(), 1);
         mbarrier_init(s.queries_empty(), consumers);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        fence_mbarrier_init();
     }
     cluster_sync();
     if (threadIdx.x < 128) {

@@ -1,0 +1,63 @@
+// Thin wrappers of the instructions of sm_90a alone that the fused filter uses: wgmma and setmaxnreg. Names follow the
+// PTX ISA (9.7.15).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define KITH_SM_90A 1
+#endif
+
+#if defined(KITH_SM_90A)
+
+namespace kith::gpu {
+
+// Of a matrix in shared memory: rows of 128 bytes, swizzled by 128 bytes as TMA leaves it; advance by 32 bytes (2) per
+// step of 16 halves.
+__device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t address) {
+    return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 | std::uint64_t{64} << 32 |
+           std::uint64_t{1} << 62;
+}
+__device__ __forceinline__ void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int N>
+__device__ __forceinline__ void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+
+#define KITH_D8(i)                                                                                              \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+        "+f"(d[i + 7])
+
+// d (64 x 128 over a warpgroup) -= A (64 x 16) B' (128 x 16).
+__device__ __forceinline__ void wgmma_subtract(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, 1, -1, 1, 0, 0;"
+        : KITH_D8(0), KITH_D8(8), KITH_D8(16), KITH_D8(24), KITH_D8(32), KITH_D8(40), KITH_D8(48), KITH_D8(56)
+        : "l"(a), "l"(b));
+}
+#undef KITH_D8
+
+template <int Registers>
+__device__ __forceinline__ void setmaxnreg_inc() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ __forceinline__ void setmaxnreg_dec() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+}  // namespace kith::gpu
+
+#endif  // KITH_SM_90A
