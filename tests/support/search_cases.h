@@ -80,16 +80,34 @@ inline kith::Options options_of(const std::string& device, const Variant& varian
     return options;
 }
 
-// Calls search(options) with the smallest power of two of memory that it accepts.
-template <class Search>
-kith::Neighbors with_small_memory(kith::Options options, Search search) {
+// Calls search(options) with the smallest power of two of memory that it accepts, and that serves(options).
+template <class Search, class Serves>
+kith::Neighbors with_small_memory(kith::Options options, Search search, Serves serves) {
     for (options.memory = 16 << 10;; options.memory *= 2) {
         try {
-            return search(options);
+            if (serves(options)) return search(options);
         } catch (const kith::Error& error) {
             if (error.code() != kith::ErrorCode::out_of_memory || options.memory >= 64 << 20) throw;
         }
     }
+}
+
+template <class Search>
+kith::Neighbors with_small_memory(const kith::Options& options, Search search) {
+    return with_small_memory(options, search, [](const kith::Options&) { return true; });
+}
+
+// Whether a search is cut into few enough tiles for a test: on a GPU each is some launches, and each of these waits
+// for its turn where processes share the device. Few enough leaves tiles of one query and of one point.
+inline bool few_tiles(const Case& c, const kith::Options& options) {
+    if (options.device != "cuda") return true;
+    constexpr std::int64_t most = 400;
+    const kith::MatrixView &points = c.points.view, &queries = c.queries.view;
+    const kith::Plan plan = kith::plan({points.rows, queries.rows, points.cols, c.k, points.type, false}, options);
+    const auto parts = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
+    return parts(queries.rows, plan.query_tile) * parts(points.rows, plan.chunk_points) *
+               parts(plan.chunk_points, plan.point_tile) <=
+           most;
 }
 
 // The answer, or nothing where the metric, type or machine refuses a forced path or instruction set, naming it.
@@ -97,7 +115,9 @@ inline std::optional<kith::Neighbors> answer(const std::string& device, const Ca
     const kith::Options options = options_of(device, c.variant, way, f64);
     const auto search = [&](const kith::Options& o) { return kith::search(c.points.view, c.queries.view, c.k, o); };
     try {
-        return way.small_memory ? with_small_memory(options, search) : search(options);
+        return way.small_memory
+                   ? with_small_memory(options, search, [&](const kith::Options& o) { return few_tiles(c, o); })
+                   : search(options);
     } catch (const kith::Error& error) {
         const std::string message = error.what();
         const auto names = [&](const std::string& forced) {
