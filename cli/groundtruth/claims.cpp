@@ -15,6 +15,7 @@
 #include <ctime>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "kith/error.h"
@@ -68,8 +69,30 @@ int create_beside(const std::string& path, std::string& name) {
     }
 }
 
+// Whether the file of that name is the open one.
+bool is_same(int descriptor, const std::string& path) {
+    struct stat own {
+    }, named{};
+    return ::fstat(descriptor, &own) == 0 && ::stat(path.c_str(), &named) == 0 && own.st_dev == named.st_dev &&
+           own.st_ino == named.st_ino;
+}
+
 [[noreturn]] void refuse(const std::string& path) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: cannot claim the unit: {}", path, std::strerror(errno)));
+}
+
+// Gives the open file at `own` the name `file` too, or instead; false where there is a file of that name.
+bool name_first(int descriptor, const std::string& own, const std::string& file) {
+    if (::link(own.c_str(), file.c_str()) == 0) return true;
+    // A server that was asked twice says of its own link that it is there already.
+    if (errno == EEXIST) return is_same(descriptor, file);
+    // A file system without links: an empty file holds the name.
+    if (const File empty(create(file)); !empty.is_open()) {
+        if (errno == EEXIST) return false;
+        refuse(file);
+    }
+    if (::rename(own.c_str(), file.c_str()) != 0) refuse(file);
+    return true;
 }
 
 std::string claim_text(const Standing& standing, double lease) {
@@ -95,7 +118,8 @@ struct Claim::State {
     bool ending = false;
     std::mutex mutex;
     std::condition_variable end;
-    std::thread renewing;
+    std::thread renewing;  // none where the system has no more threads: then report() renews
+    double renewed = steady_seconds();
 
     State(std::string path_, int descriptor, double lease_) : path(std::move(path_)), file(descriptor), lease(lease_) {}
 
@@ -121,7 +145,11 @@ struct Claim::State {
 };
 
 Claim::Claim(std::unique_ptr<State> state) : state_(std::move(state)) {
-    state_->renewing = std::thread([s = state_.get()] { s->renew_until_the_end(); });
+    try {
+        state_->renewing = std::thread([s = state_.get()] { s->renew_until_the_end(); });
+    } catch (const std::system_error&) {
+        return;
+    }
 }
 
 Claim::~Claim() {
@@ -130,13 +158,16 @@ Claim::~Claim() {
         state_->ending = true;
     }
     state_->end.notify_one();
-    state_->renewing.join();
+    if (state_->renewing.joinable()) state_->renewing.join();
     if (is_held()) ::unlink(state_->path.c_str());
 }
 
 void Claim::report(const Standing& standing) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->standing = standing;
+    if (state_->renewing.joinable() || steady_seconds() - state_->renewed < state_->lease / renewals) return;
+    state_->renew(standing);
+    state_->renewed = steady_seconds();
 }
 
 bool Claim::is_held() const {
@@ -200,24 +231,17 @@ std::unique_ptr<Claim> Claims::take(const std::string& name) {
     const std::string file = path(name);
     std::string own;
     const int descriptor = create_beside(file, own);
-    if (descriptor < 0) refuse(own);
+    if (descriptor < 0) refuse(file);
     auto state = std::make_unique<Claim::State>(file, descriptor, lease_);
     struct Remove {
         const std::string& path;
         ~Remove() { ::unlink(path.c_str()); }
     } const remove{own};
-    if (!state->renew({})) refuse(own);
-
-    const bool linked = ::link(own.c_str(), file.c_str()) == 0;
-    if (!linked) {
-        // Without links an empty file keeps the name for the one that is renamed to it.
-        const bool occupied = errno == EEXIST || !File(create(file)).is_open();
-        if (occupied) {
-            if (errno != EEXIST) refuse(file);
-            const std::optional<Seen> seen = look(name, time_now());
-            if (!seen || !seen->stale) return nullptr;
-            state->taken_over = true;
-        }
+    if (!state->renew({})) refuse(file);
+    if (!name_first(descriptor, own, file)) {
+        const std::optional<Seen> seen = look(name, time_now());
+        if (!seen || !seen->stale) return nullptr;
+        state->taken_over = true;
         // Of several that take it over at once, the last to rename has it.
         if (::rename(own.c_str(), file.c_str()) != 0) refuse(file);
     }

@@ -16,6 +16,7 @@
 #include "interrupt.h"
 #include "kith/error.h"
 #include "kith/memory.h"
+#include "kith/shards.h"
 #include "numbers.h"
 #include "options.h"
 #include "print.h"
@@ -100,7 +101,16 @@ void complete_metric(Job& job) {
     }
 }
 
-// Refuses what every unit would refuse: a metric, a number of neighbours, dimensions.
+Matrix first_row(const Rows& rows) {
+    MatrixReader reader(rows.files[0].path, reading(rows.format));
+    Matrix row;
+    row.info = {reader.info().format, 1, rows.cols, rows.type};
+    row.bytes.resize(static_cast<std::size_t>(rows.cols) * size_of(rows.type));
+    reader.read(0, 1, row.bytes.data());
+    return searchable(std::move(row), rows.files[0].path);
+}
+
+// Refuses what every unit would refuse, by a search of one row.
 void check(const Job& job) {
     if (!job.graph && job.queries.cols != job.base.cols)
         throw Error(ErrorCode::invalid_argument,
@@ -108,10 +118,7 @@ void check(const Job& job) {
     Options options;
     options.metric = job.metric;
     options.device = "cpu";
-    const auto searched = [](ElementType type) {
-        return type == ElementType::i32 || type == ElementType::i64 ? ElementType::f64 : type;
-    };
-    plan({job.base.count, job.queries.count, job.base.cols, job.k, searched(job.base.type), job.graph}, options);
+    search_shard(first_row(job.base).view(), 0, first_row(job.queries).view(), 1, options);
 }
 
 void cut_by_memory(Job& job, const Args& args) {
@@ -171,9 +178,9 @@ int execute(const Args& args) {
     job.base = open_rows("--base", base, args.format);
     job.queries =
         args.graph ? job.base : open_rows("--queries", {part_of(args.queries, args.format, "test")}, args.format);
+    complete_metric(job);
     check(job);
     cut_by_memory(job, args);
-    complete_metric(job);
     read_checksums(job, args.output.quiet);
     write_job(job);
     if (args.output.json) {

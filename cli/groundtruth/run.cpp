@@ -29,9 +29,10 @@ namespace {
 
 constexpr double default_lease = 60, shortest_lease = 0.5;
 // Between two looks at what others do while there is nothing to do.
-constexpr std::chrono::milliseconds pause{200};
-// A look at the folder serves for so long: units that others do meanwhile are seen when they are to be claimed.
-constexpr double look_seconds = 1;
+constexpr double pause_seconds = 0.2;
+// A look at the folder serves for so long, and for so many times what it took: units that others do meanwhile are seen
+// when they are to be claimed.
+constexpr double look_serves = 1, looks_apart = 20;
 
 struct Args {
     std::string folder;
@@ -63,14 +64,17 @@ public:
     // Returns how the job then stands.
     Survey work() {
         for (;;) {
+            const Stopwatch look;
             survey_ = surveyor_.look(true);
+            look_seconds_ = look.seconds();
             if (ends()) return survey_;
             if (run_free_units()) continue;
             // Others are at all that is left.
             if (args_.no_wait) return survey_;
             draw(0, 0);
             stop_if_interrupted();
-            std::this_thread::sleep_for(pause);
+            const double pause = std::clamp(look_seconds_ * looks_apart, pause_seconds, args_.lease);
+            std::this_thread::sleep_for(std::chrono::duration<double>(pause));
         }
     }
 
@@ -85,7 +89,7 @@ private:
         bool any = false;
         for (const std::int64_t number : free_units()) {
             stop_if_interrupted();
-            if (ends() || since_look.seconds() > look_seconds) break;
+            if (ends() || since_look.seconds() > std::max(look_serves, look_seconds_ * looks_apart)) break;
             const Unit unit = job_.unit(number);
             const std::unique_ptr<Claim> claim = claims_.take(job_.unit_name(unit));
             // Another may have done it since the look.
@@ -141,8 +145,8 @@ private:
         try {
             write_unit(job_, unit, found);
         } catch (const Error&) {
-            // Whoever took this worker for dead has removed its temporary file.
-            if (claim.is_held()) throw;
+            // Whoever took this worker for dead has removed its temporary file, or has written the same.
+            if (claim.is_held() && !has_unit(job_, unit)) throw;
             ++totals_.repeated;
             return;
         }
@@ -174,6 +178,7 @@ private:
     Totals totals_;
     std::int64_t shard_ = -1;
     double share_ = 0;
+    double look_seconds_ = 0;
 };
 
 int execute(const Args& args) {

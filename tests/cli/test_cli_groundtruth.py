@@ -4,10 +4,13 @@
 usage: test_cli_groundtruth.py KITH
 """
 import json
+import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
+import unittest
 
 import cli_support
 from cli_support import Cli, kith, main, random_rows, write_npy
@@ -115,6 +118,49 @@ class SameBytes(Jobs):
         self.init(*search, "--shard-rows", 13)
         self.run_job("--quiet")
         self.assertEqual(self.merged(), self.searched("search", *search))
+
+    def test_packed_bits(self):
+        write_npy(self.at("bits.npy"), [[i % 251, i * 7 % 256, 3] for i in range(90)], "u1")
+        search = ("-b", self.at("bits.npy"), "-q", self.at("bits.npy"), "-k", 5, "-m", "jaccard", "--packed-bits")
+        self.init(*search, "--shard-rows", 40)
+        self.run_job("--quiet")
+        self.assertEqual(self.merged(), self.searched("search", *search))
+
+    def test_refused(self):
+        search = ("-b", self.at("base.npy"), "-q", self.at("queries.npy"), "-k", 5)
+        write_npy(self.at("narrow.npy"), [[1.0, 2.0]])
+        for args, words in (((*search, "--graph"), ("--graph",)), (search[:2] + search[4:], ("--queries", "--graph")),
+                            ((*search, "-b", self.at("narrow.npy")), ("narrow.npy", "7 f32", "2 f32")),
+                            (("-b", self.at("base.npy"), "-q", self.at("narrow.npy"), "-k", 1), ("--queries", "2", "7")),
+                            (("-b", "-", "--graph", "-k", 1), ("--base", "read again")),
+                            ((*search, "-m", "haversine"), ("haversine",)), ((*search, "--formula", "a +"), ("formula",))):
+            self.assert_error(self.truth("init", *args, code=2), *words)
+            self.assertFalse(self.job.exists())
+        write_npy(self.at("late.npy"), [[1.0, 2.0]] * 149 + [[1.0, -2.0]])
+        self.init("-b", self.at("late.npy"), "-q", self.at("narrow.npy"), "-k", 1, "-m", "hellinger", "--shard-rows", 50)
+        self.assert_error(self.run_job("--quiet", code=2), "rows 100 to 149 of", "late.npy", "row 49, column 1 is -2")
+        for args, words in (((), ("--out",)), (("--out", self.at("x.txt")), ("x.txt",)),
+                            (("--out", self.at("x.gt"), "--f64"), ("f32",)), (("--ids", self.at("x.npy"), "--f64"), ("--f64",)),
+                            (("--ids", self.at("late.npy")), ("late.npy", "reads"))):
+            self.assert_error(self.truth("merge", *args, code=2), *words)
+
+    @unittest.skipIf(os.environ.get("KITH_SANITIZE"), "a sanitizer takes memory of its own")
+    def test_memory_is_a_limit(self):
+        """On what a worker holds of a base that is larger."""
+        rows, cols, limit = 500_000, 256, 96 << 20
+        with open(self.at("large.u8bin"), "wb") as file:
+            file.write(struct.pack("<II", rows, cols))
+            for _ in range(rows * cols >> 20):
+                file.write(os.urandom(1 << 20))
+            file.write(os.urandom(rows * cols & ((1 << 20) - 1)))
+        self.init("-b", self.at("large.u8bin"), "-q", f"{self.at('large.u8bin')}:0:20", "-k", 3, "--memory", limit)
+        self.assertGreater(self.status()["shards"], 2)
+        worker = start("groundtruth", "run", self.job, "--device", "cpu", "--units", 3, "--quiet")
+        _, status, usage = os.wait4(worker.pid, 0)
+        worker.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(worker.communicate()[1], "")
+        self.at("large.u8bin").unlink()
+        self.assertLess(usage.ru_maxrss << 10, limit)
 
     def test_more_neighbours_than_points(self):
         search = ("-b", self.at("base.npy"), "-q", self.at("queries.npy"), "-k", 400)
