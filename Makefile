@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test bench gpu-test sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python bench gpu-test sanitize fuzz mutants check-contributing \
     format format-check lint clean deps test-deps bench-deps configure
 
 help:  ## this list
@@ -29,6 +29,12 @@ build: test-deps configure  ## everything: library, command line, tests, benchma
 test: build  ## every test that this machine can run
 	@scripts/gpu-note $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(ARGS)
+
+wheel: build  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
+	scripts/wheel $(BUILD)
+
+test-python: build  ## the Python package beside torch, jax, faiss, UMAP, scanpy and scikit-learn's own tests
+	scripts/test-python $(BUILD) --full
 
 gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 	scripts/gpu-test $(BUILD)
@@ -74,7 +80,7 @@ deps:
 
 # The tests need HDF5: where its package wants an upgrade of others (libcurl's), that is made, unless UPGRADE=0.
 test-deps:
-	@UPGRADE=$${UPGRADE:-1} scripts/install-deps build hdf5 test
+	@UPGRADE=$${UPGRADE:-1} scripts/install-deps build hdf5 test python
 
 bench-deps:
 	@scripts/install-deps bench

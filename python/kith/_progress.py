@@ -1,0 +1,36 @@
+"""progress=True: a bar on the terminal."""
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+
+def callback_of(progress: Any) -> Callable[[float, float, float, str], Any] | None:
+    """The callable that the core calls, or None."""
+    if progress is None or progress is False:
+        return None
+    return _bar() if progress is True else progress
+
+
+def _bar() -> Callable[[float, float, float, str], Any]:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _line
+    bars: list[Any] = []
+
+    def show(done: float, total: float, seconds: float, stage: str) -> None:
+        if not bars:
+            bars.append(tqdm(total=total, unit="pair", unit_scale=True))
+        bar = bars[0]
+        bar.set_description(stage, refresh=False)
+        bar.update(done - bar.n)
+        if done >= total:
+            bar.close()
+
+    return show
+
+
+def _line(done: float, total: float, seconds: float, stage: str) -> None:
+    share = 100 * done / total if total else 100.0
+    print(f"\r{stage} {share:3.0f} % {seconds:.0f} s", end="\n" if done >= total else "", file=sys.stderr, flush=True)

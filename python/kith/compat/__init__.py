@@ -1,0 +1,1 @@
+"""Interfaces of other libraries, answered exactly: change the import and nothing else."""

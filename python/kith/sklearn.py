@@ -1,0 +1,245 @@
+"""scikit-learn's neighbours with exact search: the same classes, parameters, attributes and methods.
+
+`NearestNeighbors`, `KNeighborsTransformer`, `KNeighborsClassifier` and `KNeighborsRegressor` are scikit-learn's own with
+`kneighbors` answered by `kith`. They take one parameter more, ``device``; ``algorithm`` and ``leaf_size`` are accepted and
+mean nothing. ``n_jobs=None`` takes all processors. What has no such search (sparse matrices, callables, weighted metrics,
+``precomputed``, ``nan_euclidean``, radius searches) scikit-learn answers itself, as before.
+"""
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn import neighbors as _theirs
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._search import Index
+
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"]
+
+# Metrics of the same name and definition, where no parameter is given.
+_METRICS = frozenset(("euclidean", "sqeuclidean", "cityblock", "manhattan", "l1", "l2", "chebyshev", "cosine", "correlation",
+                      "braycurtis", "canberra", "hamming", "haversine", "jaccard", "dice"))
+
+
+class _Exact:
+    """What the four classes share; stands before scikit-learn's class among the bases."""
+
+    device: str
+    algorithm: Any
+    metric: Any
+    n_jobs: Any
+    n_neighbors: Any
+    n_samples_fit_: Any
+    effective_metric_: Any
+    effective_metric_params_: Any
+    _fit_X: Any
+    _kith_index: Index | None
+
+    def _kith_metric(self) -> dict[str, Any] | None:
+        """The fitted metric as arguments of Index, or None: scikit-learn searches."""
+        params = {name: value for name, value in self.effective_metric_params_.items() if value is not None}
+        name = self.effective_metric_
+        if not isinstance(name, str) or issparse(self._fit_X):
+            return None
+        if name == "haversine" and self._fit_X.shape[1] != 2:
+            return None  # scikit-learn's error
+        if name in _METRICS and not params:
+            return {"metric": name}
+        if name == "minkowski" and set(params) == {"p"} and params["p"] >= 1:
+            return {"metric": "minkowski", "p": float(params["p"])}
+        if name == "seuclidean" and set(params) == {"V"}:
+            return {"metric": name, "variances": params["V"]}
+        if name == "mahalanobis" and set(params) in ({"VI"}, {"V"}):
+            inverse = params["VI"] if "VI" in params else np.linalg.inv(params["V"])
+            if np.array_equal(inverse, np.transpose(inverse)) and np.linalg.eigvalsh(inverse)[0] > 0:
+                return {"metric": name, "inverse_covariance": inverse}
+        return None
+
+    def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        # No tree: scikit-learn looks at the parameter, whose value the caller gets back.
+        algorithm = self.algorithm
+        if algorithm == "auto" and isinstance(self.metric, str) and self.metric in _theirs.VALID_METRICS["brute"]:
+            self.algorithm = "brute"
+        self._kith_index = None
+        try:
+            fitted = super()._fit(X, y)  # type: ignore[misc]
+        finally:
+            self.algorithm = algorithm
+        metric = self._kith_metric()
+        if metric is not None:
+            self._index(metric)
+        return fitted
+
+    def _index(self, metric: dict[str, Any]) -> Index:
+        index: Index | None = getattr(self, "_kith_index", None)
+        if index is None:
+            index = Index(np.asarray(self._fit_X), device=self.device, threads=self._threads(), **metric)
+            self._kith_index = index
+        return index
+
+    def _threads(self) -> int:
+        return self.n_jobs if self.n_jobs is not None and self.n_jobs > 0 else 0
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()  # type: ignore[misc]
+        state.pop("_kith_index", None)  # made again when it is needed
+        return state
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:  # noqa: N803
+        """The k nearest neighbours of each row of X, or of each fitted point, itself excluded: as scikit-learn's."""
+        check_is_fitted(self)
+        metric = self._kith_metric()
+        if metric is None or issparse(X):
+            return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+        if n_neighbors is None:
+            n_neighbors = self.n_neighbors
+        elif n_neighbors <= 0:
+            raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
+        elif not isinstance(n_neighbors, numbers.Integral):
+            raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
+        if X is not None:
+            X = validate_data(self, X, accept_sparse="csr", reset=False, order="C")
+            if issparse(X):
+                return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+        most = self.n_samples_fit_ - (X is None)
+        if n_neighbors > most:
+            raise ValueError(f"Expected n_neighbors {'<' if X is None else '<='} n_samples_fit, but n_neighbors = "
+                             f"{n_neighbors}, n_samples_fit = {self.n_samples_fit_}, n_samples = "
+                             f"{self.n_samples_fit_ if X is None else X.shape[0]}")
+        return self._found(metric, X, n_neighbors, False, return_distance)
+
+    def _found(self, metric: dict[str, Any], X: Any, k: int, include_self: bool, return_distance: bool) -> Any:  # noqa: N803
+        how: dict[str, Any] = {"f64": np.asarray(self._fit_X).dtype != np.float32, "threads": self._threads()}
+        index = self._index(metric)
+        found = index.graph(k, include_self=include_self, **how) if X is None else index.search(X, k, **how)
+        return (found.distances, found.indices) if return_distance else found.indices
+
+
+def _constraints(theirs: type) -> dict[str, Any]:
+    return {**theirs._parameter_constraints, "device": [str]}  # type: ignore[attr-defined]
+
+
+class NearestNeighbors(_Exact, _theirs.NearestNeighbors):
+    """`sklearn.neighbors.NearestNeighbors` whose neighbours are exact and of the same bits everywhere.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import NearestNeighbors
+    >>> nearest = NearestNeighbors(n_neighbors=1).fit([[0.0, 0.0], [1.0, 1.0]])
+    >>> nearest.kneighbors([[0.9, 0.8]], return_distance=False)
+    array([[1]])
+    """
+
+    _parameter_constraints = _constraints(_theirs.NearestNeighbors)
+
+    def __init__(self, *, n_neighbors: Any = 5, radius: Any = 1.0, algorithm: Any = "auto", leaf_size: Any = 30,
+                 metric: Any = "minkowski", p: Any = 2, metric_params: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(n_neighbors=n_neighbors, radius=radius, algorithm=algorithm, leaf_size=leaf_size, metric=metric,
+                         p=p, metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device
+
+
+class KNeighborsTransformer(_Exact, _theirs.KNeighborsTransformer):
+    """`sklearn.neighbors.KNeighborsTransformer`; `fit_transform` keeps each point as its own first neighbour.
+
+    Of points with more duplicates than neighbours scikit-learn's may lose the diagonal; here it is always there.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import KNeighborsTransformer
+    >>> KNeighborsTransformer(n_neighbors=1).fit_transform([[0.0], [1.0], [3.0]]).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 2., 0.]])
+    """
+
+    _parameter_constraints = _constraints(_theirs.KNeighborsTransformer)
+
+    def __init__(self, *, mode: Any = "distance", n_neighbors: Any = 5, algorithm: Any = "auto", leaf_size: Any = 30,
+                 metric: Any = "minkowski", p: Any = 2, metric_params: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(mode=mode, n_neighbors=n_neighbors, algorithm=algorithm, leaf_size=leaf_size, metric=metric, p=p,
+                         metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        """Fit to X, then its graph with the diagonal: n_neighbors + 1 entries a row in mode "distance"."""
+        self.fit(X)
+        metric = self._kith_metric()
+        k = self.n_neighbors + (self.mode == "distance")
+        if metric is None or k > self.n_samples_fit_:
+            return self.transform(X)
+        distances, indices = self._found(metric, None, k, True, True)
+        values = distances.ravel() if self.mode == "distance" else np.ones(indices.size)
+        rows = np.arange(0, indices.size + 1, k)
+        return csr_matrix((values, indices.ravel(), rows), shape=(self.n_samples_fit_, self.n_samples_fit_))
+
+
+class KNeighborsClassifier(_Exact, _theirs.KNeighborsClassifier):
+    """`sklearn.neighbors.KNeighborsClassifier` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import KNeighborsClassifier
+    >>> KNeighborsClassifier(n_neighbors=1).fit([[0.0], [1.0]], [3, 4]).predict([[0.2]])
+    array([3])
+    """
+
+    _parameter_constraints = _constraints(_theirs.KNeighborsClassifier)
+
+    def __init__(self, n_neighbors: Any = 5, *, weights: Any = "uniform", algorithm: Any = "auto", leaf_size: Any = 30,
+                 p: Any = 2, metric: Any = "minkowski", metric_params: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(n_neighbors, weights=weights, algorithm=algorithm, leaf_size=leaf_size, p=p, metric=metric,
+                         metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device
+
+    def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        fitted = super()._fit(X, y)
+        if self._kith_metric() is not None:
+            self._fit_method = "exact"  # anything but "brute", whose votes scikit-learn counts without kneighbors()
+        return fitted
+
+
+class KNeighborsRegressor(_Exact, _theirs.KNeighborsRegressor):
+    """`sklearn.neighbors.KNeighborsRegressor` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import KNeighborsRegressor
+    >>> KNeighborsRegressor(n_neighbors=1).fit([[0.0], [1.0]], [3.0, 4.0]).predict([[0.2]])
+    array([3.])
+    """
+
+    _parameter_constraints = _constraints(_theirs.KNeighborsRegressor)
+
+    def __init__(self, n_neighbors: Any = 5, *, weights: Any = "uniform", algorithm: Any = "auto", leaf_size: Any = 30,
+                 p: Any = 2, metric: Any = "minkowski", metric_params: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(n_neighbors, weights=weights, algorithm=algorithm, leaf_size=leaf_size, p=p, metric=metric,
+                         metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device

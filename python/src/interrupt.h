@@ -1,0 +1,50 @@
+// Calls into the library without the GIL that Ctrl-C and a progress callback can end.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <exception>
+#include <utility>
+
+#include "kith/error.h"
+#include "kith/types.h"
+
+namespace kith::python {
+
+// Sets options.progress to look for signals and to call `callback` (None, or a callable that takes pairs done, pairs in
+// all, seconds and the stage, and returns False to cancel); holds what either raised.
+class Interruptible {
+public:
+    Interruptible(Options& options, nanobind::handle callback) {
+        options.progress = [this, callback](const Progress& progress) { return go_on(progress, callback); };
+    }
+
+    // `work` without the GIL. What the callback or a signal's handler raised takes the place of Error{cancelled}.
+    template <class Work>
+    auto run(Work&& work) {
+        try {
+            nanobind::gil_scoped_release release;
+            return std::forward<Work>(work)();
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::cancelled && raised_) std::rethrow_exception(raised_);
+            throw;
+        }
+    }
+
+private:
+    bool go_on(const Progress& progress, nanobind::handle callback) {
+        nanobind::gil_scoped_acquire acquire;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+            if (callback.is_none()) return true;
+            return !callback(progress.done, progress.total, progress.seconds, progress.stage).is(Py_False);
+        } catch (...) {
+            raised_ = std::current_exception();
+            return false;
+        }
+    }
+
+    std::exception_ptr raised_;
+};
+
+}  // namespace kith::python

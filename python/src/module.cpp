@@ -1,0 +1,221 @@
+// kith._core: the library's calls for the package's Python files, which fill in defaults and make the arrays of
+// results.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <fmt/format.h>
+
+#include <string>
+#include <tuple>
+
+#include "interrupt.h"
+#include "kith/kith.h"
+#include "matrix.h"
+#include "settings.h"
+
+namespace nb = nanobind;
+
+namespace kith::python {
+namespace {
+
+// `call(options, out)` with the arrays `ids` (i64) and `distances` (f32, f64 with settings.f64; or None), rows x k.
+template <class Call>
+Report into(const MetricSettings* metric, const Settings& settings, bool graph_self, std::int64_t rows, std::int64_t k,
+            nb::handle ids, nb::handle distances, Call&& call) {
+    HeldOptions held(metric, settings);
+    held.options.include_self = graph_self;
+    const Output ids_out(ids, "indices", ElementType::i64, rows, k);
+    const Output distances_out(distances, "distances", settings.f64 ? ElementType::f64 : ElementType::f32, rows, k);
+    if (distances_out.data() && distances_out.device() != ids_out.device()) {
+        throw nb::value_error("out: indices and distances lie on different devices");
+    }
+    const NeighborsView out{static_cast<std::int64_t*>(ids_out.data()), distances_out.data(), ids_out.device()};
+    Interruptible interruptible(held.options, settings.progress);
+    return interruptible.run([&] { return call(held.options, out); });
+}
+
+Report search_in(nb::handle points, nb::handle queries, std::int64_t k, const MetricSettings& metric,
+                 const Settings& settings, nb::handle ids, nb::handle distances) {
+    const Matrix p(points, "points");
+    const Matrix q(queries, "queries");
+    return into(&metric, settings, false, q.view().rows, k, ids, distances,
+                [&](const Options& options, auto& out) { return search_into(p.view(), q.view(), k, options, out); });
+}
+
+Report graph_in(nb::handle points, std::int64_t k, bool include_self, const MetricSettings& metric,
+                const Settings& settings, nb::handle ids, nb::handle distances) {
+    const Matrix p(points, "points");
+    return into(&metric, settings, include_self, p.view().rows, k, ids, distances,
+                [&](const Options& options, auto& out) { return graph_into(p.view(), k, options, out); });
+}
+
+Report select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, Settings settings, nb::handle ids,
+                 nb::handle selected) {
+    const Matrix v(values, "values");
+    settings.f64 = v.view().type == ElementType::f64;
+    return into(nullptr, settings, false, v.view().rows, k, ids, selected, [&](Options options, auto& out) {
+        options.largest = largest;
+        options.sorted = sorted;
+        return select_into(v.view(), k, options, out);
+    });
+}
+
+// An Index and the place of its points.
+class PythonIndex {
+public:
+    PythonIndex(nb::handle points, const MetricSettings& metric, const Settings& settings)
+        : index_(prepared(points, metric, settings)) {}
+
+    std::int64_t size() const { return index_.size(); }
+    std::int64_t dimensions() const { return index_.dimensions(); }
+
+    Report search(nb::handle queries, std::int64_t k, const Settings& settings, nb::handle ids,
+                  nb::handle distances) const {
+        const Matrix q(queries, "queries");
+        return into(nullptr, settings, false, q.view().rows, k, ids, distances,
+                    [&](const Options& options, auto& out) { return index_.search_into(q.view(), k, options, out); });
+    }
+
+    Report graph(std::int64_t k, bool include_self, const Settings& settings, nb::handle ids,
+                 nb::handle distances) const {
+        return into(nullptr, settings, include_self, index_.size(), k, ids, distances,
+                    [&](const Options& options, auto& out) { return index_.graph_into(k, options, out); });
+    }
+
+private:
+    static Index prepared(nb::handle points, const MetricSettings& metric, const Settings& settings) {
+        const Matrix p(points, "points");
+        HeldOptions held(&metric, settings);
+        Interruptible interruptible(held.options, settings.progress);
+        return interruptible.run([&] { return Index(p.view(), held.options); });
+    }
+
+    Index index_;
+};
+
+std::string text_of(const Report& report) {
+    return fmt::format(
+        "Report(path='{}', device='{}', queries={}, certified={}, retried={}, scanned={}, candidates={:.0f}, "
+        "pairs={:.0f}, prepare_seconds={:.6f}, seconds={:.6f})",
+        report.path, report.device, report.queries, report.certified, report.retried, report.scanned, report.candidates,
+        report.pairs, report.prepare_seconds, report.seconds);
+}
+
+// For pickle and copy.
+using ReportState = std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                               double, double, double, double, double>;
+
+ReportState state_of(const Report& r) {
+    return {r.path,    r.device,     r.threads, r.queries,         r.certified, r.retried,
+            r.scanned, r.candidates, r.pairs,   r.prepare_seconds, r.seconds,   r.device_seconds};
+}
+
+void restore(Report& report, const ReportState& state) {
+    new (&report) Report(std::apply([](const auto&... field) { return Report{field...}; }, state));
+}
+
+// The Python exception of each ErrorCode; what C++ throws otherwise nanobind translates.
+struct Exceptions {
+    nb::object device;
+    nb::object cancelled;
+};
+
+void translate(const std::exception_ptr& thrown, void* payload) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+        const auto* exceptions = static_cast<const Exceptions*>(payload);
+        PyObject* type = PyExc_ValueError;
+        switch (error.code()) {
+            case ErrorCode::invalid_argument:
+                type = PyExc_ValueError;
+                break;
+            case ErrorCode::bad_file:
+                type = PyExc_OSError;
+                break;
+            case ErrorCode::device:
+                type = exceptions->device.ptr();
+                break;
+            case ErrorCode::out_of_memory:
+                type = PyExc_MemoryError;
+                break;
+            case ErrorCode::cancelled:
+                type = exceptions->cancelled.ptr();
+                break;
+        }
+        PyErr_SetString(type, error.what());
+    }
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+    // Lives as long as the interpreter.
+    static Exceptions exceptions;
+    exceptions.device = nb::steal(PyErr_NewException("kith.DeviceError", PyExc_RuntimeError, nullptr));
+    exceptions.cancelled = nb::steal(PyErr_NewException("kith.Cancelled", PyExc_RuntimeError, nullptr));
+    module.attr("DeviceError") = exceptions.device;
+    module.attr("Cancelled") = exceptions.cancelled;
+    nb::register_exception_translator(translate, &exceptions);
+
+    nb::class_<Report>(module, "Report")
+        .def_ro("path", &Report::path)
+        .def_ro("device", &Report::device)
+        .def_ro("threads", &Report::threads)
+        .def_ro("queries", &Report::queries)
+        .def_ro("certified", &Report::certified)
+        .def_ro("retried", &Report::retried)
+        .def_ro("scanned", &Report::scanned)
+        .def_ro("candidates", &Report::candidates)
+        .def_ro("pairs", &Report::pairs)
+        .def_ro("prepare_seconds", &Report::prepare_seconds)
+        .def_ro("seconds", &Report::seconds)
+        .def_ro("device_seconds", &Report::device_seconds)
+        .def("__getstate__", state_of)
+        .def("__setstate__", restore)
+        .def("__repr__", text_of);
+
+    nb::class_<MetricSettings>(module, "MetricSettings")
+        .def(nb::init<std::string, double, nb::object, nb::object, bool, std::string, double>(), nb::arg("metric"),
+             nb::arg("p"), nb::arg("inverse_covariance").none(), nb::arg("variances").none(), nb::arg("packed_bits"),
+             nb::arg("formula"), nb::arg("start"));
+    nb::class_<Settings>(module, "Settings")
+        .def(nb::init<bool, std::string, std::int64_t, int, std::string, std::string, std::string, std::uintptr_t,
+                      nb::object>(),
+             nb::arg("f64"), nb::arg("device"), nb::arg("memory"), nb::arg("threads"), nb::arg("path"),
+             nb::arg("selector"), nb::arg("isa"), nb::arg("stream"), nb::arg("progress").none());
+
+    module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"), nb::arg("metric"),
+               nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
+    module.def("graph", graph_in, nb::arg("points").none(), nb::arg("k"), nb::arg("include_self"), nb::arg("metric"),
+               nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
+    module.def("select", select_in, nb::arg("values").none(), nb::arg("k"), nb::arg("largest"), nb::arg("sorted"),
+               nb::arg("settings"), nb::arg("ids").none(), nb::arg("selected").none());
+
+    nb::class_<PythonIndex>(module, "Index")
+        .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(), nb::arg("metric"),
+             nb::arg("settings"))
+        .def_prop_ro("size", &PythonIndex::size)
+        .def_prop_ro("dimensions", &PythonIndex::dimensions)
+        .def("search", &PythonIndex::search, nb::arg("queries").none(), nb::arg("k"), nb::arg("settings"),
+             nb::arg("ids").none(), nb::arg("distances").none())
+        .def("graph", &PythonIndex::graph, nb::arg("k"), nb::arg("include_self"), nb::arg("settings"),
+             nb::arg("ids").none(), nb::arg("distances").none());
+
+    module.def("inverse_covariance", [](nb::handle points) {
+        const Matrix p(points, "points");
+        nb::gil_scoped_release release;
+        return inverse_covariance(p.view());
+    });
+    module.def("variances", [](nb::handle points) {
+        const Matrix p(points, "points");
+        nb::gil_scoped_release release;
+        return variances(p.view());
+    });
+    module.def("build_info", build_info);
+    module.attr("version") = KITH_VERSION;
+}
+
+}  // namespace kith::python

@@ -1,0 +1,175 @@
+"""Every kind of array that is installed x type x layout, against the oracle."""
+from __future__ import annotations
+
+import array
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+from oracle import nearest, small
+
+import kith
+
+POINTS, QUERIES = small(60, 5), small(7, 5, 1)
+DISTANCES, INDICES = nearest(POINTS, QUERIES, 4)
+TYPES = ["float16", "float32", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+def installed(name: str) -> Any:
+    return pytest.importorskip(name, exc_type=ImportError)
+
+
+def numpy_of(values: np.ndarray, dtype: str) -> Any:
+    return values.astype(dtype)
+
+
+def torch_of(values: np.ndarray, dtype: str) -> Any:
+    torch = installed("torch")
+    if dtype.startswith("uint") and dtype != "uint8":
+        return torch.from_numpy(values.astype(dtype)) if hasattr(torch, dtype) else torch.from_numpy(values)
+    return torch.from_numpy(values.astype(np.float32)).to(getattr(torch, dtype))
+
+
+def jax_of(values: np.ndarray, dtype: str) -> Any:
+    return installed("jax").numpy.asarray(values.astype(dtype))
+
+
+class OnlyDlpack:
+    """Somebody's array: DLPack and a shape."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values, self.shape = values, values.shape
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._values.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self._values.__dlpack_device__()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("make", [numpy_of, torch_of, jax_of])
+def test_types(make: Callable[[np.ndarray, str], Any], dtype: str) -> None:
+    points, queries = make(POINTS, dtype), make(QUERIES, dtype)
+    found = kith.search(points, queries, 4)
+    assert type(found.indices) is type(queries) or dtype in str(type(queries))
+    np.testing.assert_array_equal(np.asarray(found.indices), INDICES)
+    np.testing.assert_array_equal(np.asarray(found.distances), DISTANCES)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_types(dtype: str) -> None:
+    torch = installed("torch")
+    points = torch.from_numpy(POINTS).to(getattr(torch, dtype))
+    np.testing.assert_array_equal(kith.search(points, points[:7], 3).indices, kith.search(POINTS, POINTS[:7], 3).indices)
+
+
+def test_ml_dtypes() -> None:
+    ml_dtypes = installed("ml_dtypes")
+    found = kith.search(POINTS.astype(ml_dtypes.bfloat16), QUERIES.astype(ml_dtypes.bfloat16), 4)
+    np.testing.assert_array_equal(found.indices, INDICES)
+
+
+def test_mixed_kinds_give_the_kind_of_the_queries() -> None:
+    torch = installed("torch")
+    assert isinstance(kith.search(POINTS, torch.from_numpy(QUERIES), 4).indices, torch.Tensor)
+    assert isinstance(kith.search(torch.from_numpy(POINTS), QUERIES, 4).indices, np.ndarray)
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "fortran": np.asfortranarray,
+    "read-only": lambda a: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape),
+    "rows apart": lambda a: np.repeat(a, 2, axis=0)[::2],
+    "columns apart": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "both apart": lambda a: np.repeat(np.repeat(a, 3, axis=1), 2, axis=0)[::2, ::3],
+    "rows backwards": lambda a: a[::-1].copy()[::-1],
+    "columns backwards": lambda a: a[:, ::-1].copy()[:, ::-1],
+    "fortran, rows apart": lambda a: np.asfortranarray(np.repeat(a, 2, axis=0))[::2],
+    "a part": lambda a: np.pad(a, 2)[2:-2, 2:-2],
+    "other byte order": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "unaligned rows": lambda a: np.frombuffer(b"x" + a.tobytes(), a.dtype, offset=1).reshape(a.shape),
+    "masked nothing": lambda a: np.ma.array(a),
+    "matrix": lambda a: np.asmatrix(a),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint8"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout: str, dtype: str) -> None:
+    make = LAYOUTS[layout]
+    found = kith.search(make(POINTS.astype(dtype)), make(QUERIES.astype(dtype)), 4)
+    np.testing.assert_array_equal(found.indices, INDICES)
+    np.testing.assert_array_equal(found.distances, DISTANCES)
+
+
+def test_broadcast() -> None:
+    same = np.broadcast_to(POINTS[:1], (9, 5))
+    np.testing.assert_array_equal(kith.graph(same, 2).distances, np.zeros((9, 2)))
+
+
+def test_others() -> None:
+    for make in (lambda a: a.tolist(), OnlyDlpack, lambda a: memoryview(a)):
+        np.testing.assert_array_equal(kith.search(make(POINTS), make(QUERIES), 4).indices, INDICES)
+
+
+def test_bool_is_uint8() -> None:
+    bits = POINTS > 2
+    np.testing.assert_array_equal(kith.graph(bits, 3, metric="jaccard").indices,
+                                  kith.graph(bits.astype(np.uint8), 3, metric="jaccard").indices)
+
+
+def test_empty() -> None:
+    with pytest.raises(ValueError, match="points: 0 rows"):
+        kith.search(np.empty((0, 5), np.float32), QUERIES, 2)
+    with pytest.raises(ValueError, match="queries: 0 rows"):
+        kith.search(POINTS, np.empty((0, 5), np.float32), 2)
+    with pytest.raises(ValueError, match="points: 0 columns"):
+        kith.search(np.empty((3, 0), np.float32), np.empty((3, 0), np.float32), 2)
+
+
+def test_no_copy_of_results() -> None:
+    distances, indices = np.empty((7, 4), np.float32), np.empty((7, 4), np.int64)
+    found = kith.search(POINTS, QUERIES, 4, out=(distances, indices))
+    assert found.distances is distances and found.indices is indices
+    np.testing.assert_array_equal(indices, INDICES)
+    kith.search(POINTS, QUERIES, 4, out=(None, indices))
+
+
+def test_missing_values() -> None:
+    points, queries = POINTS.copy(), QUERIES.copy()
+    points[3, 2] = queries[1, 0] = np.nan
+    found = kith.search(points, queries, 60)
+    assert (found.indices != 3).all() and (found.indices[1] == -1).all()
+    assert (found.indices[0, -1], found.distances[0, -1]) == (-1, np.inf)
+
+
+@pytest.mark.parametrize("points, error, words", [
+    (np.zeros(5, np.float32), ValueError, "2 dimensions"),
+    (np.zeros((2, 3, 4), np.float32), ValueError, "2 dimensions"),
+    (np.zeros((3, 5), np.complex64), TypeError, "complex64"),
+    (np.zeros((3, 5), "U3"), TypeError, "<U3"),
+    (np.zeros((3, 5), object), TypeError, "object"),
+    (np.full((3, 5), 2**60 + 1), ValueError, "2**53"),
+    (array.array("f", [1, 2, 3]), ValueError, "2 dimensions"),
+    ("points", TypeError, "expected an array"),
+    (None, TypeError, "expected an array"),
+    (np.zeros((3, 4), np.float32), ValueError, "columns"),
+])
+def test_errors_name_the_argument(points: Any, error: type[Exception], words: str) -> None:
+    for arguments, name in (((points, QUERIES, 1), "points"), ((POINTS, points, 1), "queries")):
+        with pytest.raises(error) as caught:
+            kith.search(*arguments)
+        assert words in str(caught.value) and (name in str(caught.value) or "queries" in str(caught.value))
+
+
+@pytest.mark.parametrize("out, error", [
+    ((np.empty((7, 4), np.float64), np.empty((7, 4), np.int64)), TypeError),
+    ((np.empty((7, 4), np.float32), np.empty((7, 4), np.int32)), TypeError),
+    ((np.empty((7, 3), np.float32), np.empty((7, 4), np.int64)), ValueError),
+    ((np.empty((7, 8), np.float32)[:, ::2], np.empty((7, 4), np.int64)), ValueError),
+    ((np.frombuffer(bytes(112), np.float32).reshape(7, 4), np.empty((7, 4), np.int64)), TypeError),
+    ((np.empty((7, 4), np.float32), None), ValueError),
+])
+def test_bad_outputs(out: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        kith.search(POINTS, QUERIES, 4, out=out)

@@ -1,0 +1,76 @@
+"""The interfaces of faiss and cuVS: the same calls, the same shapes, types and values."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import nearest, small
+
+from kith.compat import faiss as ours
+from kith.compat.cuvs import brute_force
+
+POINTS, QUERIES = small(100, 8), small(9, 8, 1)
+
+
+def modules() -> list[Any]:
+    """Ours, and faiss where it is installed: one test of both."""
+    try:
+        import faiss
+    except ImportError:
+        return [ours]
+    return [ours, faiss]
+
+
+@pytest.mark.parametrize("faiss", modules(), ids=lambda module: module.__name__)
+def test_faiss(faiss: Any) -> None:
+    index = faiss.IndexFlatL2(8)
+    assert (index.d, index.ntotal, index.is_trained, index.metric_type) == (8, 0, True, faiss.METRIC_L2)
+    index.add(POINTS[:60])
+    index.add(POINTS[60:])
+    distances, indices = index.search(QUERIES, 5)
+    assert (distances.dtype, indices.dtype, index.ntotal) == (np.float32, np.int64, 100)
+    expected, true_indices = nearest(POINTS, QUERIES, 5)
+    np.testing.assert_array_equal(distances, expected)
+    if faiss is ours:
+        np.testing.assert_array_equal(indices, true_indices)
+    np.testing.assert_array_equal(index.reconstruct(7), POINTS[7])
+    np.testing.assert_array_equal(index.reconstruct_n(10, 5), POINTS[10:15])
+    far, missing = index.search(QUERIES, 101)
+    assert missing[0, -1] == -1 and far[0, -1] == np.finfo(np.float32).max
+    products = faiss.IndexFlatIP(8)
+    products.add(POINTS)
+    np.testing.assert_array_equal(products.search(QUERIES, 3)[0], -np.sort(-(QUERIES @ POINTS.T))[:, :3])
+    np.testing.assert_array_equal(faiss.knn(QUERIES, POINTS, 5)[0], expected)
+    for metric in (faiss.METRIC_L1, faiss.METRIC_Linf):
+        assert faiss.knn(QUERIES, POINTS, 2, metric=metric)[0].shape == (9, 2)
+    index.reset()
+    assert index.ntotal == 0 and (index.search(QUERIES, 2)[1] == -1).all()
+    rows = POINTS.copy() + 1
+    faiss.normalize_L2(rows)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
+    out = np.empty((9, 5), np.float32), np.empty((9, 5), np.int64)
+    index.add(POINTS)
+    index.search(QUERIES, 5, D=out[0], I=out[1])
+    np.testing.assert_array_equal(out[0], expected)
+    np.testing.assert_array_equal(index.assign(QUERIES, 1).ravel(), out[1][:, 0])
+
+
+def test_faiss_refuses() -> None:
+    with pytest.raises(NotImplementedError):
+        ours.IndexFlat(8, 99)
+    with pytest.raises(ValueError, match="shape"):
+        ours.IndexFlatL2(8).add(POINTS[:, :3])
+
+
+def test_cuvs() -> None:
+    index = brute_force.build(POINTS, metric="sqeuclidean")
+    distances, neighbors = brute_force.search(index, QUERIES, 5)
+    np.testing.assert_array_equal(neighbors, nearest(POINTS, QUERIES, 5)[1])
+    out = np.empty((9, 5), np.int64), np.empty((9, 5), np.float32)
+    brute_force.search(index, QUERIES, 5, *out)
+    np.testing.assert_array_equal(out[0], neighbors)
+    with pytest.raises(NotImplementedError, match="prefilter"):
+        brute_force.search(index, QUERIES, 5, prefilter=object())
+    with pytest.raises(ValueError, match="metric"):
+        brute_force.build(POINTS, metric="nearness")

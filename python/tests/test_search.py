@@ -1,0 +1,206 @@
+"""search, graph, Index, verify: what they find, what they refuse, and how they end."""
+from __future__ import annotations
+
+import copy
+import gc
+import multiprocessing
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from oracle import nearest, small
+from scipy.spatial.distance import cdist
+
+import kith
+
+POINTS, QUERIES = small(200, 6), small(20, 6, 1)
+SLOW = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra",
+                                    "braycurtis", "jensenshannon", "hamming"])
+def test_scipys_distances(metric: str) -> None:
+    rng = np.random.default_rng(0)
+    points, queries = rng.random((100, 8)), rng.random((10, 8))
+    found = kith.search(points, queries, 100, metric=metric, f64=True)
+    expected = np.sort(cdist(queries, points, metric), axis=1)
+    np.testing.assert_allclose(found.distances, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_metrics_with_parameters() -> None:
+    rng = np.random.default_rng(0)
+    points, queries = rng.random((50, 4)), rng.random((5, 4))
+    variances, inverse = kith.variances(points), kith.inverse_covariance(points)
+    np.testing.assert_allclose(variances, points.var(axis=0, ddof=1))
+    np.testing.assert_allclose(inverse, np.linalg.inv(np.cov(points.T)))
+    for metric, ours, theirs in (("minkowski", {"p": 3.0}, {"p": 3.0}), ("seuclidean", {"variances": variances}, {"V": variances}),
+                                 ("mahalanobis", {"inverse_covariance": inverse}, {"VI": inverse})):
+        found = kith.search(points, queries, 50, metric=metric, f64=True, **ours)
+        np.testing.assert_allclose(found.distances, np.sort(cdist(queries, points, metric, **theirs)), rtol=1e-9)
+    found = kith.search(points, queries, 50, formula="a + fabs(q - x)", f64=True)
+    np.testing.assert_allclose(found.distances, np.sort(cdist(queries, points, "cityblock")), rtol=1e-9)
+    bits = rng.integers(0, 256, (50, 4), np.uint8)
+    found = kith.search(bits, bits[:5], 50, metric="hamming", packed_bits=True)
+    expected = np.sort(cdist(np.unpackbits(bits[:5], axis=1), np.unpackbits(bits, axis=1), "hamming"))
+    np.testing.assert_allclose(found.distances, expected, rtol=1e-6)
+
+
+def test_exact_with_ties() -> None:
+    for k in (1, 7, 200, 250):
+        distances, indices = nearest(POINTS, QUERIES, k)
+        found = kith.search(POINTS, QUERIES, k, f64=True)
+        np.testing.assert_array_equal(found.indices, indices)
+        np.testing.assert_array_equal(found.distances, distances)
+
+
+def test_graph() -> None:
+    distances, indices = nearest(POINTS, POINTS, 5, skip_self=True)
+    found = kith.graph(POINTS, 5)
+    np.testing.assert_array_equal(found.indices, indices)
+    with_self = kith.graph(POINTS, 6, include_self=True)
+    np.testing.assert_array_equal(with_self.indices, np.column_stack([np.arange(200), indices]))
+    np.testing.assert_array_equal(with_self.distances[:, 1:], distances)
+
+
+def test_index() -> None:
+    index = kith.Index(POINTS, metric="euclidean")
+    assert (len(index), index.dimensions, index.metric) == (200, 6, "euclidean")
+    expected = kith.search(POINTS, QUERIES, 5, metric="euclidean")
+    for found in (index.search(QUERIES, 5), index.search(QUERIES, 5, path="exact")):
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.distances, expected.distances)
+    np.testing.assert_array_equal(index.graph(3).indices, kith.graph(POINTS, 3).indices)
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(index)
+
+
+def test_results() -> None:
+    found = kith.search(POINTS, QUERIES, 3)
+    distances, indices = found
+    assert distances is found.distances and indices is found[1]
+    assert found.report.queries == 20 and found.report.pairs == 4000 and "Report(" in repr(found.report)
+    for other in (copy.copy(found), pickle.loads(pickle.dumps(found))):
+        np.testing.assert_array_equal(other.indices, indices)
+
+
+@pytest.mark.parametrize("how, error, words", [
+    ({"metric": "nearness"}, ValueError, "metric"), ({"metric": "minkowski", "p": 0.5}, ValueError, "p"),
+    ({"formula": ""}, ValueError, "formula"), ({"formula": "a +"}, ValueError, "formula"),
+    ({"threads": -1}, ValueError, "threads"), ({"device": "abacus"}, ValueError, "device"),
+    ({"path": "scenic"}, ValueError, "path"), ({"isa": "mmx"}, ValueError, "isa"), ({"memory": 1}, MemoryError, "memory"),
+    ({"metric": "mahalanobis", "inverse_covariance": np.eye(3)}, ValueError, "inverse_covariance"),
+    ({"metric": "seuclidean", "variances": np.zeros(6)}, ValueError, "variance"), ({"nonsense": 1}, TypeError, "nonsense"),
+])
+def test_errors(how: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        kith.search(POINTS, QUERIES, 3, **how)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, "3", None, 10**30])
+def test_bad_k(k: Any) -> None:
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        kith.search(POINTS, QUERIES, k)
+
+
+def test_verify() -> None:
+    distances, indices = kith.search(POINTS, QUERIES, 5)
+    assert kith.verify(POINTS, QUERIES, indices, distances).exact
+    wrong = indices.copy()
+    wrong[7, 2] = 199 if wrong[7, 2] != 199 else 198
+    found = kith.verify(POINTS, QUERIES, wrong)
+    assert not found.exact and list(found.wrong_rows) == [7] and 0.98 <= found.recall <= 1
+    assert kith.verify(POINTS, QUERIES, wrong, sample=5).rows == 5
+    graph = kith.graph(POINTS, 4)
+    assert kith.verify(POINTS, None, graph.indices, graph.distances, include_self=False).exact
+    with pytest.raises(ValueError, match="rows"):
+        kith.verify(POINTS, QUERIES[:3], indices)
+
+
+def test_progress_and_cancel() -> None:
+    calls: list[tuple[Any, ...]] = []
+    many = np.random.default_rng(0).random((4000, 64))
+
+    def cancels(*where: Any) -> bool:
+        calls.append(where)
+        return False
+
+    with pytest.raises(kith.Cancelled):
+        kith.graph(many, 3, formula=SLOW, device="cpu", threads=1, progress=cancels)
+    assert len(calls) == 1 and calls[0][3] in ("prepare", "search")
+
+    def fails(*where: Any) -> None:
+        raise LookupError("from the callback")
+
+    with pytest.raises(LookupError, match="from the callback"):
+        kith.graph(many, 3, formula=SLOW, device="cpu", threads=1, progress=fails)
+
+
+def test_ctrl_c() -> None:
+    program = ("import kith, numpy, os, signal\n"
+               "many = numpy.random.default_rng(0).random((40000, 64))\n"
+               "def interrupt(*where): os.kill(os.getpid(), signal.SIGINT)\n"
+               f"kith.graph(many, 3, formula={SLOW!r}, device='cpu', threads=1, progress=interrupt)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == -signal.SIGINT and "KeyboardInterrupt" in done.stderr
+
+
+def test_threads_run_side_by_side() -> None:
+    index = kith.Index(POINTS)
+    expected = index.search(QUERIES, 5).indices
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            if not np.array_equal(index.search(QUERIES, 5).indices, expected):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def _in_a_child(index: kith.Index, queries: Any, results: Any) -> None:
+    results.put((index.search(queries, 5).indices, kith.search(POINTS, queries, 5).indices))
+
+
+def test_fork_after_use() -> None:
+    index = kith.Index(POINTS)
+    expected = index.search(QUERIES, 5).indices
+    fork = multiprocessing.get_context("fork")
+    results = fork.Queue()
+    child = fork.Process(target=_in_a_child, args=(index, QUERIES, results))
+    child.start()
+    for found in results.get(timeout=120):
+        np.testing.assert_array_equal(found, expected)
+    child.join()
+
+
+def test_no_leak() -> None:
+    """10,000 calls take no more memory than the first 1,000 did."""
+    def calls(count: int) -> None:
+        for _ in range(count):
+            kith.search(POINTS, QUERIES, 5, threads=1)
+            kith.topk(QUERIES, 2, threads=1)
+            with pytest.raises(ValueError):
+                kith.search(POINTS, QUERIES, 0)
+        gc.collect()
+
+    calls(1000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls(9000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048  # KiB
+
+
+def test_import_is_quiet_and_light() -> None:
+    program = "import sys, kith; sys.exit(any(name in sys.modules for name in ('torch', 'sklearn', 'scipy', 'cupy', 'jax')))"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

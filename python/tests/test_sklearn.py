@@ -1,0 +1,82 @@
+"""kith.sklearn against scikit-learn: its own checks of estimators, and equal results on the digits."""
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from sklearn import neighbors  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.datasets import load_digits  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+import kith.sklearn as ours  # noqa: E402
+
+X, Y = load_digits(return_X_y=True)
+
+
+@parametrize_with_checks([getattr(ours, name)() for name in ours.__all__])  # type: ignore[untyped-decorator,unused-ignore]
+def test_estimator(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("metric, params", [("minkowski", None), ("manhattan", None), ("cosine", None), ("chebyshev", None),
+                                            ("canberra", None), ("hamming", None), ("correlation", None),
+                                            ("seuclidean", {"V": X.var(axis=0) + 1}), ("mahalanobis", {"VI": np.eye(64)})])
+def test_distances(metric: str, params: Any) -> None:
+    how = {"n_neighbors": 8, "metric": metric, "metric_params": params, "algorithm": "brute"}
+    found, expected = (module.NearestNeighbors(**how).fit(X).kneighbors() for module in (ours, neighbors))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-7, atol=1e-7)
+
+
+def test_predictions() -> None:
+    for name in ("KNeighborsClassifier", "KNeighborsRegressor"):
+        for weights in ("uniform", "distance"):
+            found, expected = (getattr(module, name)(3, weights=weights).fit(X[:1500], Y[:1500]).predict(X[1500:])
+                               for module in (ours, neighbors))
+            assert np.mean(found == expected) > 0.99  # ties of distances are ordered by index here
+    model = ours.KNeighborsClassifier(3).fit(X[:1500], Y[:1500])
+    assert model.score(X[1500:], Y[1500:]) > 0.95 and model.predict_proba(X[1500:]).shape == (297, 10)
+
+
+def test_transformer() -> None:
+    for mode in ("distance", "connectivity"):
+        found, expected = (module.KNeighborsTransformer(mode=mode, n_neighbors=6).fit_transform(X)
+                           for module in (ours, neighbors))
+        assert found.shape == expected.shape and found.nnz == expected.nnz and found.dtype == expected.dtype
+        np.testing.assert_allclose(np.sort(found.data.reshape(len(X), -1)), np.sort(expected.data.reshape(len(X), -1)),
+                                   atol=1e-6)
+    pipeline = make_pipeline(ours.KNeighborsTransformer(n_neighbors=5, mode="distance"),
+                             neighbors.KNeighborsClassifier(n_neighbors=5, metric="precomputed"))
+    assert pipeline.fit(X[:1500], Y[:1500]).score(X[1500:], Y[1500:]) > 0.95
+
+
+def test_the_diagonal_stays_among_duplicates() -> None:
+    graph = ours.KNeighborsTransformer(n_neighbors=2).fit_transform(np.ones((8, 3)))
+    assert all(i in graph[i].indices for i in range(8))
+
+
+def test_float32_stays() -> None:
+    assert ours.NearestNeighbors().fit(X.astype(np.float32)).kneighbors()[0].dtype == np.float32
+
+
+def test_copies() -> None:
+    model = ours.NearestNeighbors(n_neighbors=3, device="cpu").fit(X)
+    for other in (pickle.loads(pickle.dumps(model)), clone(model).fit(X)):
+        np.testing.assert_array_equal(other.kneighbors(X[:9])[1], model.kneighbors(X[:9])[1])
+
+
+def test_left_to_scikit_learn() -> None:
+    from scipy.sparse import csr_matrix
+    assert ours.NearestNeighbors(n_neighbors=2).fit(csr_matrix(X)).kneighbors(csr_matrix(X[:3]))[1][0, 0] == 0
+    assert ours.NearestNeighbors(n_neighbors=2, metric=lambda a, b: abs(a - b).sum()).fit(X[:50]).kneighbors(X[:3])[1][2, 0] == 2
+    assert len(ours.NearestNeighbors(radius=20.0).fit(X).radius_neighbors(X[:3])[0]) == 3
+
+
+def test_unknown_device() -> None:
+    with pytest.raises(ValueError, match="device"):
+        ours.NearestNeighbors(device="abacus").fit(X)
