@@ -20,6 +20,7 @@ BELOW = {
     "src/io": set(),
     "src/machine": set(),
     "cli": set(),
+    "python/src": set(),
     "include/kith": set(),
     "examples": set(),
 }

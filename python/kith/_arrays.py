@@ -1,4 +1,4 @@
-"""The kinds of arrays that callers have: what the core reads of them, and results of the same kind on the same device."""
+"""The kinds of arrays that callers have: what the core reads of them, and results of the same kind and device."""
 from __future__ import annotations
 
 import sys
@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
+
+from . import _core
 
 # Host memory that is not an array yet.
 _SEQUENCES = (list, tuple, memoryview, bytes, bytearray, _StandardArray)
@@ -44,15 +46,17 @@ class _Numpy:
 
 class _Torch:
     def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
-        import torch
-        return torch.empty((rows, cols), dtype=getattr(torch, dtype), device=like.device)
+        torch = sys.modules["torch"]
+        return like.new_empty((rows, cols), dtype=getattr(torch, dtype))
 
     def finished(self, like: Any, array: Any) -> Any:
         return array
 
     def stream(self, like: Any) -> int:
-        import torch
-        return int(torch.cuda.current_stream(like.device).cuda_stream) if like.is_cuda else 0
+        if not like.is_cuda:
+            return 0
+        torch = sys.modules["torch"]
+        return int(torch.cuda.current_stream(like.device).cuda_stream)
 
 
 class _Cupy:
@@ -108,6 +112,23 @@ def readable(array: Any, name: str) -> Any:
     if hasattr(array, "__array__"):  # tables
         return _numpy_readable(np.asarray(array), name)
     return array
+
+
+def described(array: Any) -> Any:
+    """What the core is given: torch's tensors in numbers, since their DLPack takes longer than a small search."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(array, torch.Tensor) or not (array.is_cpu or array.is_cuda):
+        return array
+    if not _TORCH_NAMES:
+        _TORCH_NAMES.update({getattr(torch, name): name for name in _TORCH_TYPES if hasattr(torch, name)})
+    name = _TORCH_NAMES.get(array.dtype)
+    if name is None:
+        return array
+    return _core.Described(array, array.data_ptr(), array.shape, array.stride(), name, array.get_device())
+
+
+_TORCH_TYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "bool", "int32", "int64")
+_TORCH_NAMES: dict[Any, str] = {}
 
 
 def _numpy_readable(array: np.ndarray[Any, Any], name: str) -> Any:

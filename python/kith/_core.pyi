@@ -37,6 +37,9 @@ class Report:
     @property
     def device_seconds(self) -> float: ...
 
+class Described:
+    def __init__(self, owner: Any, data: int, shape: Any, strides: Any, type: str, device: int) -> None: ...
+
 class MetricSettings:
     def __init__(self, metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str,
                  start: float) -> None: ...

@@ -6,7 +6,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _core
-from ._arrays import Kind, kind_of, readable
+from ._arrays import Kind, described, kind_of, readable
 from ._progress import callback_of
 from ._results import Neighbors, TopK
 
@@ -124,8 +124,9 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     points, queries = readable(points, "points"), readable(queries, "queries")
     distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
     report = _core.search(
-        points, queries, k, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), indices, distances)
+        described(points), described(queries), k, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices),
+        described(distances))
     return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
 
 
@@ -161,8 +162,9 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     points = readable(points, "points")
     distances, indices = _outputs(kind, like, _rows(points, "points"), k, f64, out)
     report = _core.graph(
-        points, k, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), indices, distances)
+        described(points), k, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices),
+        described(distances))
     return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
 
 
@@ -193,7 +195,7 @@ class Index:
         _rows(points, "points")
         self._metric = metric if formula is None else "formula"
         self._core = _core.Index(
-            points, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            described(points), _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
             _settings(like, kind, False, device, memory, threads, "", isa, stream, progress))
 
     def __len__(self) -> int:
@@ -222,8 +224,8 @@ class Index:
         queries = readable(queries, "queries")
         distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
         report = self._core.search(
-            queries, k, _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress), indices,
-            distances)
+            described(queries), k, _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
+            described(indices), described(distances))
         return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
@@ -233,8 +235,8 @@ class Index:
         kind = kind_of(None)
         distances, indices = _outputs(kind, None, len(self), k, f64, out)
         report = self._core.graph(
-            k, include_self, _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress), indices,
-            distances)
+            k, include_self, _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress),
+            described(indices), described(distances))
         return Neighbors(distances, indices, report)
 
 
@@ -286,7 +288,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     selected, indices = _outputs(kind, array, int(matrix.shape[0]), k, f64, None)
     if matrix.shape[0]:
         settings = _settings(array, kind, f64, device, 0, threads, "", "", stream, None, selector)
-        _core.select(matrix, k, largest, sorted, settings, indices, selected)
+        _core.select(described(matrix), k, largest, sorted, settings, described(indices), described(selected))
     shape = tuple(last.shape[:-1]) + (k,)
     found = [_move_axis(kind.finished(array, part).reshape(shape), dims - 1, dim) for part in (selected, indices)]
     if found[0].dtype != array.dtype:
@@ -380,14 +382,14 @@ def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
     """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance (f64)."""
     matrix = readable(points, "points")
     d = int(matrix.shape[1]) if _rows(matrix, "points") >= 0 else 0
-    return np.array(_core.inverse_covariance(matrix)).reshape(d, d)
+    return np.array(_core.inverse_covariance(described(matrix))).reshape(d, d)
 
 
 def variances(points: Any) -> np.ndarray[Any, Any]:
     """The d variances that ``"seuclidean"`` takes by default: the points' own, divisor n - 1 (f64)."""
     matrix = readable(points, "points")
     _rows(matrix, "points")
-    return np.array(_core.variances(matrix))
+    return np.array(_core.variances(described(matrix)))
 
 
 def info() -> str:

@@ -1,15 +1,28 @@
+// Where rows and columns lie, and what is refused.
 #include "matrix.h"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <utility>
 
 namespace nb = nanobind;
 
 namespace kith::python {
 namespace {
+
+template <class... Args>
+[[noreturn]] void type_error(fmt::format_string<Args...> format, Args&&... args) {
+    throw nb::type_error(fmt::format(format, std::forward<Args>(args)...).c_str());
+}
+
+template <class... Args>
+[[noreturn]] void value_error(fmt::format_string<Args...> format, Args&&... args) {
+    throw nb::value_error(fmt::format(format, std::forward<Args>(args)...).c_str());
+}
 
 std::string class_name(nb::handle object) {
     return nb::str(object.type().attr("__name__")).c_str();
@@ -25,7 +38,7 @@ std::string element_name(nb::dlpack::dtype type) {
         case Code::Float:
             return fmt::format("float{}", type.bits);
         case Code::Bfloat:
-            return "bfloat16";
+            return fmt::format("bfloat{}", type.bits);
         case Code::Complex:
             return fmt::format("complex{}", type.bits);
         case Code::Bool:
@@ -35,59 +48,89 @@ std::string element_name(nb::dlpack::dtype type) {
     }
 }
 
-std::optional<ElementType> element_type(nb::dlpack::dtype type) {
-    using Code = nb::dlpack::dtype_code;
-    if (type.lanes != 1) return {};
-    switch (static_cast<Code>(type.code)) {
-        case Code::Float:
-            if (type.bits == 16) return ElementType::f16;
-            if (type.bits == 32) return ElementType::f32;
-            if (type.bits == 64) return ElementType::f64;
-            return {};
-        case Code::Bfloat:
-            return type.bits == 16 ? std::optional(ElementType::bf16) : std::nullopt;
-        case Code::Bool:
-            return type.bits == 8 ? std::optional(ElementType::u8) : std::nullopt;
-        case Code::UInt:
-            return type.bits == 8 ? std::optional(ElementType::u8) : std::nullopt;
-        case Code::Int:
-            if (type.bits == 8) return ElementType::i8;
-            if (type.bits == 32) return ElementType::i32;
-            if (type.bits == 64) return ElementType::i64;
-            return {};
-        default:
-            return {};
+std::optional<ElementType> element_type(std::string_view name) {
+    constexpr std::array<std::pair<std::string_view, ElementType>, 9> known{{{"float32", ElementType::f32},
+                                                                             {"float64", ElementType::f64},
+                                                                             {"float16", ElementType::f16},
+                                                                             {"bfloat16", ElementType::bf16},
+                                                                             {"int8", ElementType::i8},
+                                                                             {"uint8", ElementType::u8},
+                                                                             {"bool", ElementType::u8},
+                                                                             {"int32", ElementType::i32},
+                                                                             {"int64", ElementType::i64}}};
+    for (const auto& [known_name, type] : known) {
+        if (known_name == name) return type;
     }
+    return {};
 }
 
-template <class Array>
-int device_of(const Array& array, const char* name) {
-    switch (array.device_type()) {
+int device_of(int type, int id, const char* name) {
+    switch (type) {
         case nb::device::cpu::value:
         case nb::device::cuda_host::value:
             return host_memory;
         case nb::device::cuda::value:
         case nb::device::cuda_managed::value:
-            return array.device_id();
+            return id;
         default:
-            throw nb::type_error(
-                fmt::format("{}: expected memory of the host or of a CUDA device, got DLPack device type {}", name,
-                            array.device_type())
-                    .c_str());
+            type_error("{}: expected memory of the host or of a CUDA device, got DLPack device type {}", name, type);
     }
 }
 
-// The elements of a matrix whose strides (in elements) are any, row after row.
-std::vector<std::byte> pack(const nb::ndarray<nb::ro>& array, std::size_t element) {
-    const auto rows = static_cast<std::int64_t>(array.shape(0));
-    const auto cols = static_cast<std::int64_t>(array.shape(1));
-    std::vector<std::byte> packed(array.size() * element);
-    const auto* from = static_cast<const std::byte*>(array.data());
+// Memory, whoever described it.
+struct Block {
+    void* data;
+    std::int64_t rows, cols;
+    std::int64_t down, along;  // elements from row to row, from column to column
+    std::string type;
+    int device;
+};
+
+void expect_matrix(std::size_t dimensions, const char* name) {
+    if (dimensions != 2) value_error("{}: expected 2 dimensions, got {}", name, dimensions);
+}
+
+Block block_of(const Described& array, const char* name) {
+    expect_matrix(array.shape.size(), name);
+    return {reinterpret_cast<void*>(array.data),  // NOLINT: a pointer that Python knows as a number
+            array.shape[0],
+            array.shape[1],
+            array.strides.at(0),
+            array.strides.at(1),
+            array.type,
+            array.device};
+}
+
+template <class Array>
+Block block_of(const Array& array, const char* name) {
+    expect_matrix(array.ndim(), name);
+    if (array.dtype().lanes != 1) type_error("{}: no search in vectors of {} lanes", name, array.dtype().lanes);
+    return {const_cast<void*>(static_cast<const void*>(array.data())),  // Output asked for writable memory
+            static_cast<std::int64_t>(array.shape(0)),
+            static_cast<std::int64_t>(array.shape(1)),
+            array.stride(0),
+            array.stride(1),
+            element_name(array.dtype()),
+            device_of(array.device_type(), array.device_id(), name)};
+}
+
+// The block of `object`, which `keeper` holds if it comes by DLPack or the buffer protocol.
+template <class Array>
+Block take(nb::handle object, const char* name, const char* expected, Array& keeper) {
+    if (nb::isinstance<Described>(object)) return block_of(nb::cast<const Described&>(object), name);
+    if (!nb::try_cast(object, keeper, false)) type_error("{}: expected {}, got {}", name, expected, class_name(object));
+    return block_of(keeper, name);
+}
+
+// The elements of a block whose strides are any, row after row.
+std::vector<std::byte> pack(const Block& block, std::size_t element) {
+    std::vector<std::byte> packed(static_cast<std::size_t>(block.rows * block.cols) * element);
+    const auto* from = static_cast<const std::byte*>(block.data);
     std::byte* to = packed.data();
-    const auto bytes = static_cast<std::int64_t>(element);
-    for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t j = 0; j < cols; ++j, to += element) {
-            std::memcpy(to, from + (i * array.stride(0) + j * array.stride(1)) * bytes, element);
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+        for (std::int64_t j = 0; j < block.cols; ++j, to += element) {
+            const std::int64_t at = i * block.down + j * block.along;
+            std::memcpy(to, from + at * static_cast<std::int64_t>(element), element);
         }
     }
     return packed;
@@ -96,59 +139,36 @@ std::vector<std::byte> pack(const nb::ndarray<nb::ro>& array, std::size_t elemen
 }  // namespace
 
 Matrix::Matrix(nb::handle array, const char* name) {
-    if (!nb::try_cast(array, array_, false)) {
-        throw nb::type_error(
-            fmt::format("{}: expected an array (__dlpack__ or the buffer protocol), got {}", name, class_name(array))
-                .c_str());
-    }
-    if (array_.ndim() != 2) {
-        throw nb::value_error(fmt::format("{}: expected 2 dimensions, got {}", name, array_.ndim()).c_str());
-    }
-    const std::optional<ElementType> type = element_type(array_.dtype());
-    if (!type) {
-        throw nb::type_error(fmt::format("{}: no search in elements {}", name, element_name(array_.dtype())).c_str());
-    }
-    const auto rows = static_cast<std::int64_t>(array_.shape(0));
-    const auto cols = static_cast<std::int64_t>(array_.shape(1));
-    view_ = {array_.data(), rows, cols, cols, *type, Layout::row_major, device_of(array_, name)};
+    const Block block = take(array, name, "an array (__dlpack__ or the buffer protocol)", array_);
+    const std::optional<ElementType> type = element_type(block.type);
+    if (!type) type_error("{}: no search in elements {}", name, block.type);
+    const auto [data, rows, cols, down, along, type_name, device] = block;
+    view_ = {data, rows, cols, cols, *type, Layout::row_major, device};
     if (rows == 0 || cols == 0) return;
-    const std::int64_t down = array_.stride(0);
-    const std::int64_t along = array_.stride(1);
     if ((along == 1 || cols == 1) && (down >= cols || rows == 1)) {
         view_.stride = rows == 1 ? cols : down;
     } else if ((down == 1 || rows == 1) && (along >= rows || cols == 1)) {
         view_.layout = Layout::column_major;
         view_.stride = cols == 1 ? rows : along;
-    } else if (view_.device == host_memory) {
-        packed_ = pack(array_, size_of(*type));
+    } else if (device == host_memory) {
+        packed_ = pack(block, size_of(*type));
         view_.data = packed_.data();
     } else {
-        throw nb::value_error(
-            fmt::format("{}: neither rows nor columns are contiguous in the device's memory", name).c_str());
+        value_error("{}: neither rows nor columns are contiguous in the device's memory", name);
     }
 }
 
 Output::Output(nb::handle array, const char* name, ElementType type, std::int64_t rows, std::int64_t cols) {
     if (array.is_none()) return;
-    if (!nb::try_cast(array, array_, false)) {
-        throw nb::type_error(fmt::format("{}: expected a writable array, got {}", name, class_name(array)).c_str());
+    const Block block = take(array, name, "a writable array", array_);
+    if (block.rows != rows || block.cols != cols) {
+        value_error("{}: expected shape ({}, {}), got ({}, {})", name, rows, cols, block.rows, block.cols);
     }
-    if (array_.ndim() != 2 || static_cast<std::int64_t>(array_.shape(0)) != rows ||
-        static_cast<std::int64_t>(array_.shape(1)) != cols) {
-        throw nb::value_error(fmt::format("{}: expected shape ({}, {})", name, rows, cols).c_str());
-    }
-    if (element_type(array_.dtype()) != type) {
-        throw nb::type_error(
-            fmt::format("{}: expected {}, got {}", name, kith::name(type), element_name(array_.dtype())).c_str());
-    }
-    if (array_.size() != 0 && ((cols > 1 && array_.stride(1) != 1) || (rows > 1 && array_.stride(0) != cols))) {
-        throw nb::value_error(fmt::format("{}: expected contiguous rows", name).c_str());
-    }
-    device_of(array_, name);
-}
-
-int Output::device() const {
-    return array_.is_valid() ? device_of(array_, "out") : host_memory;
+    if (element_type(block.type) != type) type_error("{}: expected {}, got {}", name, kith::name(type), block.type);
+    const bool contiguous = (cols <= 1 || block.along == 1) && (rows <= 1 || block.down == cols);
+    if (rows * cols > 0 && !contiguous) value_error("{}: expected contiguous rows", name);
+    data_ = block.data;
+    device_ = block.device;
 }
 
 }  // namespace kith::python

@@ -4,20 +4,32 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kith/types.h"
 
 namespace kith::python {
 
+// An array that Python has described in numbers, where that takes less time than DLPack (torch's). `owner` keeps it.
+struct Described {
+    nanobind::object owner;
+    std::uintptr_t data;
+    std::vector<std::int64_t> shape;
+    std::vector<std::int64_t> strides;  // in elements
+    std::string type;                   // "float32", "int64", ...
+    int device;                         // as MatrixView::device
+};
+
 // An array that stays alive and unmoved while this does, and the view of it.
 class Matrix {
 public:
-    // Anything with __dlpack__ or the buffer protocol, 2-dimensional, of a type that the library takes (bool as u8), in
-    // host memory or on a CUDA device. Rows or columns may lie anywhere; where neither is contiguous a packed copy is
-    // made (of host memory; of a device's that is a ValueError). `name` is what messages call it. Throws TypeError,
-    // ValueError.
+    // A Described, or anything with __dlpack__ or the buffer protocol: 2-dimensional, of a type that the library takes
+    // (bool as u8), in host memory or on a CUDA device. Rows or columns may lie anywhere; where neither is contiguous a
+    // packed copy is made (of host memory; of a device's that is a ValueError). `name` is what messages call it. Throws
+    // TypeError, ValueError.
     Matrix(nanobind::handle array, const char* name);
     // An absent matrix: no data.
     Matrix() = default;
@@ -36,11 +48,13 @@ class Output {
 public:
     Output(nanobind::handle array, const char* name, ElementType type, std::int64_t rows, std::int64_t cols);
 
-    void* data() const { return array_.is_valid() ? array_.data() : nullptr; }
-    int device() const;  // as MatrixView::device
+    void* data() const { return data_; }
+    int device() const { return device_; }  // as MatrixView::device
 
 private:
     nanobind::ndarray<> array_;
+    void* data_ = nullptr;
+    int device_ = host_memory;
 };
 
 }  // namespace kith::python

@@ -177,6 +177,11 @@ NB_MODULE(_core, module) {
         .def("__setstate__", restore)
         .def("__repr__", text_of);
 
+    nb::class_<Described>(module, "Described")
+        .def(nb::init<nb::object, std::uintptr_t, std::vector<std::int64_t>, std::vector<std::int64_t>, std::string,
+                      int>(),
+             nb::arg("owner"), nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("type"),
+             nb::arg("device"));
     nb::class_<MetricSettings>(module, "MetricSettings")
         .def(nb::init<std::string, double, nb::object, nb::object, bool, std::string, double>(), nb::arg("metric"),
              nb::arg("p"), nb::arg("inverse_covariance").none(), nb::arg("variances").none(), nb::arg("packed_bits"),
@@ -187,16 +192,16 @@ NB_MODULE(_core, module) {
              nb::arg("f64"), nb::arg("device"), nb::arg("memory"), nb::arg("threads"), nb::arg("path"),
              nb::arg("selector"), nb::arg("isa"), nb::arg("stream"), nb::arg("progress").none());
 
-    module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"), nb::arg("metric"),
-               nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
+    module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"),
+               nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
     module.def("graph", graph_in, nb::arg("points").none(), nb::arg("k"), nb::arg("include_self"), nb::arg("metric"),
                nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
     module.def("select", select_in, nb::arg("values").none(), nb::arg("k"), nb::arg("largest"), nb::arg("sorted"),
                nb::arg("settings"), nb::arg("ids").none(), nb::arg("selected").none());
 
     nb::class_<PythonIndex>(module, "Index")
-        .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(), nb::arg("metric"),
-             nb::arg("settings"))
+        .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(),
+             nb::arg("metric"), nb::arg("settings"))
         .def_prop_ro("size", &PythonIndex::size)
         .def_prop_ro("dimensions", &PythonIndex::dimensions)
         .def("search", &PythonIndex::search, nb::arg("queries").none(), nb::arg("k"), nb::arg("settings"),

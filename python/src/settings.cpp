@@ -1,3 +1,4 @@
+// Options from what Python handed over.
 #include "settings.h"
 
 namespace kith::python {

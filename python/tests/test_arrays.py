@@ -112,6 +112,11 @@ def test_others() -> None:
         np.testing.assert_array_equal(kith.search(make(POINTS), make(QUERIES), 4).indices, INDICES)
 
 
+def test_masked_values_are_refused() -> None:
+    with pytest.raises(ValueError, match="points: masked"):
+        kith.search(np.ma.masked_less(POINTS, 1), QUERIES, 4)
+
+
 def test_bool_is_uint8() -> None:
     bits = POINTS > 2
     np.testing.assert_array_equal(kith.graph(bits, 3, metric="jaccard").indices,
