@@ -18,7 +18,7 @@ int device_count() {
     return 0;
 }
 std::string absence() {
-    return "this build has no GPU backend (no CUDA compiler was found)";
+    return "this build has no GPU backend (nvcc was not found, or KITH_CUDA is OFF)";
 }
 std::string formula_compiler() {
     return "";
