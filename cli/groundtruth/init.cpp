@@ -32,9 +32,10 @@ constexpr double default_memory = 4.0 * (1 << 30);
 constexpr double process_bytes = 40.0 * (1 << 20);
 // The share of the rest that is for queries and results, and for the workspace of a search on the CPU (run.cpp).
 constexpr double query_share = 0.25, workspace_share = 0.25;
-// A unit is no larger than this many pairs, so that little is lost with one: on two cores a minute or a few, on a GPU
-// a tenth of a second (docs/performance.md has the rates).
-constexpr double most_pairs = 0x1p36;
+// Shards are as large as memory permits: fewer of them means fewer results to keep and to merge. Blocks are then cut so
+// that a unit has about this many pairs, and little is lost with one: on two cores some minutes, on a GPU a tenth of a
+// second (docs/performance.md has the rates). Smaller blocks would cost more in preparing their shard.
+constexpr double unit_pairs = 0x1p36, least_block_rows = 0x1p12;
 constexpr double most_block_rows = 0x1p16;
 // What a point takes besides its elements: the filter's copy, at most f32, with the terms of its bound.
 constexpr double filter_element = sizeof(float), filter_terms = 32;
@@ -138,10 +139,11 @@ void cut_by_memory(Job& job, const Args& args) {
             fmt::format("--memory: {}; a worker needs {} at least{}", bytes_text(static_cast<double>(job.memory)),
                         bytes_text(least), args.query_rows > 0 ? ", and more for blocks of --query-rows" : ""));
     }
-    shard = args.shard_rows > 0 ? static_cast<double>(args.shard_rows)
-                                : std::min(shard, std::max(1.0, std::floor(most_pairs / block)));
+    shard = std::min(args.shard_rows > 0 ? static_cast<double>(args.shard_rows) : shard,
+                     static_cast<double>(job.base.count));
+    if (args.query_rows == 0) block = std::min(block, std::max(least_block_rows, std::ceil(unit_pairs / shard)));
     cut(job.queries, static_cast<std::int64_t>(block));
-    cut(job.base, static_cast<std::int64_t>(std::min(shard, static_cast<double>(job.base.count))));
+    cut(job.base, static_cast<std::int64_t>(shard));
 }
 
 void read_checksums(Job& job, bool quiet) {

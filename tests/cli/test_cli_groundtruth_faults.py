@@ -10,12 +10,13 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import time
 import unittest
 
 import cli_support
-from cli_support import main, write_npy
+from cli_support import main, random_rows, write_npy
 from test_cli_groundtruth import SLOW, Jobs, start
 
 KILLS = int(os.environ.get("KITH_KILLS", "6"))
@@ -113,6 +114,25 @@ class Claims(Faults):
         self.assertEqual(status["distances_per_second"], 50)
         self.assertEqual(status["pairs_done"], 200 * 200 - 50 * 67 / 2)
         self.assertGreater(status["seconds_left"], 0)
+
+    def test_a_lease_is_renewed_and_given_back(self):
+        write_npy(self.at("many.npy"), random_rows(3000, 32, 4))
+        shutil.rmtree(self.job)
+        self.init("-b", self.at("many.npy"), "--graph", "-k", 3, "--formula", SLOW)
+        worker = start("groundtruth", "run", self.job, "--device", "cpu", "-t", 1, "--lease", 0.5)
+        claim = self.job / "claims" / "s00000-q00000"
+        seen = set()
+        while worker.poll() is None and (len(seen) < 3 or self.status()["pairs_done"] == 0):
+            with contextlib.suppress(FileNotFoundError):
+                seen.add(claim.stat().st_mtime_ns)
+            time.sleep(0.01)
+        self.assertIsNone(worker.poll(), "it ended too early")
+        at_work = self.status()["workers"][0]
+        self.assertEqual((at_work["pid"], at_work["unit"]), (worker.pid, claim.name))
+        worker.terminate()
+        worker.communicate(timeout=120)
+        self.assertEqual(worker.returncode, 128 + signal.SIGTERM)
+        self.assertEqual(self.names("claims") + self.names("units"), [])
 
     def test_a_lease_that_is_over(self):
         self.claim("s00001-q00001", age=LONG + 1)
