@@ -45,6 +45,14 @@ std::string reason_on_stack() {
 
 }  // namespace
 
+Hdf5Handle::~Hdf5Handle() {
+    if (!valid()) return;
+    const bool failed = H5Eget_num(H5E_DEFAULT) > 0;
+    const hid_t stack = failed ? H5Eget_current_stack() : -1;
+    reset();
+    if (failed) H5Eset_current_stack(stack);
+}
+
 std::recursive_mutex& Hdf5Session::mutex() {
     static std::recursive_mutex one;
     return one;

@@ -57,7 +57,8 @@ public:
         std::swap(close_, other.close_);
         return *this;
     }
-    ~Hdf5Handle() { reset(); }
+    // Keeps the library's error stack, which any call empties: what it says may be asked for after this one.
+    ~Hdf5Handle();
 
     // NOLINTNEXTLINE(google-explicit-constructor): the library takes handles as numbers
     operator hid_t() const { return id_; }

@@ -41,7 +41,8 @@ TEST_F(IoHdf5, Refusals) {
     expect_has(bad_file(put("b.hdf5.gz", "not HDF5")), "found a gzipped one");
     for (const std::size_t size : {0UL, 8UL, 100UL, whole.size() / 2, whole.size() - 1}) {
         put("b.hdf5", whole.substr(0, size));
-        expect_has(bad_file(path("b.hdf5/group/points")), "b.hdf5");
+        expect_has(bad_file(path("b.hdf5/group/points")),
+                   size < whole.size() / 2 ? "b.hdf5" : "expected an HDF5 file, found a file that is cut short");
     }
 
     expect_has(hdf5(file, [](hid_t f) { create_dataset(f, H5T_NATIVE_UINT32, {2, 2}); }), "another type");
