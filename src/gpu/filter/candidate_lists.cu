@@ -3,8 +3,9 @@
 #include "exact/order.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
-#include "gpu/primitives/block_rank.cuh"
+#include "gpu/primitives/block_threshold.cuh"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
@@ -37,18 +38,6 @@ __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys
                                            [](std::uint32_t key) { return key; });
 }
 
-// Appends in no particular order; s.kept counts.
-template <class Put>
-__device__ __forceinline__ void keep(bool keeps, Shared& s, Put put) {
-    const unsigned lanes = __ballot_sync(whole_warp, keeps);
-    if (lanes == 0) return;
-    const int lane = threadIdx.x % 32;
-    int first = 0;
-    if (lane == 0) first = atomicAdd(&s.kept, __popc(lanes));
-    first = __shfl_sync(whole_warp, first, 0);
-    if (keeps) put(first + __popc(lanes & ((1u << lane) - 1)));
-}
-
 // A thread has `per_thread` values, interleaved with those of adjacent threads. Only the least of each of `groups`
 // groups of them takes part in the order statistic: where `order` is small against the number of groups, few of the
 // smallest share a group, and the threshold comes out only a little larger.
@@ -78,7 +67,7 @@ __global__ void __launch_bounds__(block)
     Candidate* const list = lists.candidates + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i) {
-        keep(at(i) < count && a[i] <= threshold, s, [&](int slot) {
+        append<1>(at(i) < count && a[i] <= threshold, &s.kept, [&](int slot, int) {
             if (slot < lists.capacity) list[slot] = {a[i], static_cast<std::uint32_t>(at(i))};
         });
     }
@@ -135,7 +124,7 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
     Candidate* const out = lists.candidates + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i)
-        keep(list.within(i, threshold), s, [&](int slot) { out[slot] = list.entries[i]; });
+        append<1>(list.within(i, threshold), &s.kept, [&](int slot, int) { out[slot] = list.entries[i]; });
     __syncthreads();
     if (threadIdx.x == 0) {
         lists.counts[query] = s.kept;
@@ -171,8 +160,8 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
 #pragma unroll
         for (int i = 0; i < per_thread; ++i) {
             const std::int64_t row = row_at(form, list.entries[i].point, task.n);
-            keep(list.within(i, threshold) && row != self, s,
-                 [&](int slot) { ids[slot] = static_cast<std::uint32_t>(row); });
+            append<1>(list.within(i, threshold) && row != self, &s.kept,
+                      [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
         }
     }
     __syncthreads();
@@ -215,14 +204,13 @@ void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
 }  // namespace
 
 void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream) {
-    position_rows_kernel<<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(form, n, out);
+    position_rows_kernel<<<item_blocks(n), item_threads, 0, stream>>>(form, n, out);
     check_launch("position_rows");
 }
 
 void column_thresholds(const float* threshold, const float* half_norm, std::int64_t n, float* out,
                        cudaStream_t stream) {
-    column_thresholds_kernel<<<static_cast<unsigned>(whole_tiles(n) / 256), 256, 0, stream>>>(threshold, half_norm, n,
-                                                                                              out);
+    column_thresholds_kernel<<<item_blocks(whole_tiles(n)), item_threads, 0, stream>>>(threshold, half_norm, n, out);
     check_launch("column_thresholds");
 }
 

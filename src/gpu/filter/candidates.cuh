@@ -42,10 +42,12 @@ __device__ __forceinline__ float pick16(const float* v, int i) {
     return i & 8 ? a[1] : a[0];
 }
 
-// Appends entry(value, i) and its query for each bit i of `mask`, of a thread's 16 values. Every lane must call.
+// Appends entry(value, i) and its query for each bit i of `mask`, of a thread's 16 values. Every lane must call. Unlike
+// append() of primitives/block.cuh it needs no atomic operation, as a list is its warp's own, and it empties a full
+// one.
 template <class Entry>
-__device__ __forceinline__ void append(std::uint32_t mask, const float* values, WarpList& list, const FilterPass& pass,
-                                       Entry entry) {
+__device__ __forceinline__ void append_to_list(std::uint32_t mask, const float* values, WarpList& list,
+                                               const FilterPass& pass, Entry entry) {
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1u;
     while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
         if (list.count + __popc(lanes) > WarpList::room) list.flush(pass);
@@ -116,7 +118,7 @@ __device__ __forceinline__ void append_candidates(const float* v, const ThreadTi
 #pragma unroll
             for (int i = 0; i < 16; ++i)
                 if (values[i] <= (i & 2 ? tile.lower_threshold : tile.upper_threshold)) mask |= 1u << i;
-            append(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
+            append_to_list(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
                 entry = {a, column(i)};
                 query = row(i);
             });
@@ -132,7 +134,7 @@ __device__ __forceinline__ void append_candidates(const float* v, const ThreadTi
                 if (values[i + 2] - threshold.x <= tile.lower_point_threshold) mask |= 4u << i;
                 if (values[i + 3] - threshold.y <= tile.lower_point_threshold) mask |= 8u << i;
             }
-            append(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
+            append_to_list(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
                 entry = {a, row(i)};
                 query = column(i) | WarpList::column;
             });

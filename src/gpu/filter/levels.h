@@ -5,7 +5,7 @@
 //
 // A threshold is the r-th smallest upper value of a sample of m among n points. Of the k nearest, about k m / n are in
 // the sample; r is so much larger that the threshold is practically never below the k-th: if it is, there is no
-// certificate, and the query is retried.
+// certificate, and the query is retried. (Rows of select() are no permutation: sample_rank of primitives/sample.h.)
 #pragma once
 
 #include <algorithm>

@@ -5,16 +5,12 @@
 #include "gpu/metric/formula.h"
 #include "gpu/metric/user.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
 #include "kith/functor.h"
 
 namespace kith::gpu {
 
 namespace {
-
-constexpr int threads = 256;
-unsigned blocks(std::int64_t items) {
-    return static_cast<unsigned>((items + threads - 1) / threads);
-}
 
 __global__ void find_nan(Rows rows, std::uint8_t* nan, std::int64_t d) {
     const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
@@ -54,12 +50,12 @@ __global__ void report_values(const std::uint64_t* keys, T* out, std::int64_t co
 }  // namespace
 
 void user_measure(const Rows& rows, std::uint8_t* nan, std::int64_t d, cudaStream_t stream) {
-    find_nan<<<blocks(rows.count * 32), threads, 0, stream>>>(rows, nan, d);
+    find_nan<<<item_blocks(rows.count * 32), item_threads, 0, stream>>>(rows, nan, d);
     check_launch("find_nan");
 }
 
 void user_convert(const Rows& rows, double* out, std::int64_t d, cudaStream_t stream) {
-    convert_natural<<<blocks(rows.count * d), threads, 0, stream>>>(rows, out, d);
+    convert_natural<<<item_blocks(rows.count * d), item_threads, 0, stream>>>(rows, out, d);
     check_launch("convert_natural");
 }
 
@@ -73,13 +69,13 @@ void user_scan(const ScanTile& tile, const MetricSpec& metric, double* distances
         formula_distances(*metric.formula, metric.start, tile.queries, tile.q, tile.points, tile.n, d, distances,
                           stream);
     }
-    distances_to_keys<<<blocks(tile.q * tile.n), threads, 0, stream>>>(tile, distances);
+    distances_to_keys<<<item_blocks(tile.q * tile.n), item_threads, 0, stream>>>(tile, distances);
     check_launch("distances_to_keys");
 }
 
 void user_report(const std::uint64_t* keys, void* out, bool f64, std::int64_t count, cudaStream_t stream) {
-    if (f64) report_values<<<blocks(count), threads, 0, stream>>>(keys, static_cast<double*>(out), count);
-    else report_values<<<blocks(count), threads, 0, stream>>>(keys, static_cast<float*>(out), count);
+    if (f64) report_values<<<item_blocks(count), item_threads, 0, stream>>>(keys, static_cast<double*>(out), count);
+    else report_values<<<item_blocks(count), item_threads, 0, stream>>>(keys, static_cast<float*>(out), count);
     check_launch("report_values");
 }
 

@@ -8,6 +8,8 @@
 //                        strides below `items` stay in the thread, below 32 * items in the warp
 //   striped layout       lane l of a warp holds the positions l + 32 * j (Johnson 2017): strides of 32 and more stay in
 //                        the thread
+// Beside it lies the classic network, whose runs ascend and descend in turn: a layer is known by its stride alone, none
+// is reversed. It serves sizes that are known at run time only (block_sort.cuh).
 #pragma once
 
 #include "gpu/primitives/block.cuh"
@@ -63,12 +65,15 @@ __device__ __forceinline__ void sort_thread(Packed (&x)[items]) {
 
 // ---------------------------------------------------------------- consecutive layout
 
-// The layer between lanes l and l ^ stride.
+// The layer between lanes l and l ^ stride, of which the upper one keeps the larger entries.
 template <int items>
-__device__ __forceinline__ void plain_lanes(Packed (&x)[items], int stride) {
-    const bool upper = threadIdx.x & stride;
+__device__ __forceinline__ void plain_lanes(Packed (&x)[items], int stride, bool upper) {
 #pragma unroll
     for (int i = 0; i < items; ++i) x[i] = keep(x[i], __shfl_xor_sync(whole_warp, x[i], stride), upper);
+}
+template <int items>
+__device__ __forceinline__ void plain_lanes(Packed (&x)[items], int stride) {
+    plain_lanes(x, stride, threadIdx.x & stride);
 }
 
 // The reversed layer of a group of lanes (a power of two). The partner of item i is item items - 1 - i: each lane sends
@@ -85,17 +90,17 @@ __device__ __forceinline__ void reversed_lanes(Packed (&x)[items], int group) {
     }
 }
 
-// The layer between threads t and t ^ flip of a block, `top` being the highest bit of flip, through `exchange` (shared,
-// threads * items entries). All rows of the table of Fig. 4.1 go at once, where the thesis sends two at a time to save
-// shared memory: the buffer that is being sorted lends its own, and half of the barriers fall away.
+// The layer between threads t and t ^ flip of a block, of which the upper one keeps the larger entries, through
+// `exchange` (shared, threads * items entries). All rows of the table of Fig. 4.1 go at once, where the thesis sends
+// two at a time to save shared memory: the buffer that is being sorted lends its own, and half of the barriers fall
+// away.
 template <int threads, int items>
-__device__ __forceinline__ void shared_layer(Packed (&x)[items], Packed* exchange, unsigned flip, unsigned top,
+__device__ __forceinline__ void shared_layer(Packed (&x)[items], Packed* exchange, unsigned flip, bool upper,
                                              bool reversed) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < items; ++i) exchange[i * threads + threadIdx.x] = x[i];
     __syncthreads();
-    const bool upper = threadIdx.x & top;
     const unsigned partner = threadIdx.x ^ flip;
 #pragma unroll
     for (int i = 0; i < items; ++i) {
@@ -110,7 +115,7 @@ template <int threads, int items>
 __device__ __forceinline__ void merge_block(Packed (&x)[items], Packed* exchange, int span) {
     int stride = span / 2;
 #pragma unroll 1
-    for (; stride >= 32; stride /= 2) shared_layer<threads>(x, exchange, stride, stride, false);
+    for (; stride >= 32; stride /= 2) shared_layer<threads>(x, exchange, stride, threadIdx.x & stride, false);
     if (static_cast<int>(threadIdx.x & ~31u) >= span) return;
 #pragma unroll 1
     for (; stride > 0; stride /= 2) plain_lanes(x, stride);
@@ -125,9 +130,9 @@ __device__ __forceinline__ void sort_block(Packed (&x)[items], Packed* exchange)
     for (int group = 2; group <= threads; group *= 2) {
         int stride = group / 4;
         if (group > 32) {
-            shared_layer<threads>(x, exchange, group - 1, group / 2, true);
+            shared_layer<threads>(x, exchange, group - 1, threadIdx.x & (group / 2), true);
 #pragma unroll 1
-            for (; stride >= 32; stride /= 2) shared_layer<threads>(x, exchange, stride, stride, false);
+            for (; stride >= 32; stride /= 2) shared_layer<threads>(x, exchange, stride, threadIdx.x & stride, false);
         } else {
             reversed_lanes(x, group);
         }
@@ -182,12 +187,83 @@ __device__ __forceinline__ void sort_striped(Packed (&x)[rows]) {
 
 // ---------------------------------------------------------------- in shared memory, one comparator per thread
 
+// The lower end of comparator t of a layer whose ends lie `stride` apart, a power of two.
+template <class Int>
+__device__ __forceinline__ Int lower_end(Int t, Int stride) {
+    return 2 * t - (t & (stride - 1));
+}
+
 // The layer of p against p ^ flip over `size` entries, `top` being the highest bit of flip.
 __device__ __forceinline__ void layer_in_shared(Packed* x, int size, unsigned flip, unsigned top) {
     __syncthreads();
     for (unsigned t = threadIdx.x; t < static_cast<unsigned>(size) / 2; t += blockDim.x) {
-        const unsigned low = 2 * t - (t & (top - 1));
+        const unsigned low = lower_end(t, top);
         order(x[low], x[low ^ flip]);
+    }
+}
+
+// ---------------------------------------------------------------- the classic network
+
+// The layers of strides run/2 ... 1 over `size` entries, both powers of two: compare(i, j, ascending) for each
+// comparator, i < j, is to leave the smaller entry at i where `ascending`, else the larger. Makes sorted runs of
+// bitonic ones; a run of `size` is ascending. Strides up to 32 stay within the 64 entries of a warp: most layers need
+// no barrier of the block, where layer_in_shared keeps to the published algorithm's.
+template <int threads, class Compare>
+__device__ __forceinline__ void merge_runs(int size, int run, Compare compare) {
+    for (int stride = run / 2; stride > 0; stride /= 2) {
+        for (int t = threadIdx.x; t < size / 2; t += threads) {
+            const int i = lower_end(t, stride);
+            compare(i, i + stride, (i & run) == 0);
+        }
+        const bool next_in_warp = stride > 1 ? stride <= 32 : run <= 32;
+        if (next_in_warp) __syncwarp();
+        else __syncthreads();
+    }
+}
+
+// Sorts `size` entries, a power of two. Barriers lie before the first use of the entries and after the last.
+template <int threads, class Compare>
+__device__ __forceinline__ void sort_runs(int size, Compare compare) {
+    __syncthreads();
+    for (int run = 2; run <= size; run *= 2) merge_runs<threads>(size, run, compare);
+    __syncthreads();
+}
+
+__device__ __forceinline__ void order(Packed& a, Packed& b, bool ascending) {
+    const bool swap = (b < a) == ascending;
+    const Packed t = a;
+    a = swap ? b : a;
+    b = swap ? t : b;
+}
+
+// Sorts `size` entries in registers, a power of two of at least 2 * items, thread t holding those at t * items; whole
+// block, what other threads hold is void afterwards. `exchange` (shared, threads * items entries) may still be read by
+// others when this is called. One body serves all layers between threads, where sort_block has two and needs more
+// registers.
+template <int threads, int items>
+__device__ __forceinline__ void sort_alternating(Packed (&x)[items], int size, Packed* exchange) {
+    const auto t = static_cast<int>(threadIdx.x);
+    const bool holds = t / 32 * 32 * items < size;  // other warps only keep the barriers
+#pragma unroll
+    for (int run = 2; run <= items; run *= 2) {
+#pragma unroll
+        for (int stride = run / 2; stride > 0; stride /= 2)
+#pragma unroll
+            for (int i = 0; i < items; ++i)
+                if ((i & stride) == 0) order(x[i], x[i + stride], run < items ? (i & run) == 0 : (t & 1) == 0);
+    }
+    for (int run = 2; run * items <= size; run *= 2) {
+        const bool ascending = (t & run) == 0;
+        for (int apart = run / 2; apart > 0; apart /= 2) {
+            const bool upper = ((t & apart) == 0) != ascending;
+            if (apart >= 32) shared_layer<threads>(x, exchange, apart, upper, false);
+            else if (holds) plain_lanes(x, apart, upper);
+        }
+#pragma unroll
+        for (int stride = items / 2; stride > 0; stride /= 2)
+#pragma unroll
+            for (int i = 0; i < items; ++i)
+                if ((i & stride) == 0) order(x[i], x[i + stride], ascending);
     }
 }
 

@@ -85,15 +85,4 @@ struct ListWalk {
     }
 };
 
-// Place i of `samples` random places in a list: one in each of `samples` equal pieces, count >= samples. A hash takes
-// the part of a random generator, so that every run does the same work.
-__device__ __forceinline__ std::uint32_t sample_place(std::uint32_t i, std::uint32_t samples, std::uint32_t count,
-                                                      std::uint32_t seed) {
-    std::uint32_t hash = (i + 1) * 0x9e3779b9u ^ seed * 0x85ebca6bu;
-    hash = (hash ^ hash >> 16) * 0x7feb352du;
-    hash = (hash ^ hash >> 15) * 0x846ca68bu;
-    hash ^= hash >> 16;
-    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(i) * count / samples) + hash % (count / samples);
-}
-
 }  // namespace kith::gpu

@@ -1,13 +1,15 @@
 // Sorting the selected entries of each row by (key, id): a bitonic sort in shared memory where a row fits, CUB's
-// segmented radix sort twice (ids, then stably keys) where it does not.
+// segmented radix sort twice (ids, then stably keys) where it does not. select/sort_result.cu does the same with packed
+// entries of 8 bytes, which one comparison and one sort order; keys of 64 bits do not leave room for an id.
 #include "gpu/primitives/sort_rows.h"
 
 #include <cub/device/device_segmented_radix_sort.cuh>
 
-#include "gpu/primitives/block_rank.cuh"
+#include "gpu/primitives/bitonic.cuh"
+#include "gpu/primitives/block_threshold.cuh"
+#include "gpu/primitives/segmented_sort.h"
 #include "gpu/primitives/tuning.h"
-#include "gpu/runtime/check.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
@@ -71,37 +73,20 @@ __global__ void __launch_bounds__(threads)
             id[i] = i < count ? ids[row * stride + i] : ~std::uint32_t{0};
         }
     }
-    for (int run = 2; run <= size; run *= 2) {
-        for (int step = run / 2; step > 0; step /= 2) {
-            __syncthreads();
-            for (int t = threadIdx.x; t < size / 2; t += threads) {
-                const int i = 2 * t - (t & (step - 1)), j = i + step;
-                const bool ascending = (i & run) == 0;
-                if (precedes(key[j], id[j], key[i], id[i]) == ascending) {
-                    const std::uint64_t k2 = key[i];
-                    key[i] = key[j];
-                    key[j] = k2;
-                    const std::uint32_t i2 = id[i];
-                    id[i] = id[j];
-                    id[j] = i2;
-                }
-            }
-        }
-    }
-    __syncthreads();
+    bitonic::sort_runs<threads>(size, [&](int i, int j, bool ascending) {
+        if (precedes(key[j], id[j], key[i], id[i]) != ascending) return;
+        const std::uint64_t larger_key = key[i];
+        key[i] = key[j];
+        key[j] = larger_key;
+        const std::uint32_t larger_id = id[i];
+        id[i] = id[j];
+        id[j] = larger_id;
+    });
     for (std::int64_t i = threadIdx.x; i < k; i += threads) {
         const bool there_is = i < count;
         out_keys[row * k + i] = there_is ? key[i] : ~std::uint64_t{0};
         out_ids[row * k + i] = there_is ? id[i] : ~std::uint32_t{0};
     }
-}
-
-__global__ void segment_bounds(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
-                               std::int64_t stride, std::int64_t* begin, std::int64_t* end) {
-    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (row >= rows) return;
-    begin[row] = row * stride;
-    end[row] = row * stride + counts[row * count_step];
 }
 
 __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
@@ -117,19 +102,17 @@ __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, 
 
 }  // namespace
 
-void sort_rows(const EntryRows& entries, const SortedRows& out, cudaStream_t stream) {
-    const auto& [keys, ids, counts, count_step, rows, stride, most] = entries;
-    const std::int64_t k = out.k;
+void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) {
     std::int64_t size = 2;
-    while (size < most) size *= 2;
+    while (size < in.most) size *= 2;
     if (size <= sort_in_shared) {
         const auto bytes = static_cast<int>(size * 12);
         const auto launch = [&](auto* kernel) {
             check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(sort_in_shared * 12)),
                   "shared memory of bitonic_rows");
-            kernel<<<static_cast<unsigned>(entries.rows), threads, static_cast<std::size_t>(bytes), stream>>>(
-                entries.keys, entries.ids, entries.counts, entries.count_step, entries.stride, k, out.keys, out.ids);
+            kernel<<<static_cast<unsigned>(in.rows), threads, static_cast<std::size_t>(bytes), stream>>>(
+                in.keys, in.ids, in.counts, in.count_step, in.stride, out.k, out.keys, out.ids);
         };
         if (size <= 4 * threads) launch(bitonic_rows<4>);
         else if (size <= 16 * threads) launch(bitonic_rows<16>);
@@ -137,29 +120,22 @@ void sort_rows(const EntryRows& entries, const SortedRows& out, cudaStream_t str
         check_launch("bitonic_rows");
         return;
     }
-    const std::int64_t cells = rows * stride;
+    const std::int64_t cells = in.rows * in.stride;
     Buffer<std::uint64_t> keys_a(cells, stream), keys_b(cells, stream);
     Buffer<std::uint32_t> ids_a(cells, stream), ids_b(cells, stream);
-    Buffer<std::int64_t> begin(rows, stream), end(rows, stream);
-    const auto blocks = [](std::int64_t n) { return static_cast<unsigned>((n + threads - 1) / threads); };
-    segment_bounds<<<blocks(rows), threads, 0, stream>>>(counts, count_step, rows, stride, begin.get(), end.get());
-    check_launch("segment_bounds");
-    std::size_t bytes_ids = 0, bytes_keys = 0;
-    check(cub::DeviceSegmentedRadixSort::SortPairs(nullptr, bytes_ids, ids, ids_a.get(), keys, keys_a.get(), cells,
-                                                   rows, begin.get(), end.get(), 0, 32, stream),
-          "segmented sort");
-    check(cub::DeviceSegmentedRadixSort::SortPairs(nullptr, bytes_keys, keys_a.get(), keys_b.get(), ids_a.get(),
-                                                   ids_b.get(), cells, rows, begin.get(), end.get(), 0, 64, stream),
-          "segmented sort");
-    Buffer<char> temporary(static_cast<std::int64_t>(std::max(bytes_ids, bytes_keys)), stream);
-    check(cub::DeviceSegmentedRadixSort::SortPairs(temporary.get(), bytes_ids, ids, ids_a.get(), keys, keys_a.get(),
-                                                   cells, rows, begin.get(), end.get(), 0, 32, stream),
-          "segmented sort");
-    check(cub::DeviceSegmentedRadixSort::SortPairs(temporary.get(), bytes_keys, keys_a.get(), keys_b.get(), ids_a.get(),
-                                                   ids_b.get(), cells, rows, begin.get(), end.get(), 0, 64, stream),
-          "segmented sort");
-    take_first<<<blocks(rows * k), threads, 0, stream>>>(keys_b.get(), ids_b.get(), counts, count_step, rows, stride, k,
-                                                         out.keys, out.ids);
+    const RowSegments segments = row_segments(in.counts, in.count_step, in.rows, in.stride, in.most, stream);
+    with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
+        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, in.ids, ids_a.get(), in.keys, keys_a.get(),
+                                                        cells, in.rows, segments.begin.get(), segments.end.get(), 0, 32,
+                                                        stream);
+    });
+    with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
+        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, keys_a.get(), keys_b.get(), ids_a.get(),
+                                                        ids_b.get(), cells, in.rows, segments.begin.get(),
+                                                        segments.end.get(), 0, 64, stream);
+    });
+    take_first<<<item_blocks(in.rows * out.k), item_threads, 0, stream>>>(
+        keys_b.get(), ids_b.get(), in.counts, in.count_step, in.rows, in.stride, out.k, out.keys, out.ids);
     check_launch("take_first");
 }
 

@@ -1,11 +1,12 @@
 // Row-wise sorting of packed entries: one block and a bitonic network in shared memory where a row fits, CUB's
-// segmented radix sort where it does not.
+// segmented radix sort where it does not. (Entries of 12 bytes: primitives/sort_rows.cu.)
 #include "gpu/select/sort_result.cuh"
 
 #include <cub/device/device_segmented_radix_sort.cuh>
 
-#include "gpu/primitives/block.cuh"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/segmented_sort.h"
+#include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
@@ -25,14 +26,6 @@ __global__ void __launch_bounds__(threads)
     for (int i = threadIdx.x; i < size; i += threads) sorted[i] = i < count ? entries[row * stride + i] : packed_end;
     block_sort<threads>(sorted, size);
     for (int j = threadIdx.x; j < out.k; j += threads) out.put(row, j, sorted[j]);
-}
-
-__global__ void bounds_kernel(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
-                              std::int64_t stride, std::int64_t most, std::int64_t* begin, std::int64_t* end) {
-    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (row >= rows) return;
-    begin[row] = row * stride;
-    end[row] = row * stride + (counts ? counts[row * count_step] : most);
 }
 
 __global__ void put_kernel(const Packed* entries, std::int64_t rows, std::int64_t stride, SelectOut out) {
@@ -57,20 +50,13 @@ void sort_packed(Packed* entries, const std::int32_t* counts, std::int64_t count
     }
     const std::int64_t cells = rows * stride;
     Buffer<Packed> other(cells, stream);
-    Buffer<std::int64_t> begin(rows, stream), end(rows, stream);
-    const auto blocks = [](std::int64_t items) { return static_cast<unsigned>((items + 255) / 256); };
-    bounds_kernel<<<blocks(rows), 256, 0, stream>>>(counts, count_step, rows, stride, most, begin.get(), end.get());
-    check_launch("bounds_kernel");
+    const RowSegments segments = row_segments(counts, count_step, rows, stride, most, stream);
     cub::DoubleBuffer<Packed> both(entries, other.get());
-    std::size_t bytes = 0;
-    check(cub::DeviceSegmentedRadixSort::SortKeys(nullptr, bytes, both, cells, rows, begin.get(), end.get(), 0, 64,
-                                                  stream),
-          "segmented sort");
-    Buffer<char> temporary(static_cast<std::int64_t>(bytes), stream);
-    check(cub::DeviceSegmentedRadixSort::SortKeys(temporary.get(), bytes, both, cells, rows, begin.get(), end.get(), 0,
-                                                  64, stream),
-          "segmented sort");
-    put_kernel<<<blocks(rows * out.k), 256, 0, stream>>>(both.Current(), rows, stride, out);
+    with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
+        return cub::DeviceSegmentedRadixSort::SortKeys(temporary, bytes, both, cells, rows, segments.begin.get(),
+                                                       segments.end.get(), 0, 64, stream);
+    });
+    put_kernel<<<item_blocks(rows * out.k), item_threads, 0, stream>>>(both.Current(), rows, stride, out);
     check_launch("put_kernel");
 }
 

@@ -10,6 +10,7 @@
 // warp, however skewed the buckets are.
 #pragma once
 
+#include "gpu/primitives/block_sort.cuh"
 #include "gpu/select/row_result.cuh"
 
 namespace kith::gpu {

@@ -7,6 +7,7 @@
 //
 // The pivot is the median of 32 sampled entries. Entries are packed (key, index) and distinct, so both sides of a
 // pivot are shorter than the list, whatever repeats; that costs buffers of 8 instead of 4 bytes per entry.
+#include "gpu/primitives/block_sort.cuh"
 #include "gpu/select/truncated/splitting.cuh"
 
 namespace kith::gpu {

@@ -4,6 +4,7 @@
 // Values compare as packed (key, index): equal values fall into different buckets by their indices, and as splitters
 // are entries of the list, every bucket is shorter than its list: the recursion always ends. It costs buffers of 8
 // bytes per entry instead of 4, and a comparison of indices where a value equals a splitter's.
+#include "gpu/primitives/sample.h"
 #include "gpu/select/multipass/multipass.cuh"
 #include "gpu/select/multipass/splitter_tree.cuh"
 
@@ -23,7 +24,7 @@ struct SampleSplit {
                              MultipassShared& s) {
         __syncthreads();
         for (int i = threadIdx.x; i < tree_sample; i += multipass_threads)
-            s.entries[i] = source.get(sample_place(i, tree_sample, count, seed));
+            s.entries[i] = source.get(sampling::sample_place(i, tree_sample, count, seed));
         seed += 0x10001u;
         block_sort<multipass_threads>(s.entries, tree_sample);
         for (int r = threadIdx.x; r < tree_nodes; r += multipass_threads) {

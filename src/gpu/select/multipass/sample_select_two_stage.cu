@@ -8,6 +8,7 @@
 // Ties: values equal to the bucket's lower splitter are counted instead of copied, so that each bucket is shorter than
 // its list whatever repeats. Where more values equal the k-th than there are places left, the filter takes them in row
 // order, which costs it a prefix sum over the block for every 2048 values until the places are filled.
+#include "gpu/primitives/sample.h"
 #include "gpu/select/multipass/multipass.cuh"
 #include "gpu/select/multipass/splitter_tree.cuh"
 
@@ -63,7 +64,7 @@ __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, 
                        std::uint32_t& count, std::uint32_t& need, Kth& kth, SplitterTree& tree, MultipassShared& s) {
     __syncthreads();
     for (int i = threadIdx.x; i < tree_sample; i += threads)
-        s.keys[i] = key_of(source.get(sample_place(i, tree_sample, count, seed)));
+        s.keys[i] = key_of(source.get(sampling::sample_place(i, tree_sample, count, seed)));
     block_sort<threads>(s.keys, tree_sample);
     for (int r = threadIdx.x; r < tree_nodes; r += threads)
         tree.keys[tree_node(r)] = s.keys[(r + 1) * (tree_sample / multipass_buckets) - 1];

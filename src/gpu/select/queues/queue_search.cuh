@@ -4,6 +4,7 @@
 // column of the block's shared memory. The lanes of a warp walk the columns in step, so their reads are adjacent.
 #pragma once
 
+#include "gpu/primitives/bitonic.cuh"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/select/queues/hierarchy.cuh"
 #include "gpu/select/queues/queue.cuh"
@@ -63,22 +64,11 @@ private:
         }
         if (mine) count = 0;
     }
-    // A bitonic network over the buffer, ascending.
     __device__ void sort() {
         Packed x[buffer_size];
 #pragma unroll
         for (int i = 0; i < buffer_size; ++i) x[i] = i < count ? buffer[i][threadIdx.x] : packed_end;
-#pragma unroll
-        for (int run = 2; run <= buffer_size; run *= 2)
-#pragma unroll
-            for (int step = run / 2; step > 0; step /= 2)
-#pragma unroll
-                for (int i = 0; i < buffer_size; ++i)
-                    if ((i & step) == 0 && (x[i + step] < x[i]) == ((i & run) == 0)) {
-                        const Packed swapped = x[i];
-                        x[i] = x[i + step];
-                        x[i + step] = swapped;
-                    }
+        bitonic::sort_thread(x);
 #pragma unroll
         for (int i = 0; i < buffer_size; ++i) buffer[i][threadIdx.x] = x[i];
     }

@@ -8,7 +8,8 @@
 // threshold, so the answer never depends on luck.
 #pragma once
 
-#include "gpu/primitives/block_rank.cuh"
+#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/block_threshold.cuh"
 
 namespace kith::gpu::sampling {
 
@@ -219,7 +220,7 @@ template <int block>
 __device__ __forceinline__ void scan_running(Reader<block>& reader, const Limit& limit, int k, Packed* buffer,
                                              int capacity, int* count) {
     scan(reader, limit, buffer, capacity, count, [&](Limit& now) {
-        sort_shared<block>(buffer, capacity);
+        block_sort_in_registers<block>(buffer, capacity);
         now = Limit(buffer[k - 1]);
         if (threadIdx.x == 0) *count = k;
         __syncthreads();

@@ -32,15 +32,6 @@ constexpr int most_buckets = most_sample / static_cast<int>(bucket_least_sample)
 constexpr int buffer_size = 2048;
 constexpr int together = 4;  // searches that a thread does in step
 
-// Place i of a sample of `strata` groups of `group` adjacent values, one group at a hashed place of each stratum. Both
-// numbers are powers of two, given by their exponents.
-__device__ __forceinline__ unsigned sample_at(unsigned i, int strata_log, int group_log, std::uint64_t n) {
-    const unsigned stratum = i >> group_log, group = 1u << group_log;
-    const auto begin = static_cast<unsigned>(stratum * n >> strata_log);
-    const auto end = static_cast<unsigned>((stratum + 1) * n >> strata_log);
-    return begin + __umulhi((stratum + 1) * 2654435761u, end - begin - group + 1) + (i & (group - 1));
-}
-
 // mine: sample values of a thread.
 template <int mine>
 __global__ void __launch_bounds__(bounds_threads, 1)
@@ -74,7 +65,7 @@ __global__ void __launch_bounds__(bounds_threads, 1)
     for (int i = 0; i < mine; ++i)
         if (x[i] <= limit) entries[at++] = x[i];
     __syncthreads();
-    sort_shared<bounds_threads>(entries, count);
+    block_sort_in_registers<bounds_threads>(entries, count);
     for (int b = threadIdx.x; b < buckets.per_row; b += bounds_threads)
         buckets.last[row * buckets.per_row + b] =
             everything && b == buckets.per_row - 1 ? packed_end : entries[(b + 1) * each - 1];

@@ -28,11 +28,11 @@ struct BucketPlan {
 // exp(-each (c - 1 - ln c)) at most. Capacities make that 1e-10 (2e-9 in the longest rows). The last bucket's end has k
 // entries up to it unless the sample is 6.5 standard deviations off, or, in a sorted row, always (sample_rank).
 inline BucketPlan plan_buckets(std::int64_t rows, std::int64_t n, std::int64_t k, int multiprocessors) {
-    constexpr double log_risk = 23, deviations = 6.5, few = 8;
+    constexpr double log_risk = 23;
+    constexpr Margin margin{.deviations = 6.5, .extra = 8};
     BucketPlan c{};
     c.sample = n <= 1 << 17 ? 4096 : n <= 1 << 18 ? 8192 : 16384;
-    const double share = static_cast<double>(k) / static_cast<double>(n);
-    const double sample = static_cast<double>(c.sample), density = static_cast<double>(n) / sample;
+    const double density = static_cast<double>(n) / static_cast<double>(c.sample);
     c.each =
         std::max(static_cast<std::int64_t>(static_cast<double>(bucket_goal) / density) / sample_group * sample_group,
                  bucket_least_sample);
@@ -40,10 +40,7 @@ inline BucketPlan plan_buckets(std::int64_t rows, std::int64_t n, std::int64_t k
     double factor = 1.25;
     while (each * (factor - 1 - std::log(factor)) < log_risk) factor += 0.0625;
     c.capacity = std::min(static_cast<std::int64_t>(factor * each * density) / 64 * 64 + 64, bucket_most);
-    const double mean = share * sample;
-    const double unordered = mean + deviations * std::sqrt(mean * (1 - share)) + few;
-    const double ordered = sample_group * (std::floor(mean / sample_group) + 2);
-    const auto rank = static_cast<std::int64_t>(std::ceil(std::max(unordered, ordered)));
+    const std::int64_t rank = sample_rank(k, n, c.sample, margin);
     c.buckets = (rank + c.each - 1) / c.each;
     c.everything = c.buckets * c.each > c.sample - c.each;
     if (c.everything) c.buckets = (c.sample + c.each - 1) / c.each;

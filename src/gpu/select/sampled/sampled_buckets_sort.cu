@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(threads, 1024 / threads) sort_crowded(SelectOu
         const auto count = static_cast<int>(buckets.counts[bucket]);
         const Packed* const list = buckets.entries + static_cast<std::int64_t>(bucket) * buckets.capacity;
         for (int j = threadIdx.x; j < count; j += threads) entries[j] = list[j];
-        sort_shared<threads>(entries, count);
+        block_sort_in_registers<threads>(entries, count);
         for (int j = threadIdx.x; j < count && place + j < out.k; j += threads) out.put(row, place + j, entries[j]);
         __syncthreads();
     }

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, in
         scan_running(reader, Limit(packed_end), k, buffer, capacity, &count);
     }
     const int found = count;
-    sort_shared<threads>(buffer, shrink<threads, capacity / threads>(buffer, found, k, sums, &count));
+    block_sort_in_registers<threads>(buffer, shrink<threads, capacity / threads>(buffer, found, k, sums, &count));
     for (int j = threadIdx.x; j < k; j += threads) out.put(row, j, buffer[j]);
 }
 

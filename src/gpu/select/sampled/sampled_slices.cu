@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
             Reader<block> reader{slice_of(out.values + row * out.row_step, n, size, i), out.largest, {}};
             reader.load(reader.slice.begin());
             scan_running(reader, Limit(limit), k, list, lists.capacity, &count);
-            sort_shared<block>(list, count);
+            block_sort_in_registers<block>(list, count);
             if (count >= k) limit = list[k - 1];
             __syncthreads();
             if (threadIdx.x == 0 && count > k) count = k;
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
             if (threadIdx.x == 0) count = total;
         }
         __syncthreads();
-        sort_shared<block>(entries, count);
+        block_sort_in_registers<block>(entries, count);
     }
     for (int j = threadIdx.x; j < k; j += block) out.put(row, j, entries[j]);
 }

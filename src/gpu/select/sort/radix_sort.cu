@@ -9,26 +9,22 @@
 #include <cub/device/device_segmented_radix_sort.cuh>
 #include <vector>
 
-#include "gpu/runtime/device_memory.h"
+#include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/handles.h"
+#include "gpu/runtime/launch.h"
 #include "gpu/select/result.cuh"
 
 namespace kith::gpu {
 
 namespace {
 
-constexpr int threads = 256;
 constexpr std::int64_t most_streams = 8;  // as in the thesis
 
 using Key = std::uint32_t;
 
-unsigned blocks_for(std::int64_t items) {
-    return static_cast<unsigned>((items + threads - 1) / threads);
-}
-
 __global__ void keys_kernel(const float* values, std::int64_t stride, std::int64_t rows, std::int64_t n, bool largest,
                             Key* keys, std::uint32_t* indices) {
-    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell >= rows * n) return;
     const std::int64_t row = cell / n, i = cell % n;
     keys[cell] = exact::Order<float>::key(values[row * stride + i], largest);
@@ -38,15 +34,10 @@ __global__ void keys_kernel(const float* values, std::int64_t stride, std::int64
 // The first k of `rows` sorted rows, the result's rows from first_row on.
 __global__ void first_kernel(const Key* keys, const std::uint32_t* indices, std::int64_t first_row, std::int64_t rows,
                              std::int64_t n, SelectOut out) {
-    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell >= rows * out.k) return;
     const std::int64_t row = cell / out.k, j = cell % out.k;
     out.put(first_row + row, j, static_cast<Packed>(keys[row * n + j]) << 32 | indices[row * n + j]);
-}
-
-__global__ void bounds_kernel(std::int64_t rows, std::int64_t n, std::int64_t* bounds) {
-    const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
-    if (row <= rows) bounds[row] = row * n;
 }
 
 // Keys and indices of some cells, with the second copy that the sort wants.
@@ -60,36 +51,29 @@ struct Pairs {
 };
 
 void write_keys(const SelectJob& job, std::int64_t row, std::int64_t rows, const Pairs& to, cudaStream_t stream) {
-    keys_kernel<<<blocks_for(rows * job.n), threads, 0, stream>>>(job.f32() + row * job.stride, job.stride, rows, job.n,
-                                                                  job.largest, to.keys.get(), to.indices.get());
+    keys_kernel<<<item_blocks(rows * job.n), item_threads, 0, stream>>>(
+        job.f32() + row * job.stride, job.stride, rows, job.n, job.largest, to.keys.get(), to.indices.get());
     check_launch("keys_kernel");
 }
 
 void put_first(const SelectJob& job, std::int64_t row, std::int64_t rows, const Key* keys, const std::uint32_t* indices,
                cudaStream_t stream) {
-    first_kernel<<<blocks_for(rows * job.k), threads, 0, stream>>>(keys, indices, row, rows, job.n,
-                                                                   out_of(job, SelectLayout::by_row));
+    first_kernel<<<item_blocks(rows * job.k), item_threads, 0, stream>>>(keys, indices, row, rows, job.n,
+                                                                         out_of(job, SelectLayout::by_row));
     check_launch("first_kernel");
 }
 
 void segmented(const SelectJob& job) {
     const std::int64_t cells = job.rows * job.n;
     const Pairs pairs(cells, job.stream);
-    Buffer<std::int64_t> bounds(job.rows + 1, job.stream);
+    const RowSegments segments = row_segments(nullptr, 0, job.rows, job.n, job.n, job.stream);
     write_keys(job, 0, job.rows, pairs, job.stream);
-    bounds_kernel<<<blocks_for(job.rows + 1), threads, 0, job.stream>>>(job.rows, job.n, bounds.get());
-    check_launch("bounds_kernel");
     cub::DoubleBuffer<Key> keys(pairs.keys.get(), pairs.other_keys.get());
     cub::DoubleBuffer<std::uint32_t> indices(pairs.indices.get(), pairs.other_indices.get());
-    std::size_t bytes = 0;
-    const auto sort = [&](void* temporary) {
-        check(cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, keys, indices, cells, job.rows, bounds.get(),
-                                                       bounds.get() + 1, 0, 32, job.stream),
-              "segmented sort");
-    };
-    sort(nullptr);
-    const Buffer<char> temporary(static_cast<std::int64_t>(bytes), job.stream);
-    sort(temporary.get());
+    with_temporary("segmented sort", job.stream, [&](void* temporary, std::size_t& bytes) {
+        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, keys, indices, cells, job.rows,
+                                                        segments.begin.get(), segments.end.get(), 0, 32, job.stream);
+    });
     put_first(job, 0, job.rows, keys.Current(), indices.Current(), job.stream);
 }
 

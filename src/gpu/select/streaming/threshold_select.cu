@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/launch.h"
 #include "gpu/select/streaming/threshold.cuh"
 #include "gpu/select/streaming/tuning.h"
 
@@ -79,7 +80,7 @@ void finish(SelectState& s, cudaStream_t stream) {
 }
 
 void widen(const std::uint32_t* keys, std::uint64_t* out, std::int64_t count, cudaStream_t stream) {
-    widen_keys<<<static_cast<unsigned>((count + 255) / 256), 256, 0, stream>>>(keys, out, count);
+    widen_keys<<<item_blocks(count), item_threads, 0, stream>>>(keys, out, count);
     check_launch("widen_keys");
 }
 

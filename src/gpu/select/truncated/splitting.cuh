@@ -1,6 +1,7 @@
 // Splitting a list by a pivot, the step that quick multi-select and the truncated quick sort share.
 #pragma once
 
+#include "gpu/primitives/sample.h"
 #include "gpu/primitives/tally.cuh"
 #include "gpu/select/row_result.cuh"
 
@@ -20,7 +21,7 @@ __device__ std::uint32_t split_by_pivot(const Walk& source, std::uint32_t count,
                                         SplitShared& s, Tally& tally) {
     __syncthreads();
     if (threadIdx.x < 32) {
-        const Packed mine = source.get(sample_place(threadIdx.x, pivot_sample, count, seed));
+        const Packed mine = source.get(sampling::sample_place(threadIdx.x, pivot_sample, count, seed));
         int rank = 0;
         for (int lane = 0; lane < 32; ++lane) rank += __shfl_sync(whole_warp, mine, lane) < mine;
         tally.compared(pivot_sample);

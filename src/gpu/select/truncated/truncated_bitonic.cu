@@ -7,6 +7,7 @@
 // are then merged pairwise (truncated_lists.h).
 //
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
+#include "gpu/primitives/bitonic.cuh"
 #include "gpu/primitives/tally.cuh"
 #include "gpu/select/truncated/truncated_lists.h"
 
@@ -18,23 +19,16 @@ constexpr int threads = 512, held = 4;
 constexpr int smallest_chunk = 2048;
 constexpr int longest = 2 * threads * held;  // of a list, and of a chunk
 
-// Steps from `run` / 2 down to 1 on `size` entries; runs lie ascending and descending in turn, so that a run of `size`
-// is ascending.
-__device__ __forceinline__ void bitonic_steps(Packed* data, int size, int run, Tally& tally) {
-    for (int step = run / 2; step > 0; step /= 2) {
-        if (step >= 32) __syncthreads();
-        else __syncwarp();
-        for (int t = threadIdx.x; t < size / 2; t += threads) {
-            const int i = 2 * t - (t & (step - 1)), j = i + step;
-            const Packed a = data[i], b = data[j];
-            tally.compared();
-            if ((b < a) == ((i & run) == 0)) {
-                data[i] = b;
-                data[j] = a;
-                tally.moved(2);
-            }
-        }
-    }
+// Merges the bitonic runs of `run` entries; those of a chunk of several lists lie ascending and descending in turn.
+__device__ __forceinline__ void merge(Packed* data, int size, int run, Tally& tally) {
+    bitonic::merge_runs<threads>(size, run, [&](int i, int j, bool ascending) {
+        const Packed a = data[i], b = data[j];
+        tally.compared();
+        if ((b < a) != ascending) return;
+        data[i] = b;
+        data[j] = a;
+        tally.moved(2);
+    });
     __syncthreads();
 }
 
@@ -54,7 +48,7 @@ __global__ void __launch_bounds__(threads)
         for (int i = threadIdx.x; i < size; i += threads)
             data[i] = i < present ? pack(in[base + i], static_cast<std::uint32_t>(base + i), largest) : packed_end;
         __syncthreads();
-        for (int run = 2; run <= length; run *= 2) bitonic_steps(data, size, run, tally);
+        for (int run = 2; run <= length; run *= 2) merge(data, size, run, tally);
         while (size > length) {
             size /= 2;
             Packed minima[held];
@@ -74,7 +68,7 @@ __global__ void __launch_bounds__(threads)
                 if (i < size) data[i] = minima[u];
             }
             __syncthreads();
-            bitonic_steps(data, size, length, tally);
+            merge(data, size, length, tally);
         }
         for (int i = threadIdx.x; i < length; i += threads) {
             if (base == begin) {
@@ -86,7 +80,7 @@ __global__ void __launch_bounds__(threads)
             tally.moved();
         }
         __syncthreads();
-        if (base > begin) bitonic_steps(best, length, length, tally);
+        if (base > begin) merge(best, length, length, tally);
     }
     Packed* const to = lists + blockIdx.x * k;
     for (int j = threadIdx.x; j < k; j += threads) to[j] = best[j];

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "gpu/primitives/merge_part.cuh"
+#include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void put_lists_kernel(const Packed* lists, std::int64_t rows, SelectOut out) {
-    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell < rows * out.k) out.put(cell / out.k, cell % out.k, lists[cell]);
 }
 
@@ -55,9 +56,8 @@ void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJ
         from = to;
         to = to == other.get() ? lists.get() : other.get();
     }
-    const std::int64_t cells = job.rows * job.k;
-    put_lists_kernel<<<static_cast<unsigned>((cells + threads - 1) / threads), threads, 0, job.stream>>>(
-        from, job.rows, out_of(job, SelectLayout::by_row));
+    put_lists_kernel<<<item_blocks(job.rows * job.k), item_threads, 0, job.stream>>>(from, job.rows,
+                                                                                     out_of(job, SelectLayout::by_row));
     check_launch("put_lists_kernel");
 }
 

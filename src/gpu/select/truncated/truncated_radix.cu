@@ -7,6 +7,7 @@
 // in a local sort. A lane reads four entries at a time; histograms have eight copies against colliding lanes.
 //
 // Digits are those of the packed (key, index): ties cost up to four digits more.
+#include "gpu/primitives/block_sort.cuh"
 #include "gpu/primitives/tally.cuh"
 #include "gpu/select/row_result.cuh"
 

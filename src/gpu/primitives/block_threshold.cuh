@@ -1,4 +1,4 @@
-// Sorting and ranking what a block holds: entries in shared memory or spread over its registers.
+// An order statistic of what a block holds in its registers, and what is no larger.
 #pragma once
 
 #include "gpu/primitives/block.cuh"
@@ -6,85 +6,6 @@
 #include "gpu/primitives/sample.h"
 
 namespace kith::gpu::sampling {
-
-__device__ __forceinline__ void order_pair(Packed& a, Packed& b, bool ascending) {
-    const bool swap = (b < a) == ascending;
-    const Packed t = a;
-    a = swap ? b : a;
-    b = swap ? t : b;
-}
-
-// Bitonic sort of `own` entries a thread, held by threads [0, 2^m), thread t those at t * own. Strides within a thread
-// stay in registers, within a warp they go through shuffles, beyond through shared memory. Warps without entries only
-// keep the barriers.
-template <int block, int own>
-__device__ __forceinline__ void sort_registers(Packed (&x)[own], int size, Packed* exchange) {
-    const auto t = static_cast<int>(threadIdx.x);
-    const bool busy = t / 32 * 32 * own < size;
-#pragma unroll
-    for (int run = 2; run <= own; run *= 2) {
-#pragma unroll
-        for (int stride = run / 2; stride > 0; stride /= 2)
-#pragma unroll
-            for (int i = 0; i < own; ++i)
-                if ((i & stride) == 0) order_pair(x[i], x[i + stride], run < own ? (i & run) == 0 : (t & 1) == 0);
-    }
-    for (int run = 2; run * own <= size; run *= 2) {
-        const bool ascending = (t & run) == 0;
-        for (int apart = run / 2; apart > 0; apart /= 2) {
-            const bool least = ((t & apart) == 0) == ascending;
-            if (apart >= 32) {
-                __syncthreads();
-#pragma unroll
-                for (int i = 0; i < own; ++i) exchange[i * block + t] = x[i];
-                __syncthreads();
-#pragma unroll
-                for (int i = 0; i < own; ++i) {
-                    const Packed other = exchange[i * block + (t ^ apart)];
-                    x[i] = (other < x[i]) == least ? other : x[i];
-                }
-            } else if (busy) {
-#pragma unroll
-                for (int i = 0; i < own; ++i) {
-                    const Packed other = __shfl_xor_sync(whole_warp, x[i], apart);
-                    x[i] = (other < x[i]) == least ? other : x[i];
-                }
-            }
-        }
-#pragma unroll
-        for (int stride = own / 2; stride > 0; stride /= 2)
-#pragma unroll
-            for (int i = 0; i < own; ++i)
-                if ((i & stride) == 0) order_pair(x[i], x[i + stride], ascending);
-    }
-}
-
-template <int block, int own>
-__device__ __noinline__ void sort_own(Packed* entries, int count, int size) {
-    Packed x[own];
-    const int first = static_cast<int>(threadIdx.x) * own;
-#pragma unroll
-    for (int i = 0; i < own; ++i) x[i] = first + i < count ? entries[first + i] : packed_end;
-    sort_registers<block, own>(x, size, entries);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < own; ++i)
-        if (first + i < size) entries[first + i] = x[i];
-    __syncthreads();
-}
-
-// Sorts `count` entries in shared memory with room for the next power of two and for 2 * block; every thread calls.
-// Behind the entries lies packed_end. At most 16 * block entries.
-template <int block>
-__device__ __forceinline__ void sort_shared(Packed* entries, int count) {
-    __syncthreads();
-    int size = 64;
-    while (size < count) size *= 2;
-    if (size <= 2 * block) sort_own<block, 2>(entries, count, size);
-    else if (size <= 4 * block) sort_own<block, 4>(entries, count, size);
-    else if (size <= 8 * block) sort_own<block, 8>(entries, count, size);
-    else sort_own<block, 16>(entries, count, size);
-}
 
 // The word of one of the block's entries, `mine` per thread, such that at least `rank` and at most rank + slack entries
 // have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
