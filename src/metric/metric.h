@@ -62,9 +62,12 @@ struct Traits {
     double largest = 0;           // coordinates of a larger magnitude are an input error; 0: none are
 };
 
-// The form that serves a GPU, which multiplies by the factor where a metric has one.
+// The form that serves a CPU, and that which serves a GPU. Both multiply by the factor where a metric has one.
+constexpr Gemm cpu_gemm(const Traits& traits) {
+    return traits.factored ? Gemm::l2 : traits.gemm;
+}
 constexpr Gemm gpu_gemm(const Traits& traits) {
-    return traits.factored ? Gemm::l2 : traits.gemm == Gemm::cross_entropy ? Gemm::none : traits.gemm;
+    return traits.gemm == Gemm::cross_entropy ? Gemm::none : cpu_gemm(traits);
 }
 
 // Defaults. A metric derives from it and hides what differs.

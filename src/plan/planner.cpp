@@ -214,11 +214,11 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     if (path.path == Path::exact) return "";
     if (metric.user) return "needs a built-in metric";
     if (path.path == Path::direct_f32) {
-        if (metric.traits.direct == metric::Direct::none || metric.traits.gemm != metric::Gemm::none)
+        if (metric.traits.direct == metric::Direct::none || metric::cpu_gemm(metric.traits) != metric::Gemm::none)
             return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
-    return (gpu ? metric::gpu_gemm(metric.traits) : metric.traits.gemm) == metric::Gemm::none
+    return (gpu ? metric::gpu_gemm(metric.traits) : metric::cpu_gemm(metric.traits)) == metric::Gemm::none
                ? "needs a metric with a matrix-product form"
                : "";
 }

@@ -11,6 +11,7 @@
 
 #include "cpu/filter/panels.h"
 #include "kith/kith.h"
+#include "metric_variants.h"
 
 namespace {
 
@@ -41,6 +42,11 @@ Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_val
     metric.id = id;
     metric.params.d = d;
     metric.params.p = p;
+    std::vector<double> matrix;
+    if (id == MetricId::mahalanobis) {
+        matrix = p == 2 ? positive_definite(d, 5) : p == 3 ? of_many_scales(d, 5) : ill_conditioned(d, 5);
+        metric.params.constants = matrix.data();
+    }
     const std::function<bool(const Progress&)> silent;
     ProgressMeter progress(silent, 1);
     const auto filter = cpu::Filter::make(rows, metric, isa, 1, rounding, progress);
@@ -198,6 +204,26 @@ TEST_P(Enclosure, OfEveryOtherForm) {
                 const std::string where = label + ", " + name(metric) + " " + std::to_string(p) + ", size " +
                                           std::to_string(size) + ", d " + std::to_string(d);
                 const Enclosed seen = enclosed<float>(metric, p, d, data.points, data.queries, isa, rounding, where);
+                EXPECT_EQ(points_count * queries_count, seen.pairs) << where;
+            });
+            if (HasFailure()) return;
+        }
+    }
+}
+
+// Coordinates after a factor of a matrix: ordinary, of many scales (p 3), ill-conditioned (p 4); points far from 0 and
+// near each other, where the factor's own rounding is all there is.
+TEST_P(Enclosure, AfterAFactor) {
+    const std::int64_t d = GetParam();
+    if (d > 40) return;
+    for (const double spread : {1.0, 1e-3, 1e-13}) {
+        const Data data = made(d, [&](std::int64_t j) { return 1 + static_cast<double>(j) + spread * normal(random); });
+        for (const double p : {2.0, 3.0, 4.0}) {
+            every_arithmetic([&](cpu::Isa isa, cpu::Rounding rounding, const std::string& label) {
+                const std::string where = label + ", matrix " + std::to_string(p) + ", spread " +
+                                          std::to_string(spread) + ", d " + std::to_string(d);
+                const Enclosed seen =
+                    enclosed<double>(MetricId::mahalanobis, p, d, data.points, data.queries, isa, rounding, where);
                 EXPECT_EQ(points_count * queries_count, seen.pairs) << where;
             });
             if (HasFailure()) return;

@@ -134,14 +134,15 @@ TEST(Plan, ScansWhereNothingIsFiltered) {
               kith::planner::make(of(large, kith::metric::Gemm::none), with_gpu(std::int64_t{70} << 30)).path);
 }
 
-// A form after a factor serves a GPU only, and not too many dimensions.
-TEST(Plan, FiltersAfterAFactorOnAGpu) {
+// A form after a factor serves both devices, on a GPU not too many dimensions.
+TEST(Plan, FiltersAfterAFactor) {
     Request r = of(large, kith::metric::Gemm::none);
     r.metric.traits.factored = r.metric.traits.whole_vector = true;
     Machine m = with_gpu(std::int64_t{70} << 30);
     EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(r, m).path);
     r.device = "cpu";
-    EXPECT_EQ(kith::Path::exact, kith::planner::make(r, m).path);
+    m.bf16 = false;
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
     r.device = "";
     r.shape.d = 4097;
     EXPECT_EQ(kith::Path::exact, kith::planner::make(r, m).path);

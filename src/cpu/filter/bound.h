@@ -94,13 +94,15 @@ public:
     // The largest |v^| of all points, before the terms of a query are asked for.
     void set_largest(double norm) { largest_ = norm * (1 + 0x1p-30); }
 
-    PointTerms point(const RowSums& s) const {
+    // `more`: what the vector's share of the bound is beside that (l2).
+    PointTerms point(const RowSums& s, double more = 0) const {
         const double norm = std::sqrt(s.norm2), rounded = std::sqrt(s.rounded2);
         const double residual = std::sqrt(s.residual2) * (1 + 0x1p-30) + norm * 0x1p-50;
         double half = 0, f;
         if (form_ == metric::Gemm::l2) {
             half = s.norm2 / 2;
             f = residual * residual / (2 * rho_) + (rho_ + g_) / 2 * s.rounded2 + 2 * g_ * half + gamma_ * s.norm2;
+            f += more;
         } else {
             f = query_norm_ * (residual + (rho_unit_ + g_) * rounded + gamma_ * norm);
         }
@@ -111,12 +113,13 @@ public:
 
     // Of the l2 and the cosine form (`norm` unused), or the dot form with `norm` the query's norm over the scale of the
     // points, whose ranks are -norm <u, v>.
-    QueryTerms query(const RowSums& s, double scale, double norm) const {
+    QueryTerms query(const RowSums& s, double scale, double norm, double more = 0) const {
         QueryTerms t;
         const double size = std::sqrt(s.norm2);
         const double residual = std::sqrt(s.residual2) * (1 + 0x1p-30) + size * 0x1p-50;
         if (form_ == metric::Gemm::l2) {
             t.error = residual * residual / (2 * rho_) + (rho_ + g_) / 2 * s.rounded2 + (rho_ / 2 + gamma_) * s.norm2;
+            t.error += more;
             t.scale = scale * scale / 2;
             t.offset = -s.norm2 / 2;
         } else {

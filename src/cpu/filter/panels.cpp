@@ -34,6 +34,10 @@ constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
 // Coordinates other than 0 whose quotients binary64 holds well.
 constexpr double smallest_quotient = 0x1p-500, largest_quotient = 0x1p500;
 
+// After a factor. The weight that splits a product of a difference and its error; the largest |W (x - c)|^2 of covered
+// rows.
+constexpr double factor_split = 0x1p-20, largest_factored = 1e280;
+
 double norm_of(const double* v, const double* centre, std::int64_t d) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -86,15 +90,15 @@ bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker, const
         if (metric_form_ == metric::Gemm::cosine) make_unit(rows.row(i), norm);
         if (metric_form_ == metric::Gemm::cross_entropy) make_logarithms(tiles, rows.row(i), zeros);
     }
-    const auto norms = [&] {
+    const auto norms = [&](const std::vector<double>& centre) {
         std::vector<double> all(static_cast<std::size_t>(sample));
         for (std::int64_t i = 0; i < sample; ++i) {
-            const double norm = norm_of(rows.row(i), centre_.data(), d_);
+            const double norm = norm_of(rows.row(i), centre.data(), d_);
             all[static_cast<std::size_t>(i)] = norm < max_norm ? norm : std::numeric_limits<double>::infinity();
         }
         return all;
     };
-    std::vector<double> size = norms();
+    std::vector<double> size = norms(centre_);
     double typical = median(size);
     if (!(typical < max_norm)) return false;
     if (metric_form_ != metric::Gemm::dot) {
@@ -108,12 +112,14 @@ bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker, const
         }
         for (double& m : mean) m /= count;
         centre_ = mean;
-        typical = median(norms());
-        if (typical > 0) {
+        typical = median(norms(centre_));
+        const bool factored = !factor_.values.empty();
+        if (typical > 0 && !factored) {
             const double grid = power_of_two(std::floor(std::log2(typical / std::sqrt(static_cast<double>(d_)))) - 2);
             for (double& m : centre_) m = std::nearbyint(m / grid) * grid;
         }
-        size = norms();
+        for (std::int64_t i = 0; factored && i < sample; ++i) make_factored(tiles, rows.row(i));
+        size = norms(factored ? zero_ : centre_);
         typical = median(size);
     }
     if (typical == 0) {
@@ -172,6 +178,23 @@ bool Filter::make_logarithms(const TileKernels& tiles, double* row, std::vector<
     return covered;
 }
 
+double Filter::make_factored(const TileKernels& tiles, double* row) const {
+    std::vector<double> y(static_cast<std::size_t>(d_));
+    const double* const weights = factor_.values.data() + d_ * d_;
+    double size2 = 0;
+    for (std::int64_t j = 0; j < d_; ++j) {
+        const double v = (row[j] - centre_[static_cast<std::size_t>(j)]) * weights[j];
+        y[static_cast<std::size_t>(j)] = v;
+        size2 += v * v;
+    }
+    tiles.multiply_factor(y.data(), factor_.values.data(), d_, row);
+    if (!(size2 <= largest_factored)) return nan;
+    double norm2 = 0;
+    for (std::int64_t j = 0; j < d_; ++j) norm2 += row[j] * row[j];
+    const double c = factor_.coordinate_error;
+    return scale_ * scale_ * (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor_.rank_error));
+}
+
 bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out) const {
     bool covered = true;
     if (direct_.coordinates == Coordinates::roots) {
@@ -217,10 +240,13 @@ void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKern
                 // Of 0 no unit vector is to be centred.
                 if (norm == 0 && form_ == metric::Gemm::l2) covered = false;
                 if (metric_form_ == metric::Gemm::cross_entropy) covered = make_logarithms(tiles, row, zeros);
-                s = round(tiles, row, centre_.data(), scale_, to);
+                const bool factored = !factor_.values.empty();
+                const double more = factored ? make_factored(tiles, row) : 0;
+                if (more != more) covered = false;
+                s = round(tiles, row, factored ? zero_.data() : centre_.data(), scale_, to);
                 for (const std::int64_t j : zeros) set_lowest(to, j, pairs_ != nullptr);
                 covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
-                terms = bound_.point(s);
+                terms = bound_.point(s, more);
             }
             if (!covered) {
                 terms = {nan, 0};
@@ -251,7 +277,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
-    f.form_ = f.metric_form_ = traits.gemm;
+    f.form_ = f.metric_form_ = metric::cpu_gemm(traits);
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
     f.centre_ = f.zero_ = std::vector<double>(static_cast<std::size_t>(f.d_), 0.0);
@@ -272,6 +298,11 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             f.scale_ = 1;
         }
     } else {
+        if (traits.factored) {
+            const double* const matrix = metric.params.constants;
+            f.factor_ = exact::factorise({matrix, matrix + f.d_ * f.d_}, f.d_, threads, progress);
+            if (f.factor_.values.empty()) return nullptr;
+        }
         if (!f.choose_centre(points, ranker, tiles)) return nullptr;
         if (f.form_ == metric::Gemm::cross_entropy) {
             f.form_ = metric::Gemm::dot;
@@ -323,6 +354,14 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
 }
 
 QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, float* out) const {
+    if (!factor_.values.empty()) {
+        std::vector<double> factored(row, row + d_);
+        const double more = make_factored(tiles, factored.data());
+        const RowSums s = round(tiles, factored.data(), zero_.data(), scale_, out);
+        QueryTerms t = bound_.query(s, scale_, 1, more);
+        t.usable = more == more && s.norm2 <= max_scaled_norm * max_scaled_norm;
+        return t;
+    }
     if (metric_form_ == metric::Gemm::l2) {
         const RowSums s = round(tiles, row, centre_.data(), scale_, out);
         QueryTerms t = bound_.query(s, scale_, 1);

@@ -6,6 +6,7 @@
 
 #include "cpu/filter/direct.h"
 #include "cpu/metric/ranker.h"
+#include "exact/factor.h"
 #include "exact/progress.h"
 
 namespace kith::cpu {
@@ -48,6 +49,9 @@ private:
     // does not cover them. `norm` is that of unit vectors before.
     bool make_unit(double* row, double& norm) const;
     bool make_logarithms(const TileKernels& tiles, double* row, std::vector<std::int64_t>& zeros) const;
+    // The coordinates less the centre after the factor, in place: what their share of the bound is beside that of l2,
+    // NaN where they are not covered.
+    double make_factored(const TileKernels& tiles, double* row) const;
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
     QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
     void choose_scale(const MatrixView& points, const Ranker& ranker);
@@ -72,6 +76,7 @@ private:
     const PairKernels* pairs_ = nullptr;  // for bf16
     DirectForm direct_;                   // where form_ is none
     FilterBound bound_;
+    exact::Factor factor_;  // of a metric that has one
     std::vector<double> centre_, zero_;
     double scale_ = 1;
     Buffer<float> data_;

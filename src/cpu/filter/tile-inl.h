@@ -61,6 +61,42 @@ void logarithms(double* row, std::int64_t d) {
     Real::store_part(row + j, Real::log(Real::load_part(row + j, rest)), rest);
 }
 
+// Columns [first, first + vectors * lanes) of L' y, the last of them `width` wide.
+template <int vectors>
+KITH_HD void factor_columns(const double* y, const double* factor, std::int64_t d, std::int64_t first, int width,
+                            double* out) {
+    using Real = VectorOps<double>;
+    const auto at = [&](const double* row, int v) __attribute__((always_inline)) {
+        return width == Real::lanes || v + 1 < vectors ? Real::load(row + v * Real::lanes)
+                                                       : Real::load_part(row + v * Real::lanes, width);
+    };
+    Real::V sum[vectors] = {};
+    for (std::int64_t k = first; k < d; ++k) {
+        const double* const row = factor + k * d + first;
+        const Real::V factor_of_row = Real::set(y[k]);
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+#if KITH_LEVEL > 0
+            sum[v] = Real::fma(factor_of_row, at(row, v), sum[v]);
+#else
+            sum[v] += factor_of_row * at(row, v);
+#endif
+        }
+    }
+    for (int v = 0; v < vectors; ++v) {
+        if (width == Real::lanes || v + 1 < vectors) Real::store(out + first + v * Real::lanes, sum[v]);
+        else Real::store_part(out + first + v * Real::lanes, sum[v], width);
+    }
+}
+
+void multiply_factor(const double* y, const double* factor, std::int64_t d, double* out) {
+    constexpr int vectors = 8, lanes = VectorOps<double>::lanes;
+    std::int64_t j = 0;
+    for (; j + vectors * lanes <= d; j += vectors * lanes) factor_columns<vectors>(y, factor, d, j, lanes, out);
+    for (; j < d; j += lanes)
+        factor_columns<1>(y, factor, d, j, static_cast<int>(std::min<std::int64_t>(d - j, lanes)), out);
+}
+
 void transpose(const float* rows, std::int64_t stride, std::int64_t d, float* out) {
     std::int64_t j = 0;
     for (; j + 16 <= d; j += 16) {
@@ -212,6 +248,7 @@ constexpr TileKernels make_tiles() {
     k.round_i8 = round_bytes<std::int8_t>;
     k.round_u8 = round_bytes<std::uint8_t>;
     k.logarithms = logarithms;
+    k.multiply_factor = multiply_factor;
     k.transpose = transpose;
     return k;
 }

@@ -67,6 +67,8 @@ struct TileKernels {
     RowSums (*round_u8)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
     // The natural logarithm of each of d numbers >= 0, as portable::log.
     void (*logarithms)(double* row, std::int64_t d);
+    // out = L' y for the d x d lower triangle L, row-major with zeros above its diagonal; each of d sums in any order.
+    void (*multiply_factor)(const double* y, const double* factor, std::int64_t d, double* out);
     // 32 rows, `stride` words apart, to the words of a panel.
     void (*transpose)(const float* rows, std::int64_t stride, std::int64_t words, float* out);
 };

@@ -1,6 +1,7 @@
 // Bringing points to the device and preparing them; see points.h.
 #include "gpu/points/points.h"
 
+#include "exact/factor.h"
 #include "exact/watched.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
@@ -181,7 +182,7 @@ void to_device(Buffer<double>& to, const std::vector<double>& from, cudaStream_t
 // The factor of the metric's matrix, for the filter.
 void add_factor(DeviceMetric& m, cudaStream_t stream, const Host& host) {
     const std::int64_t d = m.params.d;
-    const Factor factor = factorise(*m.spec.constants, d, host.threads, host.progress);
+    const exact::Factor factor = exact::factorise(*m.spec.constants, d, host.threads, host.progress);
     if (factor.values.empty()) return;
     const auto size = static_cast<std::int64_t>(factor.values.size());
     m.factors = Buffer<double>(size, stream);

@@ -1,5 +1,5 @@
 // The factor of a matrix and its bounds; see factor.h.
-#include "gpu/metric/factor.h"
+#include "exact/factor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "exact/cholesky.h"
 #include "exact/watched.h"
 
-namespace kith::gpu {
+namespace kith::exact {
 
 namespace {
 
@@ -44,7 +44,7 @@ Factor factorise(const std::vector<double>& matrix, std::int64_t d, int threads,
     // What is antisymmetric adds nothing to a quadratic form.
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j < i; ++j) scaled[i * size + j] = 0.5 * (scaled[i * size + j] + scaled[j * size + i]);
-    if (!exact::cholesky(scaled, d, threads, progress)) return {};
+    if (!cholesky(scaled, d, threads, progress)) return {};
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = i + 1; j < size; ++j) scaled[i * size + j] = 0;
     Factor out;
@@ -57,4 +57,4 @@ Factor factorise(const std::vector<double>& matrix, std::int64_t d, int threads,
     return out;
 }
 
-}  // namespace kith::gpu
+}  // namespace kith::exact
