@@ -105,6 +105,8 @@ TEST_F(Errors, Types) {
 TEST_F(Errors, Sizes) {
     points.rows = std::int64_t{1} << 62;
     expect_words(refusal(), {"points", "4611686018427387904", "4", "2^63 bytes"});
+    ++points.rows;  // 64 bits hold 4 of its elements
+    expect_words(refusal(), {"points", "4611686018427387905", "4", "2^63 bytes"});
     points.rows = 8;
     k = std::int64_t{1} << 62;
     expect_words(refusal(), {"k", "4611686018427387904"});
