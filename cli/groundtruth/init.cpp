@@ -92,6 +92,7 @@ Matrix whole(const Rows& rows) {
 void complete_metric(Job& job) {
     Metric& metric = job.metric;
     const std::int64_t d = job.base.cols;
+    const bool given = !job.numbers.empty();
     if (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data) {
         job.numbers = inverse_covariance(whole(job.base).view());
         metric.inverse_covariance = view(job.numbers.data(), d, d);
@@ -100,6 +101,7 @@ void complete_metric(Job& job) {
         job.numbers = variances(whole(job.base).view());
         metric.variances = view(job.numbers.data(), 1, d);
     }
+    job.estimated = !given && !job.numbers.empty();
 }
 
 Matrix first_row(const Rows& rows) {

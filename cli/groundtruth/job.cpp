@@ -44,7 +44,10 @@ Json metric_json(const Job& job) {
         json["formula"] = metric.formula;
         json["start"] = fmt::format("{}", metric.start);
     }
-    if (!job.numbers.empty()) json["numbers_checksum"] = checksum_of(job.numbers);
+    if (!job.numbers.empty()) {
+        json["estimated"] = job.estimated;
+        json["numbers_checksum"] = checksum_of(job.numbers);
+    }
     return json;
 }
 
@@ -101,6 +104,7 @@ void read_metric(const Json& json, Job& job) {
     metric.p = parse_real("p", json.at("p").get<std::string>());
     metric.packed_bits = json.at("packed_bits").get<bool>();
     if (!json.contains("numbers_checksum")) return;
+    job.estimated = json.at("estimated").get<bool>();
     const std::string path = numbers_path(job.folder);
     const Matrix matrix = load_matrix(path, "");
     job.numbers = to_doubles(matrix);
@@ -196,6 +200,7 @@ Json job_json(const Job& job) {
     json["k"] = job.k;
     json["dimensions"] = job.base.cols;
     json["metric"] = to_json(job.metric);
+    if (!job.numbers.empty()) json["metric"]["estimated"] = job.estimated;
     json["base"] = rows(job.base);
     json["queries"] = rows(job.queries);
     json["memory"] = job.memory;

@@ -32,6 +32,7 @@ struct Job {
     std::int64_t memory = 0;  // bytes that a worker may take, by which the job was cut
     Metric metric;
     std::vector<double> numbers;  // those that the metric points to
+    bool estimated = false;       // they are not given, but those of all points
     Rows base;
     Rows queries;  // of a graph, the base again in blocks
 

@@ -50,7 +50,10 @@ void open_outputs(OutputSet& outputs, const Args& args, const Job& job) {
     if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
     const OutKind kind = kind_of(args.out);
     if (kind == OutKind::big_ann) outputs.add_big_ann_truth("--out", args.out);
-    if (kind == OutKind::ann_benchmarks) outputs.add_ann_benchmarks("--out", args.out, job.metric, false, false);
+    // A file that names a metric without its numbers says that they are those of the points.
+    Metric named = job.metric;
+    if (job.estimated) named.inverse_covariance = named.variances = {};
+    if (kind == OutKind::ann_benchmarks) outputs.add_ann_benchmarks("--out", args.out, named, false, false);
 }
 
 template <class T>

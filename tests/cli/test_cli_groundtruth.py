@@ -109,6 +109,16 @@ class SameBytes(Jobs):
             self.assertEqual(*both)
         kith("verify", self.at("out.hdf5"), "-b", self.at("all.npy"), "-q", self.at("queries.npy"), "--quiet")
 
+    def test_hdf5_names_the_metric(self):
+        for metric in ("seuclidean", "mahalanobis"):
+            shutil.rmtree(self.job, ignore_errors=True)
+            self.init(*self.inputs("-k", 4, "-m", metric, "--shard-rows", 160))
+            self.assertTrue(self.status()["metric"]["estimated"])
+            self.run_job("--quiet")
+            named = self.at(metric + ".hdf5")
+            self.truth("merge", "--out", named, "--quiet")
+            self.assertIn(f"as {named} says", kith("verify", named, *self.inputs("--device", "cpu")).stdout)
+
     def grid_of_seven(self):
         return [[float((i >> j) & 1) for j in range(7)] for i in range(100)]
 
