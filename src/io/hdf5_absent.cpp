@@ -29,6 +29,8 @@ std::string normal_dataset(const std::string& dataset) {
     return dataset;
 }
 
+Hdf5Handle::~Hdf5Handle() = default;
+
 Hdf5Output::Hdf5Output(PendingFile& file, bool force, const std::function<bool()>&)
     : pending_(file), device_(file), force_(force) {
     refuse(name());
