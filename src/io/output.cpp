@@ -129,14 +129,7 @@ PendingFile::PendingFile(const std::string& file) : file_(file), destination_(re
         bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
     }
     create_temporary();
-    try {
-        name_.emplace(temporary_);
-        if (old_) keep_mode();
-    } catch (...) {
-        ::unlink(temporary_.c_str());
-        ::close(descriptor_);
-        throw;
-    }
+    if (old_) keep_mode();
 }
 
 void PendingFile::create_temporary() {
@@ -161,6 +154,8 @@ void PendingFile::create_temporary() {
     static std::atomic<unsigned> counter{0};
     for (;;) {
         temporary_ = (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), counter++)).string();
+        // Before the file is there: a signal may come in between.
+        name_.emplace(temporary_);
         // Not for others to read before it has the mode of the file that it replaces.
         descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, old_ ? 0600 : 0666);
         if (descriptor_ >= 0) return;
@@ -168,7 +163,7 @@ void PendingFile::create_temporary() {
     }
 }
 
-void PendingFile::keep_mode() const {
+void PendingFile::keep_mode() const noexcept {
     mode_t mode = old_->st_mode & 07777;
     // Without the owner, his privileges must not become ours.
     if (::fchown(descriptor_, old_->st_uid, old_->st_gid) != 0) mode &= 0777;

@@ -40,7 +40,7 @@ public:
 
 private:
     void create_temporary();
-    void keep_mode() const;
+    void keep_mode() const noexcept;
 
     std::string file_;
     std::string destination_;  // file_ with links resolved, so that a link stays a link
