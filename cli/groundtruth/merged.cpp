@@ -1,12 +1,10 @@
 // Merges units.
 #include "groundtruth/merged.h"
 
-#include <filesystem>
 #include <optional>
 
 #include "groundtruth/unit_file.h"
 #include "interrupt.h"
-#include "kith/error.h"
 
 namespace kith::cli::groundtruth {
 
@@ -16,18 +14,14 @@ std::optional<PartialNeighbors> Merger::block(std::int64_t block) {
     for (std::int64_t shard = 0; shard < job_.shards(); ++shard) {
         stop_if_interrupted();
         const Unit unit{shard, block};
-        if (!std::filesystem::exists(job_.unit_path(unit))) {
-            ++missing_;
-            whole = false;
-            continue;
-        }
         try {
-            PartialNeighbors part = read_unit(job_, unit);
+            std::optional<PartialNeighbors> part = read_unit(job_, unit);
+            missing_ += !part;
+            whole = whole && part;
             if (!whole) continue;
-            if (merged) merge(*merged, part);
+            if (merged) merge(*merged, *part);
             else merged = std::move(part);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::bad_file) throw;
+        } catch (const DamagedUnit& error) {
             damaged_.push_back(std::string(error.what()) + " (" + set_aside(job_, unit) + ")");
             whole = false;
         }

@@ -9,6 +9,7 @@
 #include "files.h"
 #include "groundtruth/checksum.h"
 #include "interrupt.h"
+#include "json.h"
 #include "kith/error.h"
 #include "kith/memory.h"
 
@@ -47,6 +48,26 @@ void for_blocks(MatrixReader& reader, const Piece& piece, std::byte* whole, cons
     }
 }
 
+// The manifest and what is said in JSON hold the names of the files.
+void require_utf8(const std::string& option, const std::string& path) {
+    try {
+        (void)Json(path).dump();
+    } catch (const Json::type_error&) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} {}: expected a path in UTF-8, which the manifest can hold", option,
+                                Json(path).dump(-1, ' ', false, Json::error_handler_t::replace)));
+    }
+}
+
+// A path says the same from any folder; a ".." in it stays, for behind a link it leads elsewhere than its text says.
+std::string absolute_path(const std::string& option, const std::string& path) {
+    std::error_code failed;
+    const std::string absolute = std::filesystem::absolute(path, failed).string();
+    if (failed) throw Error(ErrorCode::invalid_argument, fmt::format("{} {}: {}", option, path, failed.message()));
+    require_utf8(option, absolute);
+    return absolute;
+}
+
 }  // namespace
 
 Rows open_rows(const std::string& option, const std::vector<std::string>& paths, const std::string& format) {
@@ -56,7 +77,7 @@ Rows open_rows(const std::string& option, const std::vector<std::string>& paths,
         if (path == "-" || path == "/dev/stdin")
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("{} {}: expected a file: it is read again and again", option, path));
-        const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+        const std::string absolute = absolute_path(option, path);
         const FileInfo info = MatrixReader(absolute, reading(format)).info();
         if (rows.files.empty()) {
             rows.cols = info.cols;

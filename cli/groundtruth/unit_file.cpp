@@ -1,17 +1,19 @@
 // Writes and reads the results of units.
 #include "groundtruth/unit_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include "groundtruth/checksum.h"
-#include "kith/error.h"
 #include "kith/output.h"
 
 namespace kith::cli::groundtruth {
@@ -49,17 +51,46 @@ Sizes sizes_of(const Job& job, const Unit& unit) {
 // Reads through the file, adding to the checksum.
 class Reader {
 public:
-    explicit Reader(const std::string& path) : file_(path, std::ios::binary) {}
-    bool read(void* to, std::size_t bytes) {
-        if (!file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes))) return false;
-        sum_.add(to, bytes);
-        return true;
+    explicit Reader(std::string path) : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+        if (file_ < 0 && errno != ENOENT) fail("cannot be opened");
     }
-    bool is_open() const { return file_.is_open(); }
+    ~Reader() {
+        if (file_ >= 0) ::close(file_);
+    }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    bool is_there() const { return file_ >= 0; }
+
+    std::size_t size() const {
+        struct stat found {};
+        if (::fstat(file_, &found) != 0) fail("cannot be read");
+        if (!S_ISREG(found.st_mode))
+            throw Error(ErrorCode::bad_file, fmt::format("{}: expected the file of a unit, found {}", path_,
+                                                         S_ISDIR(found.st_mode) ? "a directory" : "no regular file"));
+        return static_cast<std::size_t>(found.st_size);
+    }
+
+    void read(void* to, std::size_t bytes) {
+        for (std::size_t done = 0; done < bytes;) {
+            const ssize_t got = ::read(file_, static_cast<char*>(to) + done, bytes - done);
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) fail("cannot be read");
+            if (got == 0) throw DamagedUnit(path_ + ": damaged: cannot be read to its end");
+            done += static_cast<std::size_t>(got);
+        }
+        sum_.add(to, bytes);
+    }
+
     std::uint32_t checksum() const { return sum_.value(); }
 
 private:
-    std::ifstream file_;
+    [[noreturn]] void fail(const char* what) const {
+        throw Error(ErrorCode::bad_file, fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
+    }
+
+    std::string path_;
+    int file_;
     Checksum sum_;
 };
 
@@ -86,35 +117,37 @@ void write_unit(const Job& job, const Unit& unit, const PartialNeighbors& found)
 }
 
 bool has_unit(const Job& job, const Unit& unit) {
-    const std::string path = job.unit_path(unit);
-    Header header;
-    Reader reader(path);
-    std::error_code failed;
-    return reader.read(&header, sizeof header) && header == header_of(job, unit) &&
-           std::filesystem::file_size(path, failed) == sizes_of(job, unit).file && !failed;
+    try {
+        Reader reader(job.unit_path(unit));
+        if (!reader.is_there() || reader.size() != sizes_of(job, unit).file) return false;
+        Header header;
+        reader.read(&header, sizeof header);
+        return header == header_of(job, unit);
+    } catch (const Error&) {
+        return false;
+    }
 }
 
-PartialNeighbors read_unit(const Job& job, const Unit& unit) {
+std::optional<PartialNeighbors> read_unit(const Job& job, const Unit& unit) {
     const std::string path = job.unit_path(unit);
-    const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::bad_file, path + ": " + why); };
+    const auto damaged = [&](const std::string& why) { throw DamagedUnit(fmt::format("{}: damaged: {}", path, why)); };
     const Sizes sizes = sizes_of(job, unit);
     Reader reader(path);
-    if (!reader.is_open()) refuse(fmt::format("expected a unit that is done: {}", std::strerror(errno)));
-    if (const auto found = std::filesystem::file_size(path); found != sizes.file)
-        refuse(fmt::format("damaged: expected {} bytes, found {}", sizes.file, found));
+    if (!reader.is_there()) return std::nullopt;
+    if (const std::size_t found = reader.size(); found != sizes.file)
+        damaged(fmt::format("expected {} bytes, found {}", sizes.file, found));
     Header header;
     PartialNeighbors partial{job.block(unit).rows, job.k, job.base.cols, {}, {}};
     partial.ids.resize(sizes.cells);
     partial.keys.resize(sizes.cells);
-    const bool whole = reader.read(&header, sizeof header) &&
-                       reader.read(partial.ids.data(), sizes.cells * sizeof(std::int64_t)) &&
-                       reader.read(partial.keys.data(), sizes.cells * sizeof(double));
+    reader.read(&header, sizeof header);
+    reader.read(partial.ids.data(), sizes.cells * sizeof(std::int64_t));
+    reader.read(partial.keys.data(), sizes.cells * sizeof(double));
     const std::uint32_t checksum = reader.checksum();
     std::uint64_t expected = 0;
-    if (!whole || !reader.read(&expected, sizeof expected)) refuse("cannot be read to its end");
-    if (header != header_of(job, unit)) refuse("damaged: expected the header of this unit of this job, found another");
-    if (checksum != expected)
-        refuse(fmt::format("damaged: expected checksum {:08x}, found {:08x}", expected, checksum));
+    reader.read(&expected, sizeof expected);
+    if (header != header_of(job, unit)) damaged("expected the header of this unit of this job, found another");
+    if (checksum != expected) damaged(fmt::format("expected checksum {:08x}, found {:08x}", expected, checksum));
     return partial;
 }
 

@@ -6,9 +6,11 @@
 //     8 bytes    CRC-32 of all that
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "groundtruth/job.h"
+#include "kith/error.h"
 #include "kith/shards.h"
 
 namespace kith::cli::groundtruth {
@@ -17,8 +19,13 @@ namespace kith::cli::groundtruth {
 void write_unit(const Job& job, const Unit& unit, const PartialNeighbors& found);
 // Whether there is a file of the right size that says it is this unit of this job; does not read the rest.
 bool has_unit(const Job& job, const Unit& unit);
-// Throws bad_file, saying what is wrong, where it is not there or damaged.
-PartialNeighbors read_unit(const Job& job, const Unit& unit);
+// A file that can be read and is not the whole result of its unit.
+struct DamagedUnit : Error {
+    explicit DamagedUnit(const std::string& what) : Error(ErrorCode::bad_file, what) {}
+};
+// None where there is no such file. Throws DamagedUnit, saying what is wrong, and bad_file where it cannot be read,
+// which says nothing of what it holds.
+std::optional<PartialNeighbors> read_unit(const Job& job, const Unit& unit);
 // Renames a damaged file out of the way, so that a worker does the unit again; says how that went.
 std::string set_aside(const Job& job, const Unit& unit);
 // Removes what workers that were killed while they wrote it have left.

@@ -154,6 +154,25 @@ class SameBytes(Jobs):
                             (("--ids", self.at("late.npy")), ("late.npy", "reads"))):
             self.assert_error(self.truth("merge", *args, code=2), *words)
 
+    def test_the_file_that_is_named(self):
+        """Behind a link, ".." is the folder of what it leads to."""
+        inner = self.at("far/inner")
+        inner.mkdir(parents=True)
+        self.at("lnk").symlink_to(inner)
+        shutil.copy(self.at("base.npy"), self.at("far/some.npy"))
+        shutil.copy(self.at("queries.npy"), self.at("some.npy"))
+        self.init("-b", self.at("lnk") / "../some.npy", "-q", f"{self.at('lnk')}/../some.npy:5:7", "-k", 3)
+        self.assertEqual([self.status()[part]["rows"] for part in ("base", "queries")], [len(self.points), 7])
+        self.run_job("--quiet")
+        self.assertEqual(self.merged(), self.searched("search", "-b", self.at("far/some.npy"), "-q",
+                                                      f"{self.at('far/some.npy')}:5:7", "-k", 3))
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsencode(self.at("b")) + b"\xff.npy"
+        shutil.copy(self.at("base.npy"), name)
+        self.assert_error(self.truth("init", "-b", os.fsdecode(name), "--graph", "-k", 3, code=2), "--base", "UTF-8")
+        self.assertFalse(self.job.exists())
+
     @unittest.skipIf(os.environ.get("KITH_SANITIZE"), "a sanitizer takes memory of its own")
     def test_memory_is_a_limit(self):
         """On what a worker holds of a base that is larger."""

@@ -208,6 +208,29 @@ class Files(Faults):
         self.run_job("--quiet")
         self.assert_merged()
 
+    def test_units_that_cannot_be_opened_are_kept(self):
+        self.run_job("--quiet")
+        before = {path.name: path.read_bytes() for path in (self.job / "units").iterdir()}
+        for verb in (("merge", "--ids", self.at("no.npy")), ("verify",)):
+            for limit in range(3, 6):  # standard files and hardly another
+                found = start("groundtruth", verb[0], self.job, *verb[1:],
+                              preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+                found.communicate(timeout=120)
+        self.assertEqual({path.name: path.read_bytes() for path in (self.job / "units").iterdir()}, before)
+        # Nor is what is no file.
+        unit = self.units()[2]
+        unit.unlink()
+        unit.symlink_to(unit.name)
+        self.assert_error(self.truth("merge", "--ids", self.at("no.npy"), code=2), str(unit), "cannot be opened")
+        unit.unlink()
+        unit.mkdir()
+        for verb in (("merge", "--ids", self.at("no.npy")), ("verify",), ("run",)):
+            self.assert_error(self.truth(*verb, code=2), str(unit), "found a directory")
+        self.assertTrue(unit.is_dir())
+        unit.rmdir()
+        self.run_job("--quiet")
+        self.assert_merged()
+
     def test_verify_finds_them_too(self):
         self.run_job("--quiet")
         self.assertIn("12 of 12 units whole", self.truth("verify", "--sample", 50, "--device", "cpu").stdout)
