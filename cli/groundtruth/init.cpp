@@ -12,7 +12,7 @@
 
 #include "files.h"
 #include "groundtruth/commands.h"
-#include "groundtruth/job.h"
+#include "groundtruth/job_files.h"
 #include "interrupt.h"
 #include "kith/error.h"
 #include "kith/memory.h"
@@ -169,6 +169,7 @@ int execute(const Args& args) {
     const Stopwatch time;
     if (args.graph != args.queries.empty())
         throw Error(ErrorCode::invalid_argument, "expected either --queries, or --graph for a graph of the base");
+    require_no_job(args.folder);
     Job job;
     job.folder = args.folder;
     job.id = new_id();

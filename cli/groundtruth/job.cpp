@@ -1,14 +1,20 @@
 // Writes and reads the manifest of a ground-truth job.
 #include "groundtruth/job.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "files.h"
 #include "groundtruth/checksum.h"
+#include "groundtruth/job_files.h"
 #include "kith/error.h"
 #include "numbers.h"
 #include "options.h"
@@ -17,13 +23,6 @@ namespace kith::cli::groundtruth {
 namespace {
 
 constexpr int manifest_format = 1;
-
-std::string manifest_path(const std::string& folder) {
-    return folder + "/manifest.json";
-}
-std::string numbers_path(const std::string& folder) {
-    return folder + "/metric.npy";
-}
 
 std::uint32_t checksum_of(const std::string& text) {
     Checksum sum;
@@ -105,7 +104,7 @@ void read_metric(const Json& json, Job& job) {
     metric.packed_bits = json.at("packed_bits").get<bool>();
     if (!json.contains("numbers_checksum")) return;
     job.estimated = json.at("estimated").get<bool>();
-    const std::string path = numbers_path(job.folder);
+    const std::string path = numbers_path(job);
     const Matrix matrix = load_matrix(path, "");
     job.numbers = to_doubles(matrix);
     if (checksum_of(job.numbers) != json.at("numbers_checksum").get<std::uint32_t>())
@@ -135,21 +134,75 @@ void make_folder(const std::string& folder) {
         throw Error(ErrorCode::bad_file, fmt::format("{}: cannot make the folder: {}", folder, failed.message()));
 }
 
+void sync_folder(const std::string& folder) {
+    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;  // a folder to write to, not to read
+    (void)::fsync(descriptor);
+    ::close(descriptor);
+}
+
+// Gives the file at `own` the name `path` instead, and never takes that from another; false where it is taken.
+bool rename_first(const std::string& own, const std::string& path) {
+    std::error_code failed;
+    // A server that was asked twice says of its own link that it is there already.
+    if (::link(own.c_str(), path.c_str()) == 0 || (errno == EEXIST && std::filesystem::equivalent(own, path, failed))) {
+        ::unlink(own.c_str());
+        return true;
+    }
+    if (errno == EEXIST) return false;
+    // A file system without links.
+    return ::renameat2(AT_FDCWD, own.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0;
+}
+
+void publish(const std::string& own, const std::string& folder) {
+    const std::string path = manifest_path(folder);
+    if (!rename_first(own, path)) {
+        require_no_job(folder);
+        // A file system that has neither of the two.
+        if (std::rename(own.c_str(), path.c_str()) != 0)
+            throw Error(ErrorCode::bad_file,
+                        fmt::format("{}: cannot rename {} to it: {}", path, own, std::strerror(errno)));
+    }
+    sync_folder(folder);
+}
+
+// Of a job that has not been published: nobody else knows of them.
+class Unpublished {
+public:
+    explicit Unpublished(std::vector<std::string> files) : files_(std::move(files)) {}
+    ~Unpublished() {
+        for (const std::string& file : files_) ::unlink(file.c_str());
+    }
+    Unpublished(const Unpublished&) = delete;
+    Unpublished& operator=(const Unpublished&) = delete;
+    void keep() { files_.clear(); }
+
+private:
+    std::vector<std::string> files_;
+};
+
 }  // namespace
+
+void require_no_job(const std::string& folder) {
+    const std::string path = manifest_path(folder);
+    std::error_code failed;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, failed)))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{}: is there already; kith groundtruth run {} goes on with it", path, folder));
+}
 
 std::string Job::unit_name(const Unit& unit) const {
     return fmt::format("s{:05}-q{:05}", unit.shard, unit.block);
 }
 
 void write_job(const Job& job) {
-    const std::string path = manifest_path(job.folder);
-    if (std::filesystem::exists(path))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{}: is there already; kith groundtruth run {} goes on with it", path, job.folder));
+    require_no_job(job.folder);
+    const std::string path = fmt::format("{}/manifest-{}.json", job.folder, job.id);
+    const std::string numbers = numbers_path(job);
     for (const char* part : {"/units", "/claims"}) make_folder(job.folder + part);
+    Unpublished unpublished({path, numbers});
     OutputSet outputs;
     if (!job.numbers.empty()) {
-        const std::string numbers = numbers_path(job.folder);
         outputs.add("the metric", numbers);
         const bool square = job.metric.id == MetricId::mahalanobis;
         MatrixWriter writer(outputs, numbers, {"", square ? job.base.cols : 1, job.base.cols, ElementType::f64});
@@ -164,6 +217,8 @@ void write_job(const Job& job) {
     writer.write(text.data(), static_cast<std::int64_t>(text.size()));
     writer.finish();
     outputs.commit();
+    publish(path, job.folder);
+    unpublished.keep();
 }
 
 Job read_job(const std::string& folder) {

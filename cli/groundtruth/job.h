@@ -1,7 +1,7 @@
 // A ground-truth job: the manifest in its folder, which says what is searched and how that is cut into units.
 //
 //     DIR/manifest.json   written once, by init
-//     DIR/metric.npy      the matrix or the variances of the metric, where it has one
+//     DIR/metric-ID.npy   the matrix or the variances of the metric, where it has one
 //     DIR/claims/         a file per unit that a worker is at (claims.h)
 //     DIR/units/          a file per unit that is done (unit_file.h)
 #pragma once

@@ -9,6 +9,7 @@
 
 #include "files.h"
 #include "groundtruth/commands.h"
+#include "groundtruth/job_files.h"
 #include "groundtruth/merged.h"
 #include "interrupt.h"
 #include "kith/error.h"
@@ -46,6 +47,9 @@ void open_outputs(OutputSet& outputs, const Args& args, const Job& job) {
     for (const Rows* rows : {&job.base, &job.queries}) {
         for (const RowFile& file : rows->files) outputs.reads("the job", file.path);
     }
+    outputs.reads("the job", manifest_path(job.folder));
+    if (!job.numbers.empty()) outputs.reads("the job", numbers_path(job));
+    for (std::int64_t unit = 0; unit < job.units(); ++unit) outputs.reads("the job", job.unit_path(job.unit(unit)));
     if (!args.ids.empty()) outputs.add("--ids", with_data_set(args.ids, "neighbors"));
     if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
     const OutKind kind = kind_of(args.out);

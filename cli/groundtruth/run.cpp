@@ -27,7 +27,7 @@
 namespace kith::cli::groundtruth {
 namespace {
 
-constexpr double default_lease = 60, shortest_lease = 0.5;
+constexpr double default_lease = 60, shortest_lease = 0.5, longest_lease = 86400;
 // Between two looks at what others do while there is nothing to do.
 constexpr double pause_seconds = 0.2;
 // A look at the folder serves for so long, and for so many times what it took: units that others do meanwhile are seen
@@ -182,9 +182,9 @@ private:
 };
 
 int execute(const Args& args) {
-    if (args.lease < shortest_lease)
+    if (!(args.lease >= shortest_lease && args.lease <= longest_lease))
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--lease: {}; expected at least {} seconds", args.lease, shortest_lease));
+                    fmt::format("--lease: {}; expected {} to {} seconds", args.lease, shortest_lease, longest_lease));
     const Stopwatch time;
     const Job job = read_job(args.folder);
     require_same_files(job.base);

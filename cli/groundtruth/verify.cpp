@@ -118,6 +118,7 @@ struct Outcome {
     std::vector<std::int64_t> wrong;
 
     bool is_exact() const { return damaged.empty() && wrong.empty(); }
+    bool is_complete() const { return missing == 0 && damaged.empty(); }
 };
 
 void report(const Args& args, const Job& job, const Outcome& outcome, double seconds) {
@@ -125,6 +126,7 @@ void report(const Args& args, const Job& job, const Outcome& outcome, double sec
         Json json = {{"command", "groundtruth verify"}};
         json.update(job_json(job));
         json["exact"] = outcome.is_exact();
+        json["complete"] = outcome.is_complete();
         json["missing"] = outcome.missing;
         json["damaged"] = outcome.damaged;
         json["sample"] = {{"computed", outcome.computed}, {"left_out", outcome.left_out}, {"wrong", outcome.wrong}};
@@ -181,14 +183,15 @@ int execute(const Args& args) {
     }
     outcome.wrong = different(samples);
     report(args, job, outcome, time.seconds());
-    return outcome.is_exact() ? exit_ok : exit_not_exact;
+    return outcome.is_exact() && outcome.is_complete() ? exit_ok : exit_not_exact;
 }
 
 }  // namespace
 
 void add_verify(CLI::App& app, Run& run) {
     const auto args = std::make_shared<Args>();
-    CLI::App* command = app.add_subcommand("verify", "Are the units whole, and a sample exact? Exit code 1 if not");
+    CLI::App* command =
+        app.add_subcommand("verify", "Are all units done and whole, and a sample exact? Exit code 1 if not");
     command->footer(
         "Reads every unit that is done. One that is damaged is renamed, so that kith groundtruth run does it again.\n"
         "With --sample, reads all points and their checksums too.");

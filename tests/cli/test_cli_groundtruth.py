@@ -167,6 +167,54 @@ class SameBytes(Jobs):
         self.assertEqual(self.merged(), self.searched("search", "-b", self.at("far/some.npy"), "-q",
                                                       f"{self.at('far/some.npy')}:5:7", "-k", 3))
 
+    def test_no_input_is_replaced(self):
+        self.job.mkdir()
+        base = self.job / "metric.npy"
+        shutil.copy(self.at("base.npy"), base)
+        search = ("-b", base, "-q", base, "-k", 3, "-m", "seuclidean")
+        self.init(*search, "--shard-rows", 99)
+        self.assertEqual(base.read_bytes(), self.at("base.npy").read_bytes())
+        self.run_job("--quiet")
+        self.assertEqual(self.merged(), self.searched("search", *search))
+
+    def test_no_file_of_the_job_is_replaced(self):
+        self.init(*self.inputs("-k", 4, "-m", "seuclidean"))
+        self.run_job("--quiet")
+        files = [path for path in self.job.rglob("*") if path.is_file()]
+        self.assertEqual(len(files), 3)
+        before = [path.read_bytes() for path in files]
+        for number, path in enumerate(files):
+            link = self.at(f"link-{number}.npy")
+            link.symlink_to(path)
+            for name in [link] + [path] * (path.suffix == ".npy"):
+                self.assert_error(self.truth("merge", "--ids", name, code=2), str(name), "the job reads")
+        self.assertEqual([path.read_bytes() for path in files], before)
+
+    def test_one_of_several_made_at_once(self):
+        init = ("groundtruth", "init", self.job, *self.inputs("-k", 4, "-m", "seuclidean", "--json"))
+        makers = [start(*init) for _ in range(6)]
+        made = []
+        for maker in makers:
+            out, error = maker.communicate(timeout=120)
+            if maker.returncode == 0:
+                made.append(json.loads(out)["job"])
+            else:
+                self.assertIn("is there already", error)
+        self.assertEqual(made, [self.status()["job"]])
+        self.assertEqual(sorted(path.name for path in self.job.iterdir()),
+                         ["claims", "manifest.json", f"metric-{made[0]}.npy", "units"])
+        self.run_job("--quiet")
+        self.assertEqual(self.merged(), self.searched("search", *self.inputs("-k", 4, "-m", "seuclidean")))
+        # Refused before any file is looked at.
+        self.assert_error(self.truth("init", "-b", self.at("none.npy"), "--graph", "-k", 1, code=2), "is there already")
+
+    def test_leases(self):
+        self.init(*self.inputs("-k", 4))
+        for lease in ("inf", "1e300", "86401", "0.4", "nan"):
+            self.assert_error(self.run_job("--lease", lease, code=2), "--lease")
+        self.assertEqual(self.units(), [])
+        self.run_job("--lease", 86400, "--quiet")
+
     def test_names_that_are_not_utf8(self):
         name = os.fsencode(self.at("b")) + b"\xff.npy"
         shutil.copy(self.at("base.npy"), name)

@@ -74,7 +74,8 @@ class Kills(Faults):
             for worker in workers:
                 worker.communicate(timeout=120)
             # Whatever has a unit's name is whole.
-            self.truth("verify", "--quiet")
+            verify = start("groundtruth", "verify", self.job, "--json")
+            self.assertTrue(json.loads(verify.communicate(timeout=120)[0])["exact"])
         # All of them are gone: nobody waits for their leases.
         self.run_job("--quiet", "--lease", LONG)
         self.assertEqual([name for name in self.names("units") if "." in name], [])
@@ -230,6 +231,14 @@ class Files(Faults):
         unit.rmdir()
         self.run_job("--quiet")
         self.assert_merged()
+
+    def test_verify_wants_all_units(self):
+        for done in (0, 5):
+            report = json.loads(self.truth("verify", "--json", code=1).stdout)
+            self.assertEqual((report["exact"], report["complete"], report["missing"]), (True, False, 12 - done))
+            self.run_job("--units", 5, "--quiet")
+        self.run_job("--quiet")
+        self.assertTrue(json.loads(self.truth("verify", "--json").stdout)["complete"])
 
     def test_verify_finds_them_too(self):
         self.run_job("--quiet")
