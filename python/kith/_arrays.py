@@ -23,6 +23,8 @@ _SEARCHED = frozenset(np.dtype(name) for name in ("float16", "float32", "float64
 class Kind(Protocol):
     """A library of arrays."""
 
+    writable: bool  # whether out= may be of it
+
     def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
         """A new array that the core can write to, for results that belong to `like`; dtype: int64, float32, float64."""
 
@@ -34,6 +36,8 @@ class Kind(Protocol):
 
 
 class _Numpy:
+    writable = True
+
     def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
         return np.empty((rows, cols), dtype)
 
@@ -45,6 +49,8 @@ class _Numpy:
 
 
 class _Torch:
+    writable = True
+
     def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
         torch = sys.modules["torch"]
         return like.new_empty((rows, cols), dtype=getattr(torch, dtype))
@@ -60,6 +66,8 @@ class _Torch:
 
 
 class _Cupy:
+    writable = True
+
     def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
         import cupy
         with cupy.cuda.Device(like.device):
@@ -75,6 +83,8 @@ class _Cupy:
 
 class _Jax(_Numpy):
     """jax's arrays are immutable: the core writes to host memory, from where the result goes to `like`'s device."""
+
+    writable = False
 
     def finished(self, like: Any, array: Any) -> Any:
         import jax
@@ -114,17 +124,21 @@ def readable(array: Any, name: str) -> Any:
     return array
 
 
-def described(array: Any) -> Any:
+def described(array: Any, name: str) -> Any:
     """What the core is given: torch's tensors in numbers, since their DLPack takes longer than a small search."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(array, torch.Tensor) or not (array.is_cpu or array.is_cuda):
         return array
     if not _TORCH_NAMES:
         _TORCH_NAMES.update({getattr(torch, name): name for name in _TORCH_TYPES if hasattr(torch, name)})
-    name = _TORCH_NAMES.get(array.dtype)
-    if name is None:
+    dtype = _TORCH_NAMES.get(array.dtype)
+    if dtype is None:
         return array
-    return _core.Described(array, array.data_ptr(), array.shape, array.stride(), name, array.get_device())
+    try:
+        data = array.data_ptr()
+    except RuntimeError as error:
+        raise TypeError(f"{name}: a tensor without memory ({type(array).__name__})") from error
+    return _core.Described(array, data, array.shape, array.stride(), dtype, array.get_device())
 
 
 _TORCH_TYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "bool", "int32", "int64")
@@ -147,6 +161,8 @@ def _numpy_readable(array: np.ndarray[Any, Any], name: str) -> Any:
 
 
 def _torch_readable(torch: Any, array: Any, name: str) -> Any:
+    if array.layout != torch.strided or array.is_nested:
+        raise TypeError(f"{name}: expected a dense tensor, got one of layout {array.layout}")
     if array.requires_grad:
         array = array.detach()
     if array.is_conj() or array.is_neg():
@@ -171,7 +187,7 @@ def _from_cuda_array_interface(array: Any, name: str) -> Any:
 
 
 def _exactly(array: Any, wider: Any, name: str) -> Any:
-    """`wider` has the values of `array`, or that is an error: 64-bit integers may not fit in float64."""
-    if str(array.dtype).endswith("int64") and len(array) and abs(wider).max() > 2**53:
-        raise ValueError(f"{name}: {array.dtype} beyond 2**53 is not exact in float64; convert it yourself")
+    """`wider` has the values of `array`, or that is an error: from 2**53 on float64 may have rounded an integer."""
+    if str(array.dtype).endswith("int64") and 0 not in tuple(array.shape) and abs(wider).max() >= 2**53:
+        raise ValueError(f"{name}: {array.dtype} of 2**53 and more may not be exact in float64; convert it yourself")
     return wider

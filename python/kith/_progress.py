@@ -17,16 +17,14 @@ def _bar() -> Callable[[float, float, float, str], Any]:
         from tqdm.auto import tqdm
     except ImportError:
         return _line
-    bars: list[Any] = []
+    bars: dict[str, Any] = {}  # one for each stage
 
     def show(done: float, total: float, seconds: float, stage: str) -> None:
-        if not bars:
-            bars.append(tqdm(total=total, unit="pair", unit_scale=True))
-        bar = bars[0]
-        bar.set_description(stage, refresh=False)
-        bar.update(done - bar.n)
-        if done >= total:
-            bar.close()
+        if stage not in bars:
+            for bar in bars.values():
+                bar.close()
+            bars[stage] = tqdm(total=total, desc=stage, unit="pair", unit_scale=True)
+        bars[stage].update(done - bars[stage].n)
 
     return show
 

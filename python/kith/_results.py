@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from . import _core
 from ._core import Report
 
 
@@ -23,15 +24,23 @@ class Neighbors(namedtuple("Neighbors", ("distances", "indices"))):
 
     distances: Any
     indices: Any
-    report: Report
+    report: Report = None  # type: ignore[assignment]  # of a pair that another library has put together
 
-    def __new__(cls, distances: Any, indices: Any, report: Report) -> Neighbors:
+    def __new__(cls, distances: Any, indices: Any, report: Report | None = None) -> Neighbors:
         pair = super().__new__(cls, distances, indices)
-        pair.report = report
+        pair.report = report  # type: ignore[assignment]
         return pair
 
-    def __getnewargs__(self) -> Any:  # pickle and copy
-        return (self.distances, self.indices, self.report)
+    def __reduce__(self) -> Any:
+        return Neighbors, (self.distances, self.indices, self.report)
+
+    def _replace(self, **parts: Any) -> Neighbors:
+        return Neighbors(**{"distances": self.distances, "indices": self.indices, "report": self.report, **parts})
+
+
+def restored_report(state: Any) -> Report:
+    """For pickle, which needs a function of Python."""
+    return _core.report_from(state)
 
 
 class TopK(namedtuple("TopK", ("values", "indices"))):

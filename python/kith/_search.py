@@ -1,6 +1,7 @@
 """search, graph, topk, verify, Index: arguments, defaults and arrays of results around the core."""
 from __future__ import annotations
 
+from operator import index as index_of
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 import numpy as np
@@ -14,10 +15,21 @@ Progress = Union[None, bool, Callable[[float, float, float, str], Any]]
 Out = Optional[tuple[Any, Any]]
 
 
+def _integer(value: Any, name: str) -> int:
+    try:
+        return index_of(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}") from None
+
+
 def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str | None,
             start: float) -> _core.MetricSettings:
+    if not isinstance(metric, str):
+        raise TypeError(f"metric: expected a name, got {type(metric).__name__}")
     if formula is not None and not formula:
         raise ValueError("formula: expected an expression of a, q and x")
+    if formula is not None and metric != "sqeuclidean":
+        raise ValueError(f"metric: {metric!r} beside a formula; expected one of them")
     if inverse_covariance is not None:
         inverse_covariance = np.ascontiguousarray(inverse_covariance, np.float64)
     if variances is not None:
@@ -27,17 +39,26 @@ def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, pack
 
 def _settings(like: Any, kind: Kind, f64: bool, device: str, memory: int, threads: int, path: str, isa: str,
               stream: int | None, progress: Progress, selector: str = "") -> _core.Settings:
-    return _core.Settings(f64, device, memory, threads, path, selector, isa,
+    return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, selector, isa,
                           kind.stream(like) if stream is None else stream, callback_of(progress))
 
 
 def _outputs(kind: Kind, like: Any, rows: int, k: int, f64: bool, out: Out) -> tuple[Any, Any]:
+    if _integer(k, "k") < 1:
+        raise ValueError(f"k is {k}: expected at least 1")
     if out is not None:
         distances, indices = out
+        for part in out:
+            if part is not None and not kind_of(part).writable:
+                raise TypeError(f"out: an array of {type(part).__module__.partition('.')[0]} cannot be written to")
         return distances, indices
-    if k < 1:
-        raise ValueError(f"k is {k}: expected at least 1")
     return (kind.empty(like, rows, k, "float64" if f64 else "float32"), kind.empty(like, rows, k, "int64"))
+
+
+def _neighbors(kind: Kind, like: Any, distances: Any, indices: Any, report: _core.Report, out: Out) -> Neighbors:
+    if out is not None:
+        return Neighbors(distances, indices, report)
+    return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
 
 
 def _rows(array: Any, name: str) -> int:
@@ -124,10 +145,10 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     points, queries = readable(points, "points"), readable(queries, "queries")
     distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
     report = _core.search(
-        described(points), described(queries), k, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices),
-        described(distances))
-    return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
+        described(points, "points"), described(queries, "queries"), k, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices, "indices"),
+        described(distances, "distances"))
+    return _neighbors(kind, like, distances, indices, report, out)
 
 
 def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqeuclidean", p: float = 2.0,
@@ -162,10 +183,10 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     points = readable(points, "points")
     distances, indices = _outputs(kind, like, _rows(points, "points"), k, f64, out)
     report = _core.graph(
-        described(points), k, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices),
-        described(distances))
-    return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
+        described(points, "points"), k, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices, "indices"),
+        described(distances, "distances"))
+    return _neighbors(kind, like, distances, indices, report, out)
 
 
 class Index:
@@ -195,7 +216,7 @@ class Index:
         _rows(points, "points")
         self._metric = metric if formula is None else "formula"
         self._core = _core.Index(
-            described(points), _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            described(points, "points"), _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
             _settings(like, kind, False, device, memory, threads, "", isa, stream, progress))
 
     def __len__(self) -> int:
@@ -224,9 +245,9 @@ class Index:
         queries = readable(queries, "queries")
         distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
         report = self._core.search(
-            described(queries), k, _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
-            described(indices), described(distances))
-        return Neighbors(kind.finished(like, distances), kind.finished(like, indices), report)
+            described(queries, "queries"), k, _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
+            described(indices, "indices"), described(distances, "distances"))
+        return _neighbors(kind, like, distances, indices, report, out)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
               threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
@@ -236,7 +257,7 @@ class Index:
         distances, indices = _outputs(kind, None, len(self), k, f64, out)
         report = self._core.graph(
             k, include_self, _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress),
-            described(indices), described(distances))
+            described(indices, "indices"), described(distances, "distances"))
         return Neighbors(distances, indices, report)
 
 
@@ -275,12 +296,12 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     (array([3., 2.]), array([0, 2]))
     """
     kind = kind_of(values)
-    array = values if hasattr(values, "shape") else np.asarray(values)
+    array = values if hasattr(values, "reshape") else np.asarray(values)
     dims = len(array.shape)
     if dims == 0 or not -dims <= dim < dims:
         raise ValueError(f"dim is {dim}: the values have {dims} dimensions")
     size = int(array.shape[dim])
-    if not 1 <= k <= size:
+    if not 1 <= _integer(k, "k") <= size:
         raise ValueError(f"k is {k}: expected 1 to {size}, the size of dimension {dim}")
     last = _move_axis(array, dim, dims - 1)
     matrix = _f32_or_f64(readable(last.reshape((-1, size)), "values"))
@@ -288,7 +309,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     selected, indices = _outputs(kind, array, int(matrix.shape[0]), k, f64, None)
     if matrix.shape[0]:
         settings = _settings(array, kind, f64, device, 0, threads, "", "", stream, None, selector)
-        _core.select(described(matrix), k, largest, sorted, settings, described(indices), described(selected))
+        _core.select(described(matrix, "values"), k, largest, sorted, settings, described(indices, "indices"), described(selected, "values"))
     shape = tuple(last.shape[:-1]) + (k,)
     found = [_move_axis(kind.finished(array, part).reshape(shape), dims - 1, dim) for part in (selected, indices)]
     if found[0].dtype != array.dtype:
@@ -357,39 +378,57 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     given = None if distances is None else np.asarray(distances)
     if given is not None and given.shape != listed.shape:
         raise ValueError(f"distances: expected the shape of indices, {listed.shape}, got {given.shape}")
-    how = {**how, "f64": given is not None and given.dtype == np.float64}
+    if given is not None and given.dtype not in (np.float32, np.float64):
+        raise TypeError(f"distances: expected float32 or float64, got {given.dtype}")
+    points = readable(points, "points")
+    asked = points if queries is None else readable(queries, "queries")
     count, k = listed.shape
-    wanted = len(points) if queries is None else len(queries)
-    if count != wanted:
-        raise ValueError(f"indices: {count} rows for {wanted} {'points' if queries is None else 'queries'}")
+    if count != _rows(asked, "queries"):
+        raise ValueError(f"indices: {count} rows for {len(asked)} {'points' if queries is None else 'queries'}")
     rows = np.arange(count) if sample is None or sample >= count else np.arange(sample) * count // sample
+    how = {**how, "f64": given is not None and given.dtype == np.float64}
+    found = search(points, asked[rows], k + (queries is None), **how)
+    true_distances, true_indices = (np.asarray(part) for part in found)
     if queries is None:
-        found = graph(points, k, include_self=include_self, **how)
-        true_indices, true_distances = np.asarray(found.indices)[rows], np.asarray(found.distances)[rows]
-    else:
-        found = search(points, readable(queries, "queries")[rows], k, **how)
-        true_indices, true_distances = np.asarray(found.indices), np.asarray(found.distances)
+        true_distances, true_indices = _as_graph(true_distances, true_indices, rows, include_self)
+        if include_self:  # the distance of a point to itself
+            own = np.asarray(graph(asked[rows], 1, include_self=True, **how).distances)
+            true_distances = np.concatenate([own, true_distances], axis=1)
     listed = listed[rows]
     right = (listed == true_indices).all(axis=1)
     if given is not None:
-        right &= (given[rows] == true_distances).all(axis=1)
+        bits = np.uint64 if given.dtype == np.float64 else np.uint32
+        right &= (np.ascontiguousarray(given[rows]).view(bits) == np.ascontiguousarray(true_distances).view(bits)).all(axis=1)
     hits = sum(len(np.intersect1d(a[a >= 0], b)) for a, b in zip(true_indices, listed))
     present = int((true_indices >= 0).sum())
     return Verification(bool(right.all()), len(rows), rows[~right], hits / present if present else 1.0)
+
+
+def _as_graph(distances: Any, indices: Any, rows: Any, include_self: bool) -> tuple[Any, Any]:
+    """Of k + 1 neighbours the k others: without the point itself where it is among them, else without the last. With
+    `include_self` k - 1 of them, and the point's index before them."""
+    own = indices == rows[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = (len(rows), indices.shape[1] - 1)
+    distances, indices = distances[~own].reshape(shape), indices[~own].reshape(shape)
+    if not include_self:
+        return distances, indices
+    known = np.where(indices[:, :1] >= 0, rows[:, None], -1) if shape[1] else rows[:, None]
+    return distances[:, :-1], np.concatenate([known, indices[:, :-1]], axis=1)
 
 
 def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
     """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance (f64)."""
     matrix = readable(points, "points")
     d = int(matrix.shape[1]) if _rows(matrix, "points") >= 0 else 0
-    return np.array(_core.inverse_covariance(described(matrix))).reshape(d, d)
+    return np.array(_core.inverse_covariance(described(matrix, "points"))).reshape(d, d)
 
 
 def variances(points: Any) -> np.ndarray[Any, Any]:
     """The d variances that ``"seuclidean"`` takes by default: the points' own, divisor n - 1 (f64)."""
     matrix = readable(points, "points")
     _rows(matrix, "points")
-    return np.array(_core.variances(described(matrix)))
+    return np.array(_core.variances(described(matrix, "points")))
 
 
 def info() -> str:

@@ -21,7 +21,7 @@ __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer
 
 # Metrics of the same name and definition, where no parameter is given.
 _METRICS = frozenset(("euclidean", "sqeuclidean", "cityblock", "manhattan", "l1", "l2", "chebyshev", "cosine", "correlation",
-                      "braycurtis", "canberra", "hamming", "haversine", "jaccard", "dice"))
+                      "canberra", "hamming", "haversine", "jaccard"))
 
 
 class _Exact:
@@ -30,12 +30,14 @@ class _Exact:
     device: str
     algorithm: Any
     metric: Any
+    metric_params: Any
     n_jobs: Any
     n_neighbors: Any
     n_samples_fit_: Any
     effective_metric_: Any
     effective_metric_params_: Any
     _fit_X: Any
+    _fit_method: Any
     _kith_index: Index | None
 
     def _kith_metric(self) -> dict[str, Any] | None:
@@ -54,14 +56,19 @@ class _Exact:
             return {"metric": name, "variances": params["V"]}
         if name == "mahalanobis" and set(params) in ({"VI"}, {"V"}):
             inverse = params["VI"] if "VI" in params else np.linalg.inv(params["V"])
-            if np.array_equal(inverse, np.transpose(inverse)) and np.linalg.eigvalsh(inverse)[0] > 0:
-                return {"metric": name, "inverse_covariance": inverse}
+            inverse = np.asarray(inverse, np.float64)
+            if np.allclose(inverse, inverse.T, rtol=1e-9, atol=0):  # but for the rounding of who inverted it
+                inverse = (inverse + inverse.T) / 2
+                if np.linalg.eigvalsh(inverse)[0] > 0:
+                    return {"metric": name, "inverse_covariance": inverse}
         return None
 
     def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
         # No tree: scikit-learn looks at the parameter, whose value the caller gets back.
         algorithm = self.algorithm
-        if algorithm == "auto" and isinstance(self.metric, str) and self.metric in _theirs.VALID_METRICS["brute"]:
+        given = self.metric_params or {}
+        if (algorithm == "auto" and isinstance(self.metric, str) and self.metric in _theirs.VALID_METRICS["brute"]
+                and not (self.metric == "mahalanobis" and "V" in given)):  # which its brute force does not take
             self.algorithm = "brute"
         self._kith_index = None
         try:
@@ -93,7 +100,7 @@ class _Exact:
         check_is_fitted(self)
         metric = self._kith_metric()
         if metric is None or issparse(X):
-            return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+            return self._their_neighbors(X, n_neighbors, return_distance)
         if n_neighbors is None:
             n_neighbors = self.n_neighbors
         elif n_neighbors <= 0:
@@ -103,7 +110,7 @@ class _Exact:
         if X is not None:
             X = validate_data(self, X, accept_sparse="csr", reset=False, order="C")
             if issparse(X):
-                return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+                return self._their_neighbors(X, n_neighbors, return_distance)
         most = self.n_samples_fit_ - (X is None)
         if n_neighbors > most:
             raise ValueError(f"Expected n_neighbors {'<' if X is None else '<='} n_samples_fit, but n_neighbors = "
@@ -111,8 +118,16 @@ class _Exact:
                              f"{self.n_samples_fit_ if X is None else X.shape[0]}")
         return self._found(metric, X, n_neighbors, False, return_distance)
 
+    def _their_neighbors(self, X: Any, n_neighbors: int | None, return_distance: bool) -> Any:  # noqa: N803
+        method = self._fit_method
+        self._fit_method = getattr(self, "_their_fit_method", method)
+        try:
+            return super().kneighbors(X, n_neighbors, return_distance)  # type: ignore[misc]
+        finally:
+            self._fit_method = method
+
     def _found(self, metric: dict[str, Any], X: Any, k: int, include_self: bool, return_distance: bool) -> Any:  # noqa: N803
-        how: dict[str, Any] = {"f64": np.asarray(self._fit_X).dtype != np.float32, "threads": self._threads()}
+        how: dict[str, Any] = {"f64": True, "threads": self._threads()}
         index = self._index(metric)
         found = index.graph(k, include_self=include_self, **how) if X is None else index.search(X, k, **how)
         return (found.distances, found.indices) if return_distance else found.indices
@@ -216,6 +231,7 @@ class KNeighborsClassifier(_Exact, _theirs.KNeighborsClassifier):
     def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
         fitted = super()._fit(X, y)
         if self._kith_metric() is not None:
+            self._their_fit_method = self._fit_method
             self._fit_method = "exact"  # anything but "brute", whose votes scikit-learn counts without kneighbors()
         return fitted
 

@@ -111,14 +111,15 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     if norm not in (1, 2):
         raise ValueError(f"norm is {norm}: expected 1 or 2")
     clouds, rows, _ = p1.shape
-    dists = torch.zeros((clouds, rows, K), dtype=torch.float32, device=p1.device)
+    f64 = torch.float64 in (p1.dtype, p2.dtype)
+    dists = torch.zeros((clouds, rows, K), dtype=torch.float64 if f64 else torch.float32, device=p1.device)
     idx = torch.full((clouds, rows, K), -1, dtype=torch.int64, device=p1.device)
-    counts1 = [rows] * clouds if lengths1 is None else lengths1.tolist()
-    counts2 = [p2.shape[1]] * clouds if lengths2 is None else lengths2.tolist()
+    counts1 = _lengths(lengths1, clouds, rows, "lengths1")
+    counts2 = _lengths(lengths2, clouds, p2.shape[1], "lengths2")
     metric = "sqeuclidean" if norm == 2 else "cityblock"
     for n, (count1, count2) in enumerate(zip(counts1, counts2)):
         if count1 > 0 and count2 > 0:
-            found = _search(p2[n, :count2], p1[n, :count1], K, metric=metric)
+            found = _search(p2[n, :count2], p1[n, :count1], K, metric=metric, f64=f64)
             dists[n, :count1] = found.distances
             idx[n, :count1] = found.indices
     dists.masked_fill_(idx < 0, 0)
@@ -127,9 +128,20 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     return KNN(differentiable, idx, knn_gather(p2, idx) if return_nn else None)
 
 
+def _lengths(lengths: torch.Tensor | None, clouds: int, most: int, name: str) -> list[int]:
+    if lengths is None:
+        return [most] * clouds
+    counts: list[int] = lengths.tolist()
+    if len(counts) != clouds or not all(0 <= count <= most for count in counts):
+        raise ValueError(f"{name}: expected {clouds} numbers from 0 to {most}, got {counts}")
+    return counts
+
+
 def knn_gather(x: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
     """pytorch3d's `knn_gather`: x (N, M, U) at idx (N, L, K), of shape (N, L, K, U)."""
     clouds, rows, k = idx.shape
+    if x.shape[1] == 0:
+        return x.new_zeros((clouds, rows, k, x.shape[2]))
     flat = idx.flatten(1)[..., None].expand(-1, -1, x.shape[2])
     return x.gather(1, flat).view(clouds, rows, k, x.shape[2])
 
@@ -138,8 +150,10 @@ def _ranges(batch: torch.Tensor | None, rows: int, batches: int) -> list[tuple[i
     """First and last row of each batch; `batch` ascends."""
     if batch is None:
         return [(0, rows)]
-    if batch.numel() and bool((batch[1:] < batch[:-1]).any()):
-        raise ValueError("batch: expected ascending numbers")
+    if batch.shape != (rows,):
+        raise ValueError(f"batch: expected {rows} numbers, got shape {tuple(batch.shape)}")
+    if rows and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0):
+        raise ValueError("batch: expected ascending numbers from 0 on")
     ends = torch.bincount(batch, minlength=batches).cumsum(0).tolist()
     return list(zip([0, *ends[:-1]], ends))
 

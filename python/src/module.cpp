@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <string>
 #include <tuple>
 
@@ -20,16 +21,49 @@ namespace nb = nanobind;
 namespace kith::python {
 namespace {
 
+// Bytes from the first to behind the last.
+struct Bytes {
+    const char* first = nullptr;
+    const char* last = nullptr;
+};
+
+Bytes bytes_of(const MatrixView& view) {
+    if (!view.data || view.rows == 0 || view.cols == 0) return {};
+    const bool rows = view.layout == Layout::row_major;
+    const std::int64_t vectors = rows ? view.rows : view.cols, along = rows ? view.cols : view.rows;
+    const auto size = static_cast<std::int64_t>(size_of(view.type));
+    const auto* first = static_cast<const char*>(view.data);
+    return {first, first + ((vectors - 1) * view.stride + along) * size};
+}
+
+Bytes bytes_of(const Output& out, std::int64_t cells, std::int64_t size) {
+    const auto* first = static_cast<const char*>(out.data());
+    return {first, first ? first + cells * size : nullptr};
+}
+
+void refuse_overlap(const Bytes& a, const Bytes& b) {
+    if (a.first && b.first && a.first < b.last && b.first < a.last) {
+        throw nb::value_error("out: overlaps with an input or with itself");
+    }
+}
+
 // `call(options, out)` with the arrays `ids` (i64) and `distances` (f32, f64 with settings.f64; or None), rows x k.
 template <class Call>
-Report into(const MetricSettings* metric, const Settings& settings, bool graph_self, std::int64_t rows, std::int64_t k,
-            nb::handle ids, nb::handle distances, Call&& call) {
+Report into(std::initializer_list<const Matrix*> inputs, const MetricSettings* metric, const Settings& settings,
+            bool graph_self, std::int64_t rows, std::int64_t k, nb::handle ids, nb::handle distances, Call&& call) {
     HeldOptions held(metric, settings);
     held.options.include_self = graph_self;
     const Output ids_out(ids, "indices", ElementType::i64, rows, k);
     const Output distances_out(distances, "distances", settings.f64 ? ElementType::f64 : ElementType::f32, rows, k);
     if (distances_out.data() && distances_out.device() != ids_out.device()) {
         throw nb::value_error("out: indices and distances lie on different devices");
+    }
+    const Bytes ids_bytes = bytes_of(ids_out, rows * k, sizeof(std::int64_t));
+    const Bytes distances_bytes = bytes_of(distances_out, rows * k, settings.f64 ? sizeof(double) : sizeof(float));
+    refuse_overlap(ids_bytes, distances_bytes);
+    for (const Matrix* input : inputs) {
+        refuse_overlap(bytes_of(input->view()), ids_bytes);
+        refuse_overlap(bytes_of(input->view()), distances_bytes);
     }
     const NeighborsView out{static_cast<std::int64_t*>(ids_out.data()), distances_out.data(), ids_out.device()};
     Interruptible interruptible(held.options, settings.progress);
@@ -40,14 +74,14 @@ Report search_in(nb::handle points, nb::handle queries, std::int64_t k, const Me
                  const Settings& settings, nb::handle ids, nb::handle distances) {
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
-    return into(&metric, settings, false, q.view().rows, k, ids, distances,
+    return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances,
                 [&](const Options& options, auto& out) { return search_into(p.view(), q.view(), k, options, out); });
 }
 
 Report graph_in(nb::handle points, std::int64_t k, bool include_self, const MetricSettings& metric,
                 const Settings& settings, nb::handle ids, nb::handle distances) {
     const Matrix p(points, "points");
-    return into(&metric, settings, include_self, p.view().rows, k, ids, distances,
+    return into({&p}, &metric, settings, include_self, p.view().rows, k, ids, distances,
                 [&](const Options& options, auto& out) { return graph_into(p.view(), k, options, out); });
 }
 
@@ -55,7 +89,7 @@ Report select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, S
                  nb::handle selected) {
     const Matrix v(values, "values");
     settings.f64 = v.view().type == ElementType::f64;
-    return into(nullptr, settings, false, v.view().rows, k, ids, selected, [&](Options options, auto& out) {
+    return into({&v}, nullptr, settings, false, v.view().rows, k, ids, selected, [&](Options options, auto& out) {
         options.largest = largest;
         options.sorted = sorted;
         return select_into(v.view(), k, options, out);
@@ -74,13 +108,13 @@ public:
     Report search(nb::handle queries, std::int64_t k, const Settings& settings, nb::handle ids,
                   nb::handle distances) const {
         const Matrix q(queries, "queries");
-        return into(nullptr, settings, false, q.view().rows, k, ids, distances,
+        return into({&q}, nullptr, settings, false, q.view().rows, k, ids, distances,
                     [&](const Options& options, auto& out) { return index_.search_into(q.view(), k, options, out); });
     }
 
     Report graph(std::int64_t k, bool include_self, const Settings& settings, nb::handle ids,
                  nb::handle distances) const {
-        return into(nullptr, settings, include_self, index_.size(), k, ids, distances,
+        return into({}, nullptr, settings, include_self, index_.size(), k, ids, distances,
                     [&](const Options& options, auto& out) { return index_.graph_into(k, options, out); });
     }
 
@@ -112,8 +146,8 @@ ReportState state_of(const Report& r) {
             r.scanned, r.candidates, r.pairs,   r.prepare_seconds, r.seconds,   r.device_seconds};
 }
 
-void restore(Report& report, const ReportState& state) {
-    new (&report) Report(std::apply([](const auto&... field) { return Report{field...}; }, state));
+Report report_from(const ReportState& state) {
+    return std::apply([](const auto&... field) { return Report{field...}; }, state);
 }
 
 // The Python exception of each ErrorCode; what C++ throws otherwise nanobind translates.
@@ -158,6 +192,8 @@ NB_MODULE(_core, module) {
     exceptions.cancelled = nb::steal(PyErr_NewException("kith.Cancelled", PyExc_RuntimeError, nullptr));
     module.attr("DeviceError") = exceptions.device;
     module.attr("Cancelled") = exceptions.cancelled;
+    // A daemon thread that searches when the interpreter ends keeps what it holds.
+    nb::set_leak_warnings(false);
     nb::register_exception_translator(translate, &exceptions);
 
     nb::class_<Report>(module, "Report")
@@ -173,9 +209,14 @@ NB_MODULE(_core, module) {
         .def_ro("prepare_seconds", &Report::prepare_seconds)
         .def_ro("seconds", &Report::seconds)
         .def_ro("device_seconds", &Report::device_seconds)
-        .def("__getstate__", state_of)
-        .def("__setstate__", restore)
+        .def("__reduce__",
+             [](const Report& report) {
+                 return nb::make_tuple(nb::module_::import_("kith._results").attr("restored_report"),
+                                       nb::make_tuple(state_of(report)));
+             })
         .def("__repr__", text_of);
+
+    module.def("report_from", report_from);
 
     nb::class_<Described>(module, "Described")
         .def(nb::init<nb::object, std::uintptr_t, std::vector<std::int64_t>, std::vector<std::int64_t>, std::string,

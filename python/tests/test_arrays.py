@@ -155,6 +155,9 @@ def test_missing_values() -> None:
     (np.zeros((3, 5), "U3"), TypeError, "<U3"),
     (np.zeros((3, 5), object), TypeError, "object"),
     (np.full((3, 5), 2**60 + 1), ValueError, "2**53"),
+    (np.full((3, 5), 2**53 + 1), ValueError, "2**53"),
+    (np.int64(3), ValueError, "2 dimensions"),
+    (np.zeros((3, 0), np.int64), ValueError, "columns"),
     (array.array("f", [1, 2, 3]), ValueError, "2 dimensions"),
     ("points", TypeError, "expected an array"),
     (None, TypeError, "expected an array"),
@@ -174,7 +177,38 @@ def test_errors_name_the_argument(points: Any, error: type[Exception], words: st
     ((np.empty((7, 8), np.float32)[:, ::2], np.empty((7, 4), np.int64)), ValueError),
     ((np.frombuffer(bytes(112), np.float32).reshape(7, 4), np.empty((7, 4), np.int64)), TypeError),
     ((np.empty((7, 4), np.float32), None), ValueError),
+    ((np.empty((7, 8), np.int64).view(np.float32)[:, :4], np.empty((7, 4), np.int64)), ValueError),
 ])
 def test_bad_outputs(out: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         kith.search(POINTS, QUERIES, 4, out=out)
+
+
+def test_outputs_that_overlap() -> None:
+    square = np.random.default_rng(0).random((300, 8), np.float32)
+    with pytest.raises(ValueError, match="overlaps"):
+        kith.search(square, square, 8, out=(square, np.empty((300, 8), np.int64)))
+    ids = np.empty((7, 4), np.int64)
+    with pytest.raises(ValueError, match="overlaps"):
+        kith.search(POINTS, QUERIES, 4, f64=True, out=(ids.view(np.float64), ids))
+
+
+def test_jaxs_arrays_are_not_written_to() -> None:
+    jax = installed("jax")
+    out = jax.numpy.zeros((7, 4), "float32"), np.empty((7, 4), np.int64)
+    with pytest.raises(TypeError, match="jax"):
+        kith.search(POINTS, QUERIES, 4, out=out)
+    found = kith.search(POINTS, jax.numpy.asarray(QUERIES), 4, out=(None, out[1]))
+    assert found.indices is out[1]
+    doubled = jax.tree_util.tree_map(lambda part: part * 2, kith.search(POINTS, jax.numpy.asarray(QUERIES), 4))
+    np.testing.assert_array_equal(doubled.indices, 2 * INDICES)
+
+
+def test_torchs_other_tensors() -> None:
+    torch = installed("torch")
+    queries = torch.from_numpy(QUERIES)
+    with pytest.raises(TypeError, match="queries: expected a dense tensor"):
+        kith.search(POINTS, queries.to_sparse(), 4)
+    with pytest.raises(TypeError, match="queries"):
+        kith.search(POINTS, queries.to("meta"), 4)
+    np.testing.assert_array_equal(kith.search(POINTS, queries.requires_grad_(), 4).indices, INDICES)

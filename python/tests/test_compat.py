@@ -1,6 +1,7 @@
 """The interfaces of faiss and cuVS: the same calls, the same shapes, types and values."""
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,22 @@ def test_faiss(faiss: Any) -> None:
     index.search(QUERIES, 5, D=out[0], I=out[1])
     np.testing.assert_array_equal(out[0], expected)
     np.testing.assert_array_equal(index.assign(QUERIES, 1).ravel(), out[1][:, 0])
+
+
+@pytest.mark.parametrize("faiss", modules(), ids=lambda module: module.__name__)
+def test_faiss_lp(faiss: Any) -> None:
+    expected = np.sort((np.abs(QUERIES[:, None] - POINTS[None]) ** 3).sum(axis=2), axis=1)[:, :4]
+    np.testing.assert_array_equal(faiss.knn(QUERIES, POINTS, 4, faiss.METRIC_Lp, 3.0)[0], expected)
+
+
+def test_faiss_copies_and_outputs() -> None:
+    index = ours.IndexFlatL2(8)
+    index.add(POINTS)
+    assert index.search(QUERIES[:0], 3)[1].shape == (0, 3)
+    index.search(QUERIES, 3)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(index)).search(QUERIES, 3)[1], index.search(QUERIES, 3)[1])
+    with pytest.raises(ValueError, match="D: expected"):
+        index.search(QUERIES, 3, D=np.empty((9, 3)), I=np.empty((9, 3), np.int64))
 
 
 def test_faiss_refuses() -> None:

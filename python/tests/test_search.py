@@ -85,8 +85,11 @@ def test_results() -> None:
     distances, indices = found
     assert distances is found.distances and indices is found[1]
     assert found.report.queries == 20 and found.report.pairs == 4000 and "Report(" in repr(found.report)
-    for other in (copy.copy(found), pickle.loads(pickle.dumps(found))):
+    for other in (copy.copy(found), copy.deepcopy(found), *(pickle.loads(pickle.dumps(found, p)) for p in range(6))):
         np.testing.assert_array_equal(other.indices, indices)
+        assert other.report is not None and other.report.pairs == 4000
+    assert found._replace(indices=None).report is found.report
+    assert type(found)._make([1, 2]) == type(found)(1, 2) == (1, 2)
 
 
 @pytest.mark.parametrize("how, error, words", [
@@ -100,6 +103,20 @@ def test_results() -> None:
 def test_errors(how: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         kith.search(POINTS, QUERIES, 3, **how)
+
+
+@pytest.mark.parametrize("how, words", [
+    ({"metric": None}, "metric: expected a name"), ({"memory": 1e9}, "memory: expected an integer"),
+    ({"threads": 1.5}, "threads: expected an integer"), ({"k": "3"}, "k: expected an integer"),
+])
+def test_wrong_types(how: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        kith.search(POINTS, QUERIES, **{"k": 3, **how})
+
+
+def test_a_formula_is_no_other_metric() -> None:
+    with pytest.raises(ValueError, match="formula"):
+        kith.search(POINTS, QUERIES, 3, metric="cosine", formula="a + fabs(q - x)")
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "3", None, 10**30])
@@ -116,8 +133,15 @@ def test_verify() -> None:
     found = kith.verify(POINTS, QUERIES, wrong)
     assert not found.exact and list(found.wrong_rows) == [7] and 0.98 <= found.recall <= 1
     assert kith.verify(POINTS, QUERIES, wrong, sample=5).rows == 5
-    graph = kith.graph(POINTS, 4)
-    assert kith.verify(POINTS, None, graph.indices, graph.distances, include_self=False).exact
+    other = distances.copy()
+    other[3, 0] = np.nextafter(other[3, 0], np.float32(np.inf))
+    assert list(kith.verify(POINTS, QUERIES, indices, other).wrong_rows) == [3]
+    same = np.concatenate([POINTS[:5]] * 8)  # more duplicates than neighbours
+    for points, include_self in ((POINTS, False), (POINTS, True), (same, False), (same, True)):
+        graph = kith.graph(points, 4, include_self=include_self, metric="euclidean")
+        for sample in (None, 7):
+            assert kith.verify(points, None, graph.indices, graph.distances, include_self=include_self, sample=sample,
+                               metric="euclidean").exact
     with pytest.raises(ValueError, match="rows"):
         kith.verify(POINTS, QUERIES[:3], indices)
 
@@ -148,6 +172,19 @@ def test_ctrl_c() -> None:
                f"kith.graph(many, 3, formula={SLOW!r}, device='cpu', threads=1, progress=interrupt)\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.returncode == -signal.SIGINT and "KeyboardInterrupt" in done.stderr
+
+
+def test_the_interpreter_ends_while_a_thread_searches() -> None:
+    program = ("import kith, numpy, threading, time\n"
+               "many = numpy.random.default_rng(0).random((20000, 64))\n"
+               "started = threading.Event()\n"
+               "def search(): kith.graph(many, 3, formula=%r, device='cpu', threads=1, progress=PROGRESS)\n"
+               "threading.Thread(target=search, daemon=True).start()\n"
+               "time.sleep(0.5)\n" % SLOW)
+    for progress in ("None", "lambda *where: None"):
+        done = subprocess.run([sys.executable, "-c", program.replace("PROGRESS", progress)], capture_output=True, text=True,
+                              timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_threads_run_side_by_side() -> None:

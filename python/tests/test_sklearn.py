@@ -60,8 +60,26 @@ def test_the_diagonal_stays_among_duplicates() -> None:
     assert all(i in graph[i].indices for i in range(8))
 
 
-def test_float32_stays() -> None:
-    assert ours.NearestNeighbors().fit(X.astype(np.float32)).kneighbors()[0].dtype == np.float32
+def test_the_types_of_distances_are_theirs() -> None:
+    for dtype in (np.float32, np.float64, np.uint8):
+        found, expected = (module.NearestNeighbors(algorithm="brute").fit(X.astype(dtype)).kneighbors()[0].dtype
+                           for module in (ours, neighbors))
+        assert found == expected
+
+
+def test_mahalanobis_as_people_give_it() -> None:
+    x = X[:, 2:6] + np.random.default_rng(0).random((len(X), 4))
+    for params in ({"VI": np.linalg.inv(np.cov(x.T))}, {"V": np.cov(x.T)}):
+        model = ours.NearestNeighbors(metric="mahalanobis", metric_params=params).fit(x)
+        assert model._kith_metric() is not None
+        expected = neighbors.NearestNeighbors(metric="mahalanobis", metric_params=params).fit(x).kneighbors()
+        np.testing.assert_allclose(model.kneighbors()[0], expected[0], rtol=1e-7)
+
+
+def test_sparse_questions_to_a_dense_classifier() -> None:
+    from scipy.sparse import csr_matrix
+    model = ours.KNeighborsClassifier(algorithm="brute").fit(X[:500], Y[:500])
+    np.testing.assert_array_equal(model.predict(csr_matrix(X[500:600])), model.predict(X[500:600]))
 
 
 def test_copies() -> None:

@@ -50,6 +50,23 @@ def test_knn_points(norm: int) -> None:
     torch.testing.assert_close(p2.grad, expected2.grad)
 
 
+def test_knn_points_in_double() -> None:
+    p1, p2 = cloud(1, 4, 3).double().requires_grad_(), cloud(1, 6, 3, seed=1).double().requires_grad_()
+    torch.autograd.gradcheck(lambda a, b: ours.knn_points(a, b, K=2).dists, (p1, p2))
+    far = ours.knn_points(torch.zeros(1, 1, 1).double(), torch.tensor([[[1e-30], [1e30]]], dtype=torch.float64), K=2).dists
+    torch.testing.assert_close(far.flatten(), torch.tensor([1e-60, 1e60], dtype=torch.float64), atol=0, rtol=1e-15)
+
+
+def test_lengths_and_batches_are_checked() -> None:
+    x = cloud(1, 5, 3)
+    with pytest.raises(ValueError, match="lengths1"):
+        ours.knn_points(x, x, torch.tensor([6]))
+    with pytest.raises(ValueError, match="batch"):
+        ours.knn(x[0], x[0], 2, torch.zeros(3, dtype=torch.int64), torch.zeros(5, dtype=torch.int64))
+    knn = ours.knn_points(x, x[:, :0], K=2, return_nn=True).knn
+    assert knn is not None and knn.shape == (1, 5, 2, 3)
+
+
 def test_knn() -> None:
     x, y = cloud(40, 3), cloud(15, 3, seed=1)
     batch_x, batch_y = torch.arange(40) // 20, torch.arange(15) // 8

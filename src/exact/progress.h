@@ -30,7 +30,6 @@ public:
         if (!callback_ || cancelled()) return;
         const auto now = std::chrono::steady_clock::now();
         if (now - last_ < std::chrono::milliseconds(milliseconds_between.load(std::memory_order_relaxed))) return;
-        last_ = now;
         const double seconds = std::chrono::duration<double>(now - start_).count();
         try {
             if (!callback_({done_.load(std::memory_order_relaxed), total_, seconds, stage})) cancelled_ = true;
@@ -38,6 +37,7 @@ public:
             thrown_ = std::current_exception();
             cancelled_ = true;
         }
+        last_ = std::chrono::steady_clock::now();  // a slow callback is not called all the time
     }
 
     // The calling thread, where nothing else runs.

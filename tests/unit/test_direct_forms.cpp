@@ -12,6 +12,7 @@
 
 #include "cpu/filter/direct.h"
 #include "cpu/filter/tile.h"
+#include "kith/kith.h"
 
 namespace {
 
@@ -235,6 +236,25 @@ TEST(DirectForms, PowersOfInfinity) {
             EXPECT_EQ(infinity, values[1]) << p;
             EXPECT_FALSE(values[2] < infinity) << p;
         }
+    }
+}
+
+// A quotient over a sum of 0 is +inf, as the key is, however small the coordinates: the mirrored point is no neighbour.
+TEST(DirectForms, QuotientsOfMirroredPoints) {
+    const float u = std::numeric_limits<float>::denorm_min();
+    const std::vector<float> query = {2 * u, 3 * u};
+    std::vector<float> points;
+    for (int i = 0; i < 40; ++i) points.insert(points.end(), {-2 * u, (i == 25 ? -4 : -3) * u});
+    for (const cpu::Isa isa : isas()) {
+        Options options;
+        options.device = "cpu";
+        options.metric = MetricId::braycurtis;
+        options.path = "direct-f32";
+        options.isa = cpu::name(isa);
+        options.f64 = true;
+        const Neighbors found = search(view(points.data(), 40, 2), view(query.data(), 1, 2), 2, options);
+        EXPECT_EQ((std::vector<std::int64_t>{25, 0}), found.ids) << cpu::name(isa);
+        EXPECT_EQ((Vector{11, std::numeric_limits<double>::infinity()}), found.distances64) << cpu::name(isa);
     }
 }
 

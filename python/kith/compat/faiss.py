@@ -44,8 +44,10 @@ def _rows(x: Any, d: int, what: str) -> np.ndarray[Any, Any]:
 def _as_faiss(distances: Any, indices: Any, metric: int, outputs: tuple[Any, Any]) -> tuple[Any, Any]:
     worst = np.finfo(np.float32).min if metric == METRIC_INNER_PRODUCT else np.finfo(np.float32).max
     distances[indices < 0] = worst
-    for given, found in zip(outputs, (distances, indices)):
+    for name, given, found in zip("DI", outputs, (distances, indices)):
         if given is not None:
+            if given.shape != found.shape or given.dtype != found.dtype:
+                raise ValueError(f"{name}: expected {found.dtype} of shape {found.shape}, got {given.dtype} of {given.shape}")
             given[:] = found
     return (distances if outputs[0] is None else outputs[0], indices if outputs[1] is None else outputs[1])
 
@@ -108,12 +110,15 @@ class IndexFlat:
             raise NotImplementedError("params: no search parameters are known to an exact search")
         queries = _rows(x, self.d, "x")
         vectors = self._vectors()
-        if not len(vectors):
+        if not len(vectors) or not len(queries):
             missing = np.empty((len(queries), k), np.float32), np.full((len(queries), k), -1, np.int64)
             return _as_faiss(*missing, self.metric_type, (D, I))
         if self._index is None:
             self._index = Index(vectors, metric=self._metric)
         return _as_faiss(*self._index.search(queries, k), self.metric_type, (D, I))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}  # prepared again when it is needed
 
     def assign(self, x: Any, k: int = 1) -> Any:
         """The indices alone."""
@@ -150,8 +155,9 @@ class IndexFlatIP(IndexFlat):
 def knn(xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0.0) -> tuple[Any, Any]:
     """``(D, I)`` of the k nearest rows of xb for each row of xq."""
     xq, xb = np.asarray(xq, np.float32), np.asarray(xb, np.float32)
-    if metric == METRIC_Lp:
-        return _as_faiss(*search(xb, xq, k, metric="minkowski", p=metric_arg), metric, (None, None))
+    if metric == METRIC_Lp:  # faiss leaves out the root
+        found = search(xb, xq, k, metric="minkowski", p=metric_arg, f64=True)
+        return _as_faiss((found.distances**metric_arg).astype(np.float32), found.indices, metric, (None, None))
     return _as_faiss(*search(xb, xq, k, metric=_name(metric)), metric, (None, None))
 
 

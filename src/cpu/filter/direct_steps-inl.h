@@ -81,7 +81,7 @@ struct PowerStep : FloatQueries {
         : exponent(p - F{}), lowest(Single::set(std::exp2(-125.0 / static_cast<double>(p)))) {}
 
     KITH_HD F power(F t) const {
-        // (log2 (1 + f)) / f within 2^-18.8 / f, and 2^(r + 1/2) within a relative 2^-18.5 (minimax).
+        // (log2 (1 + f)) / f within 2^-18.79 / f, and 2^(r + 1/2) within a relative 2^-18.5 (minimax).
         constexpr float log[] = {0x1.7155a6p+0f,  -0x1.71380cp-1f, 0x1.eadb8ap-2f,
                                  -0x1.7852c8p-2f, 0x1.49e250p-2f,  -0x1.a7167ep-3f};
         constexpr float exp[] = {0x1.6a09d4p+0f, 0x1.f5dfb4p-1f, 0x1.5bea94p-2f, 0x1.43e922p-4f, 0x1.bb62eep-7f};
@@ -118,8 +118,10 @@ struct QuotientStep : FloatQueries {
     KITH_HD static Acc step(Acc acc, F q, F x) {
         return {acc.differences + Single::abs(q - x), acc.sums + Single::abs(q + x)};
     }
-    // No sum of f32 other than 0 is below the smallest of them.
-    KITH_HD static F finish(Acc acc, F) { return acc.differences / Single::max(acc.sums, Single::set(0x1p-149)); }
+    // 0 / 0 is 0; a difference over a sum of 0 is +inf, as the key is.
+    KITH_HD static F finish(Acc acc, F) {
+        return acc.differences / (acc.differences == F{} ? Single::set(1.0) : acc.sums);
+    }
 };
 
 struct MismatchStep : FloatQueries {

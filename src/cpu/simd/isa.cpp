@@ -3,6 +3,10 @@
 
 #include "kith/error.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace kith::cpu {
 
 const char* name(Isa isa) {
@@ -16,10 +20,22 @@ const char* name(Isa isa) {
     }
 }
 
+#if defined(__x86_64__)
+namespace {
+
+// Not every compiler's __builtin_cpu_supports knows it.
+bool has_f16c() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+}  // namespace
+#endif
+
 bool supported(Isa isa) {
 #if defined(__x86_64__)
     const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+                          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();
     if (isa == Isa::avx2) return has_avx2;
     if (isa == Isa::avx512) {
         return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
