@@ -62,7 +62,7 @@ void require_utf8(const std::string& option, const std::string& path) {
 // A path says the same from any folder; a ".." in it stays, for behind a link it leads elsewhere than its text says.
 std::string absolute_path(const std::string& option, const std::string& path) {
     std::error_code failed;
-    const std::string absolute = std::filesystem::absolute(path, failed).string();
+    std::string absolute = std::filesystem::absolute(path, failed).string();
     if (failed) throw Error(ErrorCode::invalid_argument, fmt::format("{} {}: {}", option, path, failed.message()));
     require_utf8(option, absolute);
     return absolute;
