@@ -18,6 +18,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "results.h"
 #include "say.h"
 
 namespace kith::cli {
@@ -32,35 +33,29 @@ struct Args {
     DistanceArgs distance;
     ExecutionArgs execution;
     OutputArgs output;
-    bool f64 = false;
+    ResultArgs result;
     bool explain = false;
-    std::string ids;
-    std::string distances;
-    std::string out;
     std::string csr;
     bool include_self = false;
     bool with_data = false;
-    bool force = false;
 };
 
 // What the file of --out cannot hold is refused, not left out.
 void check_kind(const Args& args) {
-    const OutKind kind = kind_of(args.out);
+    const ResultArgs& result = args.result;
+    const OutKind kind = kind_of(result.out);
     const auto refuse = [](const std::string& message) { throw Error(ErrorCode::invalid_argument, message); };
     if (args.with_data && kind != OutKind::ann_benchmarks) {
         refuse(kind == OutKind::none ? "--with-data: needs --out FILE.hdf5"
                                      : fmt::format("--with-data: a big-ann ground truth ('{}') has no room for base "
                                                    "and queries; expected --out FILE.hdf5",
-                                                   args.out));
+                                                   result.out));
     }
     if (!args.csr.empty() && !args.csr.ends_with(".npz"))
         refuse(fmt::format("--csr '{}': expected a name ending in .npz", args.csr));
-    if (args.f64 && !args.ids.empty() && args.distances.empty() && args.out.empty() && args.csr.empty())
+    if (result.f64 && !result.ids.empty() && result.distances.empty() && result.out.empty() && args.csr.empty())
         refuse("--f64: the distances are written nowhere; expected --distances, --out or --csr besides --ids");
-    if (args.f64 && kind == OutKind::big_ann) {
-        refuse(fmt::format("--f64: a big-ann ground truth ('{}') holds f32; expected --out FILE.hdf5, or --distances",
-                           args.out));
-    }
+    check_out(result);
 }
 
 // All files of the command, before any work: an output that cannot be written or would destroy an input is found here.
@@ -70,34 +65,21 @@ void open_outputs(OutputSet& outputs, const Args& args, const Metric& metric, co
     outputs.reads("--queries", queries);
     outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
     outputs.reads("--variances", args.distance.variances);
-    if (!args.ids.empty()) outputs.add("--ids", with_data_set(args.ids, "neighbors"));
-    if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
-    const OutKind kind = kind_of(args.out);
-    if (kind == OutKind::big_ann) outputs.add_big_ann_truth("--out", args.out);
-    if (kind == OutKind::ann_benchmarks) {
-        // Without test, it is a graph of train.
-        outputs.add_ann_benchmarks("--out", args.out, metric, args.with_data, args.with_data && !args.graph);
-    }
+    // Without test, it is a graph of train.
+    open_results(outputs, args.result, metric, args.with_data, args.with_data && !args.graph);
     if (!args.csr.empty()) outputs.add_bytes("--csr", args.csr);
 }
 
-void write_out(OutputSet& outputs, const Args& args, const Neighbors& neighbors, const MatrixView& base,
-               const MatrixView& queries) {
-    const OutKind kind = kind_of(args.out);
-    if (kind == OutKind::big_ann) write_big_ann_truth(outputs, args.out, neighbors);
-    if (kind == OutKind::ann_benchmarks) {
-        const MatrixView none{};
-        write_ann_benchmarks(outputs, args.out, neighbors, args.with_data ? base : none,
-                             args.with_data && !args.graph ? queries : none);
-    }
+void write_whole(OutputSet& outputs, const Args& args, const Neighbors& neighbors, const MatrixView& base,
+                 const MatrixView& queries) {
+    const MatrixView none{};
+    write_out(outputs, args.result, neighbors, args.with_data ? base : none,
+              args.with_data && !args.graph ? queries : none);
     if (!args.csr.empty()) write_csr(outputs, args.csr, neighbors, base.rows);
 }
 
 Json files_json(const Args& args) {
-    Json files = Json::object();
-    if (!args.ids.empty()) files["ids"] = args.ids;
-    if (!args.distances.empty()) files["distances"] = args.distances;
-    if (!args.out.empty()) files["out"] = args.out;
+    Json files = to_json(args.result);
     if (!args.csr.empty()) files["csr"] = args.csr;
     return files;
 }
@@ -107,11 +89,11 @@ int execute(const Args& args) {
     std::vector<double> numbers;
     Options options;
     options.metric = make_metric(args.distance, numbers);
-    options.f64 = args.f64;
+    options.f64 = args.result.f64;
     options.include_self = args.include_self;
     set_execution(args.execution, options);
     check_kind(args);
-    OutputSet outputs(args.force, [] { return !interrupted(); });
+    OutputSet outputs(args.result.force, [] { return !interrupted(); });
     const std::string base_path = part_of(args.base, args.format, "train");
     const std::string queries_path = part_of(args.queries, args.format, "test");
     open_outputs(outputs, args, options.metric, base_path, queries_path);
@@ -123,8 +105,7 @@ int execute(const Args& args) {
     const double read_seconds = reading.seconds();
     std::optional<ResultFiles> results;
     if (args.k > 0) {  // the library says better what is wrong with another
-        results.emplace(outputs, with_data_set(args.ids, "neighbors"), with_data_set(args.distances, "distances"),
-                        queries.info.rows, args.k, args.f64);
+        results.emplace(result_files(outputs, args.result, queries.info.rows, args.k));
     }
 
     const Shape shape{base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
@@ -147,7 +128,7 @@ int execute(const Args& args) {
 
     const Stopwatch writing;
     results->write(neighbors);
-    write_out(outputs, args, neighbors, base.view(), queries.view());
+    write_whole(outputs, args, neighbors, base.view(), queries.view());
     stop_if_interrupted();
     outputs.commit();
     const Json files = files_json(args);
@@ -178,9 +159,7 @@ int execute(const Args& args) {
     }
     if (!args.output.quiet) {
         say_text(summary(neighbors.report) + gaps_text(gaps, args.k));
-        for (const auto& [what, path] : files.items()) {
-            say("{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
-        }
+        say_written(files);
     }
     return exit_ok;
 }
@@ -216,13 +195,7 @@ void add(CLI::App& app, Run& run, bool graph) {
     add_distance(*command, args->distance);
 
     const char* output = "Output (without a file: a table of the first rows)";
-    command->add_option("--ids", args->ids, "Write the ids: npy, ivecs, ibin, hdf5")->type_name("FILE")->group(output);
-    command->add_option("--distances", args->distances, "Write the distances: npy, fvecs, fbin, hdf5")
-        ->type_name("FILE")
-        ->group(output);
-    command->add_option("-o,--out", args->out, "Write both: .hdf5 (ann-benchmarks) or .truth, .gt, .bin (big-ann)")
-        ->type_name("FILE")
-        ->group(output);
+    add_result_files(*command, args->result, output);
     command
         ->add_option(
             "--csr", args->csr,
@@ -232,8 +205,7 @@ void add(CLI::App& app, Run& run, bool graph) {
         ->group(output);
     command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")
         ->group(output);
-    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
-    command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
+    add_result_form(*command, args->result, output);
     command->add_flag("--explain", args->explain, "Print the plan")->group(output);
     add_execution(*command, args->execution);
     add_output(*command, args->output);

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 
-#include "files.h"
 #include "groundtruth/commands.h"
 #include "groundtruth/job_files.h"
 #include "groundtruth/merged.h"
@@ -17,47 +16,37 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
-#include "say.h"
+#include "results.h"
 
 namespace kith::cli::groundtruth {
 namespace {
 
 struct Args {
     std::string folder;
-    std::string ids;
-    std::string distances;
-    std::string out;
-    bool f64 = false;
-    bool force = false;
+    ResultArgs result;
     OutputArgs output;
 };
 
-void check(const Args& args) {
+void check(const ResultArgs& args) {
     const auto refuse = [](const std::string& message) { throw Error(ErrorCode::invalid_argument, message); };
     if (args.ids.empty() && args.distances.empty() && args.out.empty())
         refuse("expected a file to write: --out, --ids or --distances");
-    if (args.f64 && kind_of(args.out) == OutKind::big_ann)
-        refuse(fmt::format("--f64: a big-ann ground truth ('{}') holds f32; expected --out FILE.hdf5, or --distances",
-                           args.out));
+    check_out(args);
     if (args.f64 && args.distances.empty() && args.out.empty())
         refuse("--f64: the distances are written nowhere; expected --distances or --out besides --ids");
 }
 
-void open_outputs(OutputSet& outputs, const Args& args, const Job& job) {
+void open_outputs(OutputSet& outputs, const ResultArgs& args, const Job& job) {
     for (const Rows* rows : {&job.base, &job.queries}) {
         for (const RowFile& file : rows->files) outputs.reads("the job", file.path);
     }
     outputs.reads("the job", manifest_path(job.folder));
     if (!job.numbers.empty()) outputs.reads("the job", numbers_path(job));
     for (std::int64_t unit = 0; unit < job.units(); ++unit) outputs.reads("the job", job.unit_path(job.unit(unit)));
-    if (!args.ids.empty()) outputs.add("--ids", with_data_set(args.ids, "neighbors"));
-    if (!args.distances.empty()) outputs.add("--distances", with_data_set(args.distances, "distances"));
-    const OutKind kind = kind_of(args.out);
-    if (kind == OutKind::big_ann) outputs.add_big_ann_truth("--out", args.out);
     // A file that names a metric without its numbers says that they are those of the points.
     Metric named = job.metric;
     if (job.estimated) named.inverse_covariance = named.variances = {};
-    if (kind == OutKind::ann_benchmarks) outputs.add_ann_benchmarks("--out", args.out, named, false, false);
+    open_results(outputs, args, named, false, false);
 }
 
 template <class T>
@@ -77,12 +66,6 @@ void reserve(Neighbors& all, const Job& job, bool f64) {
     else all.distances.reserve(cells);
 }
 
-void write_out(OutputSet& outputs, const Args& args, const Neighbors& all) {
-    const OutKind kind = kind_of(args.out);
-    if (kind == OutKind::big_ann) write_big_ann_truth(outputs, args.out, all);
-    if (kind == OutKind::ann_benchmarks) write_ann_benchmarks(outputs, args.out, all, {}, {});
-}
-
 [[noreturn]] void refuse_incomplete(const Job& job, const Merger& merger) {
     const auto damaged = static_cast<std::int64_t>(merger.damaged().size());
     std::string why;
@@ -97,18 +80,18 @@ void write_out(OutputSet& outputs, const Args& args, const Neighbors& all) {
 
 int execute(const Args& args) {
     const Stopwatch time;
-    check(args);
+    const ResultArgs& result = args.result;
+    check(result);
     const Job job = read_job(args.folder);
-    OutputSet outputs(args.force, [] { return !interrupted(); });
-    open_outputs(outputs, args, job);
-    ResultFiles results(outputs, with_data_set(args.ids, "neighbors"), with_data_set(args.distances, "distances"),
-                        job.queries.count, job.k, args.f64);
+    OutputSet outputs(result.force, [] { return !interrupted(); });
+    open_outputs(outputs, result, job);
+    ResultFiles results = result_files(outputs, result, job.queries.count, job.k);
     Options options;
     options.metric = job.metric;
-    options.f64 = args.f64;
-    const bool whole = !args.out.empty();
+    options.f64 = result.f64;
+    const bool whole = !result.out.empty();
     Neighbors all;
-    if (whole) reserve(all, job, args.f64);
+    if (whole) reserve(all, job, result.f64);
     Merger merger(job);
     {
         ProgressBar bar(!args.output.quiet);
@@ -127,14 +110,11 @@ int execute(const Args& args) {
     }
     if (merger.missing() > 0 || !merger.damaged().empty()) refuse_incomplete(job, merger);
     results.finish();
-    if (whole) write_out(outputs, args, all);
+    if (whole) write_out(outputs, result, all, {}, {});
     stop_if_interrupted();
     outputs.commit();
 
-    Json files = Json::object();
-    if (!args.ids.empty()) files["ids"] = args.ids;
-    if (!args.distances.empty()) files["distances"] = args.distances;
-    if (!args.out.empty()) files["out"] = args.out;
+    const Json files = to_json(result);
     if (args.output.json) {
         Json json = {{"command", "groundtruth merge"}};
         json.update(job_json(job));
@@ -142,8 +122,7 @@ int execute(const Args& args) {
         json["seconds"] = time.seconds();
         print_json(json);
     } else if (!args.output.quiet) {
-        for (const auto& [what, path] : files.items())
-            say("{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
+        say_written(files);
     }
     return exit_ok;
 }
@@ -155,15 +134,8 @@ void add_merge(CLI::App& app, Run& run) {
     CLI::App* command = app.add_subcommand("merge", "Write the result: the files of one search of everything");
     add_folder(*command, args->folder);
     const char* output = "Output";
-    command->add_option("--ids", args->ids, "Write the ids: npy, ivecs, ibin, hdf5")->type_name("FILE")->group(output);
-    command->add_option("--distances", args->distances, "Write the distances: npy, fvecs, fbin, hdf5")
-        ->type_name("FILE")
-        ->group(output);
-    command->add_option("-o,--out", args->out, "Write both: .hdf5 (ann-benchmarks) or .truth, .gt, .bin (big-ann)")
-        ->type_name("FILE")
-        ->group(output);
-    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
-    command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
+    add_result_files(*command, args->result, output);
+    add_result_form(*command, args->result, output);
     add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }

@@ -124,7 +124,7 @@ def readable(array: Any, name: str) -> Any:
     return array
 
 
-def described(array: Any, name: str) -> Any:
+def array_interface(array: Any, name: str) -> Any:
     """What the core is given: torch's tensors in numbers, since their DLPack takes longer than a small search."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(array, torch.Tensor) or not (array.is_cpu or array.is_cuda):
@@ -138,7 +138,7 @@ def described(array: Any, name: str) -> Any:
         data = array.data_ptr()
     except RuntimeError as error:
         raise TypeError(f"{name}: a tensor without memory ({type(array).__name__})") from error
-    return _core.Described(array, data, array.shape, array.stride(), dtype, array.get_device())
+    return _core.ArrayInterface(array, data, array.shape, array.stride(), dtype, array.get_device())
 
 
 _TORCH_TYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "bool", "int32", "int64")

@@ -37,7 +37,7 @@ class Report:
     @property
     def device_seconds(self) -> float: ...
 
-class Described:
+class ArrayInterface:
     def __init__(self, owner: Any, data: int, shape: Any, strides: Any, type: str, device: int) -> None: ...
 
 class MetricSettings:

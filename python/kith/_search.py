@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _core
-from ._arrays import Kind, described, kind_of, readable
+from ._arrays import Kind, array_interface, kind_of, readable
 from ._progress import callback_of
 from ._results import Neighbors, TopK
 
@@ -145,9 +145,10 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     points, queries = readable(points, "points"), readable(queries, "queries")
     distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
     report = _core.search(
-        described(points, "points"), described(queries, "queries"), k, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices, "indices"),
-        described(distances, "distances"))
+        array_interface(points, "points"), array_interface(queries, "queries"), k,
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress),
+        array_interface(indices, "indices"), array_interface(distances, "distances"))
     return _neighbors(kind, like, distances, indices, report, out)
 
 
@@ -183,9 +184,10 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     points = readable(points, "points")
     distances, indices = _outputs(kind, like, _rows(points, "points"), k, f64, out)
     report = _core.graph(
-        described(points, "points"), k, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress), described(indices, "indices"),
-        described(distances, "distances"))
+        array_interface(points, "points"), k, include_self,
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress),
+        array_interface(indices, "indices"), array_interface(distances, "distances"))
     return _neighbors(kind, like, distances, indices, report, out)
 
 
@@ -216,7 +218,8 @@ class Index:
         _rows(points, "points")
         self._metric = metric if formula is None else "formula"
         self._core = _core.Index(
-            described(points, "points"), _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            array_interface(points, "points"),
+            _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
             _settings(like, kind, False, device, memory, threads, "", isa, stream, progress))
 
     def __len__(self) -> int:
@@ -245,8 +248,9 @@ class Index:
         queries = readable(queries, "queries")
         distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
         report = self._core.search(
-            described(queries, "queries"), k, _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
-            described(indices, "indices"), described(distances, "distances"))
+            array_interface(queries, "queries"), k,
+            _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
+            array_interface(indices, "indices"), array_interface(distances, "distances"))
         return _neighbors(kind, like, distances, indices, report, out)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
@@ -257,7 +261,7 @@ class Index:
         distances, indices = _outputs(kind, None, len(self), k, f64, out)
         report = self._core.graph(
             k, include_self, _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress),
-            described(indices, "indices"), described(distances, "distances"))
+            array_interface(indices, "indices"), array_interface(distances, "distances"))
         return Neighbors(distances, indices, report)
 
 
@@ -309,7 +313,8 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     selected, indices = _outputs(kind, array, int(matrix.shape[0]), k, f64, None)
     if matrix.shape[0]:
         settings = _settings(array, kind, f64, device, 0, threads, "", "", stream, None, selector)
-        _core.select(described(matrix, "values"), k, largest, sorted, settings, described(indices, "indices"), described(selected, "values"))
+        _core.select(array_interface(matrix, "values"), k, largest, sorted, settings,
+                     array_interface(indices, "indices"), array_interface(selected, "values"))
     shape = tuple(last.shape[:-1]) + (k,)
     found = [_move_axis(kind.finished(array, part).reshape(shape), dims - 1, dim) for part in (selected, indices)]
     if found[0].dtype != array.dtype:
@@ -398,7 +403,8 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     right = (listed == true_indices).all(axis=1)
     if given is not None:
         bits = np.uint64 if given.dtype == np.float64 else np.uint32
-        right &= (np.ascontiguousarray(given[rows]).view(bits) == np.ascontiguousarray(true_distances).view(bits)).all(axis=1)
+        listed_bits, true_bits = (np.ascontiguousarray(part).view(bits) for part in (given[rows], true_distances))
+        right &= (listed_bits == true_bits).all(axis=1)
     hits = sum(len(np.intersect1d(a[a >= 0], b)) for a, b in zip(true_indices, listed))
     present = int((true_indices >= 0).sum())
     return Verification(bool(right.all()), len(rows), rows[~right], hits / present if present else 1.0)
@@ -421,14 +427,14 @@ def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
     """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance (f64)."""
     matrix = readable(points, "points")
     d = int(matrix.shape[1]) if _rows(matrix, "points") >= 0 else 0
-    return np.array(_core.inverse_covariance(described(matrix, "points"))).reshape(d, d)
+    return np.array(_core.inverse_covariance(array_interface(matrix, "points"))).reshape(d, d)
 
 
 def variances(points: Any) -> np.ndarray[Any, Any]:
     """The d variances that ``"seuclidean"`` takes by default: the points' own, divisor n - 1 (f64)."""
     matrix = readable(points, "points")
     _rows(matrix, "points")
-    return np.array(_core.variances(described(matrix, "points")))
+    return np.array(_core.variances(array_interface(matrix, "points")))
 
 
 def info() -> str:

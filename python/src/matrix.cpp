@@ -90,7 +90,7 @@ void expect_matrix(std::size_t dimensions, const char* name) {
     if (dimensions != 2) value_error("{}: expected 2 dimensions, got {}", name, dimensions);
 }
 
-Block block_of(const Described& array, const char* name) {
+Block block_of(const ArrayInterface& array, const char* name) {
     expect_matrix(array.shape.size(), name);
     return {reinterpret_cast<void*>(array.data),  // NOLINT: a pointer that Python knows as a number
             array.shape[0],
@@ -117,7 +117,7 @@ Block block_of(const Array& array, const char* name) {
 // The block of `object`, which `keeper` holds if it comes by DLPack or the buffer protocol.
 template <class Array>
 Block take(nb::handle object, const char* name, const char* expected, Array& keeper) {
-    if (nb::isinstance<Described>(object)) return block_of(nb::cast<const Described&>(object), name);
+    if (nb::isinstance<ArrayInterface>(object)) return block_of(nb::cast<const ArrayInterface&>(object), name);
     if (!nb::try_cast(object, keeper, false)) type_error("{}: expected {}, got {}", name, expected, class_name(object));
     return block_of(keeper, name);
 }

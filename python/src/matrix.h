@@ -13,8 +13,9 @@
 
 namespace kith::python {
 
-// An array that Python has described in numbers, where that takes less time than DLPack (torch's). `owner` keeps it.
-struct Described {
+// An array in numbers, as numpy's __array_interface__ has it, where that takes less time than DLPack (torch's). `owner`
+// keeps the memory.
+struct ArrayInterface {
     nanobind::object owner;
     std::uintptr_t data;
     std::vector<std::int64_t> shape;
@@ -26,10 +27,10 @@ struct Described {
 // An array that stays alive and unmoved while this does, and the view of it.
 class Matrix {
 public:
-    // A Described, or anything with __dlpack__ or the buffer protocol: 2-dimensional, of a type that the library takes
-    // (bool as u8), in host memory or on a CUDA device. Rows or columns may lie anywhere; where neither is contiguous a
-    // packed copy is made (of host memory; of a device's that is a ValueError). `name` is what messages call it. Throws
-    // TypeError, ValueError.
+    // An ArrayInterface, or anything with __dlpack__ or the buffer protocol: 2-dimensional, of a type that the library
+    // takes (bool as u8), in host memory or on a CUDA device. Rows or columns may lie anywhere; where neither is
+    // contiguous a packed copy is made (of host memory; of a device's that is a ValueError). `name` is what messages
+    // call it. Throws TypeError, ValueError.
     Matrix(nanobind::handle array, const char* name);
     // An absent matrix: no data.
     Matrix() = default;

@@ -218,7 +218,7 @@ NB_MODULE(_core, module) {
 
     module.def("report_from", report_from);
 
-    nb::class_<Described>(module, "Described")
+    nb::class_<ArrayInterface>(module, "ArrayInterface")
         .def(nb::init<nb::object, std::uintptr_t, std::vector<std::int64_t>, std::vector<std::int64_t>, std::string,
                       int>(),
              nb::arg("owner"), nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("type"),

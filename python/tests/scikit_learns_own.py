@@ -20,7 +20,9 @@ CANNOT_PASS = {
 
 class Outcome:
     def __init__(self) -> None:
-        self.passed, self.unexpected, self.expected = 0, [], []  # type: tuple[int, list[str], list[str]]
+        self.passed = 0
+        self.unexpected: list[str] = []
+        self.expected: list[str] = []
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
