@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/validate.h"
 #include "arrays.h"
 #include "kith/io.h"
 #include "kith/kith.h"
@@ -21,20 +22,24 @@ constexpr std::int64_t quick_part = 8;
 // Queries that are scanned in binary64.
 constexpr std::int64_t sample = 64, sample_wide = 32, wide = 768;
 
+Recipe recipe_of(const GoalSet& set, std::uint64_t seed) {
+    return {.data = set.data, .non_negative = api::traits_of(set.metric).non_negative, .seed = seed};
+}
+
 Rows points_of(const GoalSet& set, const GoalInputs& inputs, int device) {
     if (set.of_file) return rows_of(inputs.images, device);
-    return rows_of({.data = set.data, .seed = points_seed}, set.n, set.d, set.type, device);
+    return rows_of(recipe_of(set, points_seed), set.n, set.d, set.type, device);
 }
 
 Rows queries_of(const GoalSet& set, const GoalInputs& inputs, int device) {
     if (set.of_file) return rows_of(inputs.queries, device);
-    return rows_of({.data = set.data, .seed = queries_seed}, set.q, set.d, set.type, device);
+    return rows_of(recipe_of(set, queries_seed), set.q, set.d, set.type, device);
 }
 
 // What special data are held against.
 bool is_gaussian(const GoalSet& set) {
     return !set.of_file && set.data == Data::gaussian && set.type == ElementType::f32 &&
-           set.metric == MetricId::sqeuclidean;
+           set.metric == MetricId::sqeuclidean && set.path.empty();
 }
 
 // One way to answer all queries of a set.
@@ -101,6 +106,9 @@ void GoalRunner::measure_gaussian(const GoalSet& set, const Done& done) {
 void GoalRunner::measure(const GoalSet& set, const Done& done) {
     Options options = options_;
     options.metric = set.metric;
+    options.metric.p = set.p;
+    options.metric.packed_bits = set.packed_bits;
+    options.path = set.path;
     const Rows points = points_of(set, inputs_, device_);
     const Rows queries = set.graph ? points : queries_of(set, inputs_, device_);
     std::unique_ptr<Index> index;

@@ -1,6 +1,8 @@
 // The goals of certified search on an H100 with 80 GB: Gaussian data by size, then data that a filter finds harder.
 #include "search/goals.h"
 
+#include "kith/plan.h"
+
 namespace kith::bench {
 
 namespace {
@@ -21,6 +23,31 @@ GoalSet special(const std::string& name, Data data, ElementType type, MetricId m
 
 GoalSet images(const std::string& name, bool graph) {
     return {.name = name, .graph = graph, .of_file = true, .kind = GoalKind::of_gaussian, .goals = half};
+}
+
+// Metrics in their direct form: k 100 within 15 % of k 10.
+GoalSet direct(const std::string& name, MetricId metric, double rate) {
+    return {.name = name, .metric = metric, .n = graph_points, .q = 4096, .goals = {{10, rate}, {100, 0.85 * rate}}};
+}
+
+GoalSet powers(const std::string& name, double p, double rate) {
+    GoalSet set = direct(name, MetricId::minkowski, rate);
+    set.p = p;
+    return set;
+}
+
+GoalSet counted(const std::string& name, bool packed_bits, double rate) {
+    GoalSet set = direct(name, MetricId::hamming, rate);
+    set.data = Data::uniform;
+    set.type = ElementType::u8;
+    set.packed_bits = packed_bits;
+    return set;
+}
+
+GoalSet fallback(double rate) {
+    GoalSet set = direct("direct-sqeuclidean", MetricId::sqeuclidean, rate);
+    set.path = kith::name(Path::direct_f32);
+    return set;
 }
 
 }  // namespace
@@ -45,6 +72,17 @@ const std::vector<GoalSet>& search_goals() {
         special("bytes-u8", Data::uniform, ElementType::u8, sqeuclidean),
         special("bytes-i8", Data::uniform, ElementType::i8, sqeuclidean),
         special("uniform-16", Data::uniform, ElementType::f32, sqeuclidean, 16),
+        direct("cityblock", cityblock, 110),
+        direct("chebyshev", chebyshev, 110),
+        fallback(110),
+        counted("hamming-bytes", false, 110),
+        counted("hamming-bits", true, 100),
+        powers("minkowski-3", 3, 45),
+        powers("minkowski-2.5", 2.5, 9),
+        direct("canberra", canberra, 20),
+        direct("braycurtis", braycurtis, 45),
+        direct("jensenshannon", jensenshannon, 18),
+        direct("kl-divergence", kl_divergence, 300),
         {.name = "one-shot", .kind = GoalKind::of_parts, .goals = {{10, 1.3}}},
     };
     return all;

@@ -30,8 +30,11 @@ struct GoalSet {
     ElementType type = ElementType::f32;
     MetricId metric = MetricId::sqeuclidean;
     std::int64_t n = std::int64_t{1} << 20, q = 8192, d = 128;
-    bool graph = false;    // the points are the queries
-    bool of_file = false;  // --images and --queries instead of `data`
+    bool graph = false;        // the points are the queries
+    bool of_file = false;      // --images and --queries instead of `data`
+    double p = 2;              // of minkowski
+    bool packed_bits = false;  // of hamming
+    std::string path = "";     // "": the planner's
     GoalKind kind = GoalKind::rate;
     std::vector<Goal> goals = {};
 };

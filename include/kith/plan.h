@@ -28,7 +28,7 @@ enum class Path : std::uint8_t {
     gemm_f16,    // products in fp16 matrix units (GPU)
     gemm_bf16,   // products in bf16 (CPU)
     gemm_f32,    // products in f32 (CPU)
-    direct_f32,  // the metric itself in f32 (CPU)
+    direct_f32,  // the metric itself in f32
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances
 };

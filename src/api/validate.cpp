@@ -42,9 +42,41 @@ std::string metrics_of_bits() {
     return names;
 }
 
-// What a metric demands of a coordinate; NaN is dealt with elsewhere.
-bool allowed(const metric::Traits& traits, double value) {
-    return !(traits.non_negative && value < 0.0) && !(traits.largest > 0.0 && std::abs(value) > traits.largest);
+// What a metric demands of coordinates; NaN is dealt with elsewhere.
+struct Limits {
+    double lowest, highest;
+    explicit Limits(const metric::Traits& traits)
+        : lowest(traits.non_negative    ? 0.0
+                 : traits.largest > 0.0 ? -traits.largest
+                                        : -std::numeric_limits<double>::infinity()),
+          highest(traits.largest > 0.0 ? traits.largest : std::numeric_limits<double>::infinity()) {}
+    bool allow(double value) const { return !(value < lowest || value > highest); }
+};
+
+MatrixView row_of(MatrixView v, std::int64_t row) {
+    const std::int64_t stride = v.layout == Layout::row_major ? v.stride : 1;
+    v.data = static_cast<const char*>(v.data) + row * stride * static_cast<std::int64_t>(size_of(v.type));
+    v.rows = 1;
+    return v;
+}
+
+// The first row of a matrix in host memory with a value outside of them, or the number of rows.
+std::int64_t first_outside(const MatrixView& v, const Limits& limits, int threads, ProgressMeter& progress) {
+    std::atomic<std::int64_t> first{v.rows};
+    const std::int64_t rows_per_task = std::max<std::int64_t>(1, values_per_task / v.cols);
+    watched_for(threads, v.rows, rows_per_task, progress, "prepare", [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end && row < first.load(std::memory_order_relaxed); ++row) {
+            for (std::int64_t col = 0; col < v.cols; ++col) {
+                if (limits.allow(exact::load(v.data, v.type, exact::offset(v, row, col)))) continue;
+                std::int64_t seen = first.load();
+                while (row < seen && !first.compare_exchange_weak(seen, row)) {
+                }
+                break;
+            }
+        }
+    });
+    progress.throw_if_cancelled();
+    return first;
 }
 
 }  // namespace
@@ -159,27 +191,15 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     const metric::Traits traits = traits_of(metric.id);
     if (!(traits.non_negative && view.type != ElementType::u8) && !(traits.largest > 0.0)) return;
+    const Limits limits(traits);
+    const std::int64_t row = view.device == host_memory ? first_outside(view, limits, threads, progress)
+                                                        : gpu::first_outside(view, limits.lowest, limits.highest);
+    if (row == view.rows) return;
     std::vector<std::byte> storage;
-    const MatrixView v = on_host(view, storage);
-    std::atomic<std::int64_t> first{std::numeric_limits<std::int64_t>::max()};
-    const std::int64_t rows_per_task = std::max<std::int64_t>(1, values_per_task / v.cols);
-    watched_for(threads, v.rows, rows_per_task, progress, "prepare", [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end && row < first.load(std::memory_order_relaxed); ++row) {
-            for (std::int64_t col = 0; col < v.cols; ++col) {
-                if (allowed(traits, exact::load(v.data, v.type, exact::offset(v, row, col)))) continue;
-                std::int64_t seen = first.load();
-                while (row < seen && !first.compare_exchange_weak(seen, row)) {
-                }
-                break;
-            }
-        }
-    });
-    progress.throw_if_cancelled();
-    if (first == std::numeric_limits<std::int64_t>::max()) return;
-    const std::int64_t row = first;
+    const MatrixView v = on_host(row_of(view, row), storage);
     for (std::int64_t col = 0; col < v.cols; ++col) {
-        const double value = exact::load(v.data, v.type, exact::offset(v, row, col));
-        if (allowed(traits, value)) continue;
+        const double value = exact::load(v.data, v.type, exact::offset(v, 0, col));
+        if (limits.allow(value)) continue;
         const std::string expected =
             traits.non_negative ? "values of at least 0" : fmt::format("radians within {0} of 0", traits.largest);
         refuse("{}: row {}, column {} is {}; {} expected {}", what, row, col, value, name(metric.id), expected);

@@ -35,6 +35,9 @@ int location(const void*) {
 void copy(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
 }
+std::int64_t first_outside(const MatrixView&, double, double) {
+    refuse();
+}
 std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*, int,
                                       ProgressMeter&) {
     refuse();

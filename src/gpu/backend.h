@@ -37,6 +37,10 @@ std::string formula_compiler();
 // given on any stream, and over on return: for what the host reads and writes of the caller's device memory.
 void copy(void* to, const void* from, std::size_t bytes);
 
+// The first row of a matrix in device memory with a coordinate outside of those limits (NaN is within), or the number
+// of rows. Behind all work that the device has been given, as copy().
+std::int64_t first_outside(const MatrixView& view, double lowest, double highest);
+
 class Points;
 // `copy`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through the device per
 // search. What the host does for it takes up to `threads`; polls `progress` and throws where it is cancelled.

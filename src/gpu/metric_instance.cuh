@@ -4,6 +4,7 @@
 
 #include "exact/canonical.h"
 #include "exact/order.h"
+#include "gpu/filter/direct_rows.cuh"
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric/kernels.h"
 #include "gpu/primitives/warp.cuh"
@@ -261,6 +262,26 @@ struct Launch {
         check_launch("report_keys");
     }
 
+    static constexpr bool multiplied = metric::gpu_gemm(M::traits) != metric::Gemm::none;
+    static constexpr bool direct = M::traits.direct != metric::Direct::none;
+    static void points(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
+                       float* point_error, const metric::Params& params, cudaStream_t stream) {
+        if constexpr (direct)
+            if (form.is_direct())
+                return direct_points<M>(rows, form, static_cast<float*>(vectors), half_norm, point_error, params,
+                                        stream);
+        if constexpr (multiplied)
+            filter_points<M>(rows, form, static_cast<__half*>(vectors), half_norm, point_error, params, stream);
+    }
+    static void queries(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
+                        std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+        if constexpr (direct)
+            if (form.is_direct())
+                return direct_queries<M>(rows, form, static_cast<float*>(vectors), query_error, unfit, params, stream);
+        if constexpr (multiplied)
+            filter_queries<M>(rows, form, static_cast<__half*>(vectors), query_error, unfit, params, stream);
+    }
+
     static MetricKernels table() {
         MetricKernels t{};
         t.traits = M::traits;
@@ -271,10 +292,11 @@ struct Launch {
         t.refine = refine;
         t.report_f32 = report<float>;
         t.report_f64 = report<double>;
-        if constexpr (metric::gpu_gemm(M::traits) != metric::Gemm::none) {
-            t.filter_points = filter_points<M>;
-            t.filter_queries = filter_queries<M>;
-            t.sample = sample_rows<M>;
+        if constexpr (multiplied) t.sample = sample_rows<M>;
+        if constexpr (direct) t.largest_differences = largest_differences<M>;
+        if constexpr (multiplied || direct) {
+            t.filter_points = points;
+            t.filter_queries = queries;
         }
         return t;
     }

@@ -118,11 +118,11 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
 }
 
 // Bytes of workspace for tiles of that size.
-double gpu_workspace(const Request& r, const Machine::Device& device, bool filter, std::int64_t q,
-                     std::int64_t points) {
+double gpu_workspace(const Request& r, const Machine::Device& device, Path path, std::int64_t q, std::int64_t points) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
-    const double tile = filter ? t::filter_bytes(q, points, s.d, s.k, device.multiprocessors)
+    const bool filter = path != Path::exact;
+    const double tile = filter ? t::filter_bytes(path, q, points, s.d, s.k, device.multiprocessors)
                                : t::scan_bytes(q, points, s.d, s.k, r.metric.user, device.multiprocessors);
     const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
     const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
@@ -145,7 +145,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     // flight.
     const double share = 0.85 * r.share;
     const double budget = r.memory > 0 ? static_cast<double>(r.memory) : share * static_cast<double>(device.free_bytes);
-    const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), filter, on_host);
+    const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), p.path, on_host);
     const double all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
@@ -159,19 +159,19 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d)) : t::exact_query_tile);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
-    p.isa = filter ? gpu_isa(r.isa, device) : "";
+    p.isa = p.path == Path::gemm_f16 ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::gpu_gemm(r.metric.traits);
     p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
                   s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
                   !r.metric.traits.factored &&
-                  gpu_workspace(r, device, true, s.n, nt) + symmetric_bytes(s) <= workspace;
+                  gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
-    while (gpu_workspace(r, device, filter, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
+    while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    const double needed = gpu_workspace(r, device, filter, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
+    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
@@ -203,7 +203,7 @@ const std::vector<PathFacts>& paths() {
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
-        {Path::direct_f32, true, false, "the metric in f32 filters, binary64 refines and certifies"},
+        {Path::direct_f32, true, true, "the metric in f32 filters, binary64 refines and certifies"},
         {Path::exact, true, true, "every pair in binary64"},
     };
     return list;
@@ -214,7 +214,9 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     if (path.path == Path::exact) return "";
     if (metric.user) return "needs a built-in metric";
     if (path.path == Path::direct_f32) {
-        if (metric.traits.direct == metric::Direct::none || metric::cpu_gemm(metric.traits) != metric::Gemm::none)
+        // A CPU's products are as exact.
+        if (metric.traits.direct == metric::Direct::none ||
+            (!gpu && metric::cpu_gemm(metric.traits) != metric::Gemm::none))
             return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }

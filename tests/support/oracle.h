@@ -3,12 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "kith/types.h"
@@ -412,18 +415,19 @@ inline bool has_nan(const double* v, std::int64_t d) {
 inline Answer search(const Definition& metric, const Parameters& params, const Matrix& points, const Matrix& queries,
                      std::int64_t k, bool graph = false) {
     const int d = static_cast<int>(points.cols);
-    Answer out{queries.rows, k, {}, {}};
+    const auto cells = static_cast<std::size_t>(queries.rows * k);
+    Answer out{queries.rows, k, std::vector<std::int64_t>(cells), std::vector<Value>(cells)};
     std::vector<bool> skip;
     for (std::int64_t i = 0; i < points.rows; ++i) skip.push_back(has_nan(points.row(i), d));
     struct Found {
         Value rank;
         std::int64_t id;
     };
-    for (std::int64_t row = 0; row < queries.rows; ++row) {
+    const auto answer = [&](std::int64_t row) {
         std::vector<Found> found;
         const bool no_query = has_nan(queries.row(row), d);
         for (std::int64_t id = 0; id < points.rows && !no_query; ++id) {
-            if (skip[id] || (graph && id == row)) continue;
+            if (skip[static_cast<std::size_t>(id)] || (graph && id == row)) continue;
             found.push_back({ordered_rank(metric, params, {queries.row(row), points.row(id), d}), id});
         }
         const auto nearer = [](const Found& a, const Found& b) {
@@ -431,13 +435,28 @@ inline Answer search(const Definition& metric, const Parameters& params, const M
         };
         const auto kept = std::min<std::int64_t>(k, static_cast<std::int64_t>(found.size()));
         std::partial_sort(found.begin(), found.begin() + kept, found.end(), nearer);
-        found.resize(kept);
-        found.resize(k, {{infinity}, -1});
-        for (const Found& f : found) {
-            out.ids.push_back(f.id);
-            out.ranks.push_back(f.rank);
+        found.resize(static_cast<std::size_t>(kept));
+        found.resize(static_cast<std::size_t>(k), {{infinity}, -1});
+        for (std::int64_t i = 0; i < k; ++i) {
+            const auto cell = static_cast<std::size_t>(row * k + i);
+            out.ids[cell] = found[static_cast<std::size_t>(i)].id;
+            out.ranks[cell] = found[static_cast<std::size_t>(i)].rank;
         }
+    };
+    std::atomic<std::int64_t> next{0};
+    const auto work = [&] {
+        for (std::int64_t row; (row = next++) < queries.rows;) answer(row);
+    };
+    // Where that takes milliseconds, a few threads share it, if they can be had.
+    std::vector<std::jthread> others;
+    const bool small = points.rows * queries.rows * d < 200'000;
+    const unsigned threads = small ? 1 : std::min(4u, std::thread::hardware_concurrency());
+    try {
+        for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {
     }
+    work();
+    others.clear();
     return out;
 }
 

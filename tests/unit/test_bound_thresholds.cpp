@@ -165,7 +165,7 @@ TEST(Threshold, OfARankCoversItsImage) {
 // Relative errors: the witness's rank is up to U / (1 - g), and the neighbour's value up to 1 + g times its own.
 TEST(Threshold, OfADirectFormGrowsByBothErrors) {
     for (const std::int64_t d : {1, 100, 65536}) {
-        const QueryTerms terms = FilterBound(Gemm::none, d).direct_query();
+        const QueryTerms terms = cpu::direct_terms(exact::direct_bound({}, d));
         const long double g = (static_cast<long double>(d) + 3) * 0x1p-24L,
                           lost = static_cast<long double>(d) * 0x1p-148L;
         for (const float upper : {1.0f, 0x1.fffffep+20f, 0x1p-130f}) {
@@ -238,11 +238,15 @@ TEST(Terms, AreAtLeastThoseOfTheDerivation) {
                     EXPECT_LE(static_cast<long double>(point.half_norm), half - f) << where;
                     EXPECT_GE(static_cast<long double>(point.slack), half + f - point.half_norm) << where;
                     EXPECT_GE(static_cast<long double>(bound.query(s, 1, 1).error), e) << where;
-                    EXPECT_GE(static_cast<long double>(bound.direct_query().error), of.underflow) << where;
                 }
             }
         }
     }
+}
+
+TEST(Terms, OfDirectFormsPayForUnderflow) {
+    for (const std::int64_t d : {1, 16, 784, 65536})
+        EXPECT_GE(static_cast<long double>(exact::direct_bound({}, d).lost), Documented(Rounding::f32, d).underflow);
 }
 
 // ---------------------------------------------------------------- a few queries

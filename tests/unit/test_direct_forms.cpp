@@ -10,104 +10,25 @@
 #include <string>
 #include <vector>
 
-#include "cpu/filter/direct.h"
+#include "cpu/filter/bound.h"
 #include "cpu/filter/tile.h"
+#include "direct_forms.h"
 #include "kith/kith.h"
 
 namespace {
 
 using namespace kith;
-using metric::Direct;
-using Vector = std::vector<double>;
+using namespace direct_forms;
 
 constexpr std::size_t lanes = cpu::panel_points;
 
-struct Form {
-    std::string name;
-    metric::Traits traits;
-    metric::Params params;
-    ElementType type = ElementType::f32;
-
-    cpu::DirectForm form() const { return *cpu::direct_form(traits, params, type); }
-};
-
-Form form_of(const char* name, Direct direct, std::int64_t d, double p = 2) {
-    Form f;
-    f.name = name;
-    f.traits.direct = direct;
-    f.params.d = d;
-    f.params.p = p;
-    if (direct == Direct::powers) f.name += " " + std::to_string(p);
-    return f;
-}
-
-std::vector<Form> forms(std::int64_t d) {
-    std::vector<Form> all = {form_of("squares", Direct::squares, d),      form_of("sum", Direct::sum, d),
-                             form_of("maximum", Direct::maximum, d),      form_of("quotients", Direct::quotients, d),
-                             form_of("quotient", Direct::quotient, d),    form_of("mismatches", Direct::mismatches, d),
-                             form_of("divergence", Direct::divergence, d)};
-    for (const double p : {1.0, 1.25, 2.0, 2.5, 3.0, 4.0, 5.0, 16.0, 100.0, 1024.0})
-        all.push_back(form_of("powers", Direct::powers, d, p));
-    Form bytes = form_of("bytes", Direct::mismatches, d), bits = bytes;
-    bytes.type = ElementType::i8;
-    all.push_back(bytes);
-    bits.name = "bits";
-    bits.type = ElementType::u8;
-    bits.params.packed_bits = true;
-    all.push_back(bits);
-    return all;
-}
-
-// What the metric's definition gives. Of `divergence` the coordinates are the roots that the kernel takes.
-long double exact(const Form& f, const Vector& q, const Vector& x) {
-    long double sum = 0, other = 0;
-    for (std::size_t j = 0; j < q.size(); ++j) {
-        const long double a = q[j], b = x[j], t = std::abs(a - b);
-        switch (f.traits.direct) {
-            case Direct::squares:
-                sum += t * t;
-                break;
-            case Direct::maximum:
-                sum = std::max(sum, t);
-                break;
-            case Direct::powers:
-                sum += std::pow(t, static_cast<long double>(f.params.p));
-                break;
-            case Direct::quotients:
-                if (t > 0) sum += t / (std::abs(a) + std::abs(b));
-                break;
-            case Direct::quotient:
-                sum += t;
-                other += std::abs(a + b);
-                break;
-            case Direct::mismatches:
-                if (f.params.packed_bits)
-                    sum += __builtin_popcount(static_cast<unsigned>(a) ^ static_cast<unsigned>(b));
-                else sum += a != b;
-                break;
-            case Direct::divergence:
-                // (a - b)^2 G, G from p log(2 p / (p + r)) as log1p, which does not cancel.
-                if (t > 0) {
-                    const long double p = a * a, r = b * b, s = p + r, z = (p - r) / s;
-                    const long double other_side = z < 1 ? (1 - z) * std::log1p(-z) : 0;
-                    const long double this_side = z > -1 ? (1 + z) * std::log1p(z) : 0;
-                    sum += std::abs(z) < 1e-4L ? s / 2 * z * z * (1 + z * z / 6) : s / 2 * (this_side + other_side);
-                }
-                break;
-            default:
-                sum += t;
-        }
-    }
-    return f.traits.direct == Direct::quotient ? (sum == 0 ? 0 : sum / other) : sum;
-}
-
-void encode(const cpu::DirectForm& form, const cpu::TileKernels& tiles, const Vector& v, std::vector<float>& words) {
+void encode(const exact::DirectForm& form, const cpu::TileKernels& tiles, const Vector& v, std::vector<float>& words) {
     words.assign(v.size() + 4, 0.0f);
     const Vector centre(v.size(), 0.0);
     const auto d = static_cast<std::int64_t>(v.size());
-    const auto round = form.coordinates == cpu::Coordinates::i8   ? tiles.round_i8
-                       : form.coordinates == cpu::Coordinates::u8 ? tiles.round_u8
-                                                                  : tiles.round_row;
+    const auto round = form.coordinates == exact::Coordinates::i8   ? tiles.round_i8
+                       : form.coordinates == exact::Coordinates::u8 ? tiles.round_u8
+                                                                    : tiles.round_row;
     ASSERT_EQ(0, round(v.data(), centre.data(), 1, d, words.data()).residual2);
     const bool bytes = round != tiles.round_row;
     words.resize(bytes ? (v.size() + 3) / 4 : v.size());
@@ -116,7 +37,7 @@ void encode(const cpu::DirectForm& form, const cpu::TileKernels& tiles, const Ve
 // One query against up to 32 points: every value within the form's error.
 void within_error(const Form& f, cpu::Isa isa, const Vector& query, const std::vector<Vector>& points,
                   const char* what) {
-    const cpu::DirectForm form = f.form();
+    const exact::DirectForm form = f.form();
     const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
     std::vector<float> q, words;
     encode(form, tiles, query, q);
@@ -133,10 +54,10 @@ void within_error(const Form& f, cpu::Isa isa, const Vector& query, const std::v
                                                form.exponent, &hits, values);
     ASSERT_EQ(0xffffffffu, hits);
     const cpu::QueryTerms terms =
-        cpu::FilterBound(metric::Gemm::none, static_cast<std::int64_t>(query.size())).direct_query(form.error);
+        cpu::direct_terms(exact::direct_bound(form.error, static_cast<std::int64_t>(query.size())));
     const long double g = (terms.growth - 1.0L) / (terms.growth + 1.0L);
     for (std::size_t p = 0; p < points.size(); ++p) {
-        const long double rank = exact(f, query, points[p]), error = g * rank + terms.error;
+        const long double rank = exact_value(f, query, points[p]), error = g * rank + terms.error;
         if (rank * (1 + g) > std::numeric_limits<float>::max()) {
             ASSERT_GE(values[p], rank * (1 - g)) << f.name;
             continue;
@@ -154,75 +75,29 @@ std::vector<cpu::Isa> isas() {
     return list;
 }
 
-// Coordinates that the form covers, near `value`.
-double admissible(const Form& f, double value) {
-    if (f.traits.direct == Direct::divergence) value = std::min(std::abs(value), 1.0);
-    if (f.params.packed_bits) return static_cast<double>(static_cast<int>(std::abs(value) * 1000) % 256);
-    if (f.type == ElementType::i8) return static_cast<double>(static_cast<int>(value * 10) % 128);
-    return static_cast<float>(value);
-}
-
-// One coordinate: differences, sums and quotients of every size, their mantissas all over.
 TEST(DirectForms, OneCoordinate) {
-    std::mt19937_64 random(11);
     for (const Form& f : forms(1)) {
         for (const cpu::Isa isa : isas()) {
-            for (int turn = 0; turn < 3000; ++turn) {
-                const int exponent = turn % 120 - 60;
-                const Vector query = {turn % 3 == 0 ? 0
-                                                    : admissible(f, std::ldexp(turn % 3 == 1 ? 1.0 : -1.5, -turn % 7))};
-                std::vector<Vector> points;
-                for (std::size_t p = 0; p < lanes; ++p) {
-                    const double m = 1 + static_cast<double>(random() % (1 << 23)) * 0x1p-23;
-                    const double t = turn % 2 ? m * (turn % 4 == 1 ? -1 : 1) : std::ldexp(m, exponent);
-                    points.push_back({admissible(f, p == 0 ? query[0] : t)});
-                }
-                within_error(f, isa, query, points, "one coordinate");
-                if (testing::Test::HasFatalFailure()) return;
-            }
+            one_coordinate(f, 3000, lanes,
+                           [&](const Vector& query, const std::vector<Vector>& points, const char* what) {
+                               if (!testing::Test::HasFatalFailure()) within_error(f, isa, query, points, what);
+                           });
         }
     }
 }
 
-// Whole vectors: sums in which one term outweighs the others, that lose half a unit at each step, near pairs, zeros.
 TEST(DirectForms, Vectors) {
-    std::mt19937_64 random(12);
-    std::normal_distribution<double> normal;
-    const std::pair<const char*, std::function<double(std::size_t)>> makers[] = {
-        {"normal", [&](std::size_t) { return normal(random); }},
-        {"one large", [&](std::size_t j) { return j == 0 ? 1 : 0x1p-24 * (random() % 2 ? 0.99 : 1.01); }},
-        {"sparse", [&](std::size_t) { return random() % 4 ? 0 : normal(random); }},
-        {"of many sizes",
-         [&](std::size_t) { return std::ldexp(normal(random), static_cast<int>(random() % 60) - 30); }},
-        {"near", [&](std::size_t j) { return 1 + static_cast<double>(j % 7) + 1e-5 * normal(random); }},
-        {"whole", [&](std::size_t) { return static_cast<double>(random() % 9); }},
-    };
-    for (const std::int64_t d : {2, 3, 5, 8, 31, 128, 1001}) {
-        for (const Form& f : forms(d)) {
-            for (const auto& [what, coordinate] : makers) {
-                for (const cpu::Isa isa : isas()) {
-                    const auto vector = [&] {
-                        Vector v;
-                        for (std::int64_t j = 0; j < d; ++j)
-                            v.push_back(admissible(f, coordinate(static_cast<std::size_t>(j))));
-                        return v;
-                    };
-                    const Vector query = vector();
-                    std::vector<Vector> points = {query};
-                    while (points.size() < lanes) points.push_back(vector());
-                    within_error(f, isa, query, points, what);
-                    if (testing::Test::HasFatalFailure()) return;
-                }
-            }
-        }
-    }
+    vectors(lanes, [](const Form& f, const Vector& query, const std::vector<Vector>& points, const char* what) {
+        for (const cpu::Isa isa : isas())
+            if (!testing::Test::HasFatalFailure()) within_error(f, isa, query, points, what);
+    });
 }
 
 // Powers of infinity and NaN order last, as their distance keys do.
 TEST(DirectForms, PowersOfInfinity) {
     const float infinity = std::numeric_limits<float>::infinity(), threshold = infinity, query = 0;
     for (const double p : {1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 1024.0}) {
-        const cpu::DirectForm form = form_of("powers", Direct::powers, 1, p).form();
+        const exact::DirectForm form = form_of("powers", Direct::powers, 1, p).form();
         for (const cpu::Isa isa : isas()) {
             std::vector<float> panel(cpu::panel_header + lanes, 0.0f);
             panel[cpu::panel_header] = infinity;
@@ -262,7 +137,7 @@ TEST(DirectForms, QuotientsOfMirroredPoints) {
 TEST(DirectForms, HalfNormsStay) {
     const float infinity = std::numeric_limits<float>::infinity(), query = 0;
     for (const Form& f : forms(1)) {
-        const cpu::DirectForm form = f.form();
+        const exact::DirectForm form = f.form();
         for (const cpu::Isa isa : isas()) {
             std::vector<float> panel(cpu::panel_header + lanes, 0.0f);
             panel[1] = infinity;
@@ -307,7 +182,7 @@ TEST(DirectForms, AreChargedAsDerived) {
                 default:
                     break;
             }
-            const cpu::QueryTerms terms = cpu::FilterBound(metric::Gemm::none, d).direct_query(f.form().error);
+            const cpu::QueryTerms terms = cpu::direct_terms(exact::direct_bound(f.form().error, d));
             EXPECT_GE(static_cast<long double>(terms.growth), (1 + g) / (1 - g)) << f.name << ", d " << d;
             EXPECT_GE(static_cast<long double>(terms.error), lost) << f.name << ", d " << d;
         }
@@ -315,9 +190,9 @@ TEST(DirectForms, AreChargedAsDerived) {
 }
 
 TEST(DirectForms, ServeNoPowerBeyondTheirError) {
-    EXPECT_FALSE(cpu::direct_form(form_of("powers", Direct::powers, 8, 1025).traits,
-                                  form_of("powers", Direct::powers, 8, 1025).params, ElementType::f32));
-    EXPECT_FALSE(cpu::direct_form(metric::Traits{}, metric::Params{}, ElementType::f32));
+    EXPECT_FALSE(exact::direct_form(form_of("powers", Direct::powers, 8, 1025).traits,
+                                    form_of("powers", Direct::powers, 8, 1025).params, ElementType::f32));
+    EXPECT_FALSE(exact::direct_form(metric::Traits{}, metric::Params{}, ElementType::f32));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 // 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126.
 //
 // Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148, where g' = (d + 4) 2^-24 for each sum
-// that the value is a quotient of, and what a term's own error adds (cpu/filter/direct.h).
+// that the value is a quotient of, and what a term's own error adds (exact/direct_form.h).
 #pragma once
 
 #include <algorithm>
@@ -52,12 +52,6 @@ struct PointTerms {
     float half_norm, slack;  // what the accumulator is initialised to; upper value less value
 };
 
-// Of a direct form, beside underflow.
-struct DirectError {
-    double sums = 1;  // sums of d terms whose errors the value has; 0: it is exact
-    double relative = 0, absolute = 0;
-};
-
 // For one query: the filter's threshold from the k-th smallest upper value, and from a distance key.
 struct QueryTerms {
     double error = 0;              // E
@@ -74,6 +68,13 @@ struct QueryTerms {
         return round_up((w + offset + size * 0x1p-48) * growth + error);
     }
 };
+
+inline QueryTerms direct_terms(const exact::DirectBound& bound) {
+    QueryTerms t;
+    t.error = bound.lost;
+    t.growth = bound.growth;
+    return t;
+}
 
 class FilterBound {
 public:
@@ -134,14 +135,6 @@ public:
 
     // What binary64 rounds of a sum of d terms, in proportion to their magnitudes, here and in the canonical form.
     double binary64_error() const { return gamma_; }
-
-    QueryTerms direct_query(const DirectError& error = {}) const {
-        QueryTerms t;
-        const double g = error.sums * g_ + error.relative;
-        t.error = underflow_ + error.absolute;
-        t.growth = (1 + g) / (1 - g) * (1 + 0x1p-30);
-        return t;
-    }
 
 private:
     metric::Gemm form_ = metric::Gemm::none;

@@ -19,13 +19,6 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr double max_uncovered = 0.02;
 constexpr std::int64_t few_uncovered = 64;
 
-// Exponents of 2 of the scale of a direct form's key, either way.
-constexpr double max_key_exponent = 800;
-// Below this a coordinate's root is taken to be 0.
-constexpr double smallest_root_of = 0x1p-100;
-// And below this binary64's own quotients lose bits.
-constexpr double smallest_covered = 0x1p-1000;
-
 // Unit vectors are centred where a scale of so much, or more, brings what their mean leaves of one near 1.
 constexpr double least_centred_scale = 4;
 // Cross entropies. Queries have this norm, and coordinates other than 0 at least this share of it, so that their
@@ -131,8 +124,7 @@ bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker, const
     return true;
 }
 
-// A scale at which neighbouring rows of a sample differ by about 1, so that powers neither overflow nor underflow. That
-// of a key leaves room for binary64's own range.
+// From the largest differences of coordinates of neighbouring rows of a sample.
 void Filter::choose_scale(const MatrixView& points, const Ranker& ranker) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 64);
     RowBlock rows(sample, d_);
@@ -142,19 +134,17 @@ void Filter::choose_scale(const MatrixView& points, const Ranker& ranker) {
         double largest = 0;
         for (std::int64_t j = 0; j < d_; ++j)
             largest = std::max(largest, std::abs(rows.row(i)[j] - rows.row(i + 1)[j]));
-        if (largest > 0 && largest < std::numeric_limits<double>::infinity()) differences.push_back(largest);
+        differences.push_back(largest);
     }
-    if (differences.empty()) return;
-    const double most = std::floor(max_key_exponent / direct_.degree);
-    scale_ = std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(median(differences))), -most, most)));
+    scale_ = exact::direct_scale(direct_, std::move(differences));
 }
 
 RowSums Filter::round(const TileKernels& tiles, const double* row, const double* centre, double scale,
                       float* out) const {
-    const auto kernel = pairs_                                   ? pairs_->round_row
-                        : direct_.coordinates == Coordinates::i8 ? tiles.round_i8
-                        : direct_.coordinates == Coordinates::u8 ? tiles.round_u8
-                                                                 : tiles.round_row;
+    const auto kernel = pairs_                                          ? pairs_->round_row
+                        : direct_.coordinates == exact::Coordinates::i8 ? tiles.round_i8
+                        : direct_.coordinates == exact::Coordinates::u8 ? tiles.round_u8
+                                                                        : tiles.round_row;
     return kernel(row, centre, scale, d_, out);
 }
 
@@ -197,11 +187,11 @@ double Filter::make_factored(const TileKernels& tiles, double* row) const {
 
 bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out) const {
     bool covered = true;
-    if (direct_.coordinates == Coordinates::roots) {
+    if (direct_.coordinates == exact::Coordinates::roots) {
         std::vector<double> roots(static_cast<std::size_t>(d_));
         for (std::int64_t j = 0; j < d_; ++j) {
-            covered &= row[j] == 0 || row[j] >= smallest_covered;
-            roots[static_cast<std::size_t>(j)] = row[j] < smallest_root_of ? 0 : std::sqrt(row[j]);
+            covered &= row[j] == 0 || row[j] >= exact::smallest_covered;
+            roots[static_cast<std::size_t>(j)] = row[j] < exact::smallest_root_of ? 0 : std::sqrt(row[j]);
         }
         return round(tiles, roots.data(), zero_.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() &&
                covered;
@@ -285,7 +275,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     const TileKernels& tiles = tile_kernels(isa);
     double query_norm = 1;
     if (f.form_ == metric::Gemm::none) {
-        const std::optional<DirectForm> direct = direct_form(traits, metric.params, points.type);
+        const std::optional<exact::DirectForm> direct = exact::direct_form(traits, metric.params, points.type);
         if (!direct) return nullptr;
         f.direct_ = *direct;
         f.step_ = f.direct_.step;
@@ -336,7 +326,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
 QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const {
     const double* row = block.row(i);
     if (form_ == metric::Gemm::none) {
-        QueryTerms t = bound_.direct_query(direct_.error);
+        QueryTerms t = direct_terms(exact::direct_bound(direct_.error, d_));
         t.scale = std::pow(scale_, direct_.degree);
         t.usable = round_direct(tiles, row, out);
         return t;

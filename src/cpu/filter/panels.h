@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "cpu/filter/direct.h"
+#include "cpu/filter/bound.h"
 #include "cpu/metric/ranker.h"
 #include "exact/factor.h"
 #include "exact/progress.h"
@@ -37,10 +37,7 @@ public:
 
 private:
     int step() const { return static_cast<int>(step_); }
-    int word_coordinates() const {
-        const bool bytes = direct_.coordinates == Coordinates::i8 || direct_.coordinates == Coordinates::u8;
-        return pairs_ ? 2 : bytes ? 4 : 1;
-    }
+    int word_coordinates() const { return pairs_ ? 2 : exact::coordinates_per_word(direct_.coordinates); }
     // The words of a row that the metric's map() has been applied to.
     RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale, float* out) const;
     // The same of a direct form: whether its bound covers the row.
@@ -74,7 +71,7 @@ private:
     Step step_ = Step::dot;
     std::int64_t d_ = 0, words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
-    DirectForm direct_;                   // where form_ is none
+    exact::DirectForm direct_;            // where form_ is none
     FilterBound bound_;
     exact::Factor factor_;  // of a metric that has one
     std::vector<double> centre_, zero_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cpu/simd/isa.h"
+#include "exact/direct_form.h"
 
 namespace kith::cpu {
 
@@ -16,24 +17,7 @@ inline std::int64_t panel_floats(std::int64_t words) {
     return panel_header + panel_points * words;
 }
 
-// What a word of query and point adds to a pair's accumulators, to which its half norm is added. Words are f32
-// coordinates, except where four bytes are said.
-enum class Step {
-    dot,               // q x
-    cityblock,         // |q - x|
-    chebyshev,         // the larger one, of it and |q - x|
-    squares,           // |q - x|^2
-    cubes,             // |q - x|^3
-    fourths,           // |q - x|^4
-    powers,            // |q - x|^p, p a tile's exponent
-    quotients,         // |q - x| / (|q| + |x|)
-    quotient,          // |q - x| and |q + x|; the value is the quotient of the two sums
-    mismatches,        // 1 where q and x differ
-    mismatched_bytes,  // how many of the four bytes differ
-    mismatched_bits,   // how many bits of the four bytes differ
-    divergence,        // q^2 log(q^2 / m) + x^2 log(x^2 / m) with m = (q^2 + x^2) / 2
-};
-inline constexpr int step_count = static_cast<int>(Step::divergence) + 1;
+using exact::Step;
 
 // `queries`: for each word the values of all queries of the tile. Bit p of hits[i] is set unless the value of
 // (query i, point p) is above threshold[i]; values + 32 i holds those values (undefined for points that miss). True if
@@ -54,8 +38,8 @@ struct RowSums {
 };
 
 struct TileKernels {
-    int queries[step_count];                      // the largest tile of each step
-    Tile tile[step_count][max_tile_queries + 1];  // by number of queries
+    int queries[exact::step_count];                      // the largest tile of each step
+    Tile tile[exact::step_count][max_tile_queries + 1];  // by number of queries
     RowSweep sweep[4];
     // For 32 values and squares of a sweep: low = -value - error (sqrt(square) + floor), and with `cosine` low = -value
     // / sqrt(square) - error, NaN where the square is not a number of full precision.

@@ -57,19 +57,18 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
     g_ = (static_cast<double>(d_) + 4) * 0x1p-24 * (1 + static_cast<double>(d_) * 0x1p-23);
     floor_ = round_up(std::sqrt(static_cast<double>(d_)) * 0x1p-62);
     const bool cosine = form_ == metric::Gemm::cosine;
-    const FilterBound bound(form_, d_);
     for (std::int64_t i = 0; i < count; ++i) {
         const double* q = list.rows().row(i);
         float* out = queries_.data() + i * d_;
         if (form_ == metric::Gemm::none) {
             for (std::int64_t j = 0; j < d_; ++j) out[j] = static_cast<float>(q[j]);
-            list.add_query(bound.direct_query());
+            list.add_query(direct_terms(exact::direct_bound({}, d_)));
             continue;
         }
         double sum = 0, lost = 0;
         for (std::int64_t j = 0; j < d_; ++j) sum += q[j] * q[j];
         const double norm = std::sqrt(sum);
-        QueryTerms terms = bound.direct_query();
+        QueryTerms terms = direct_terms(exact::direct_bound({}, d_));
         terms.growth = 1;
         terms.usable = norm == 0 || (norm > 0x1p-120 && norm < 0x1p127);
         const double scale = norm > 0 && terms.usable ? std::ldexp(1.0, -std::ilogb(norm)) : 0;

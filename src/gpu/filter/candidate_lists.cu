@@ -1,5 +1,5 @@
 // Kernels of candidate_lists.h. A block owns a query and holds the upper values a + 2 F of its list in registers; E,
-// the same for all of them, is added at the end.
+// the same for all of them, is added at the end, where a relative bound grows them too.
 #include "exact/order.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
@@ -19,10 +19,10 @@ __device__ __forceinline__ std::uint32_t upper_key(float a, float f) {
 }
 
 // The threshold that a key of an upper value stands for.
-__device__ __forceinline__ float threshold_of(std::uint32_t key, float e) {
+__device__ __forceinline__ float threshold_of(std::uint32_t key, float e, float growth) {
     // A query that is not filtered has none.
     if (e == __int_as_float(0xff800000)) return e;
-    return fminf(__fadd_ru(Order::value(key), 2.0f * e), 3.402823466e38f);
+    return fminf(__fmaf_ru(Order::value(key), growth, 2.0f * e), 3.402823466e38f);
 }
 
 struct Shared {
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(block)
             if (at(i) < count) keys[g] = min(keys[g], upper_key(a[i], f[i]));
     }
     if (threadIdx.x == 0) s.kept = 0;
-    const float threshold = threshold_of(smallest_key<block>(keys, order, s), lists.query_error[query]);
+    const float threshold = threshold_of(smallest_key<block>(keys, order, s), lists.query_error[query], lists.growth);
     Candidate* const list = lists.candidates + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i) {
@@ -119,7 +119,8 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
     if (threadIdx.x == 0) s.kept = 0;
     float threshold = lists.threshold[query];
     if (list.count >= order)
-        threshold = fminf(threshold, threshold_of(smallest_key<block>(list.keys, order, s), lists.query_error[query]));
+        threshold = fminf(
+            threshold, threshold_of(smallest_key<block>(list.keys, order, s), lists.query_error[query], lists.growth));
     __syncthreads();
     Candidate* const out = lists.candidates + query * lists.capacity;
 #pragma unroll
@@ -143,13 +144,14 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
     const float infinity = __int_as_float(0x7f800000);
     const bool enough = list.count >= task.k && !task.unfit[query];
     const float e = lists.query_error[query], used = lists.threshold[query];
-    float threshold = enough ? threshold_of(smallest_key<block>(list.keys, task.k, s), e) : infinity;
+    float threshold = enough ? threshold_of(smallest_key<block>(list.keys, task.k, s), e, lists.growth) : infinity;
     if (enough && threshold > used) {
         // Perhaps a little larger than the k-th upper value: if that one is within the passes' threshold, so is the
         // answer.
         int within = 0;
 #pragma unroll
-        for (int i = 0; i < per_thread; ++i) within += __syncthreads_count(threshold_of(list.keys[i], e) <= used);
+        for (int i = 0; i < per_thread; ++i)
+            within += __syncthreads_count(threshold_of(list.keys[i], e, lists.growth) <= used);
         if (within >= task.k) threshold = used;
     }
     const bool sure = enough && !list.overflowed && threshold <= used;

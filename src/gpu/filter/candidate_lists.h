@@ -18,6 +18,7 @@ struct CandidateLists {
     const float* point_error = nullptr;  // F: the point's share, per position
     // The longest list that start_lists or tighten_lists left (the largest, over calls).
     unsigned long long* longest = nullptr;
+    float growth = 1;  // of a relative bound (FilterForm::growth)
 };
 
 // out[p] = the row at position p, of n.

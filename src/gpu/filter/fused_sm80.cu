@@ -90,11 +90,12 @@ struct PipelineState {
 
 // K-tile c of `Rows` vectors from `first` on, zeros beyond `end`. Each thread copies its share.
 template <int Rows>
-__device__ __forceinline__ void load_k_tile(std::uint32_t to, const __half* vectors, std::int64_t first,
-                                            std::int64_t end, std::int64_t width, int c) {
+__device__ __forceinline__ void load_k_tile(std::uint32_t to, const void* rows, std::int64_t first, std::int64_t end,
+                                            std::int64_t width, int c) {
     const int row = static_cast<int>(threadIdx.x / 4), vector = static_cast<int>(threadIdx.x % 4);
     const std::int64_t column = std::int64_t{c} * k_tile + vector * 8;
     if (column >= width) return;
+    const auto* const vectors = static_cast<const __half*>(rows);
     const __half* const from = vectors + (first + row) * width + column;
 #pragma unroll
     for (int i = 0; i < Rows; i += threads / 4) {

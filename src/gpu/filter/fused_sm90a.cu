@@ -46,7 +46,7 @@ constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_tile_byt
 constexpr int half_norm_bytes = tile_points * 4;
 constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
 constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Candidate)) + 4);
-constexpr int max_stages = 8, max_resident = 4, slots = 4;
+constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
 constexpr int shared_limit = 227 * 1024;
 
 // The tile schedule of a pass, and the layout of shared memory.
@@ -60,6 +60,7 @@ struct TileSchedule {
     int query_tiles = 0, work_tiles = 0;  // of a cluster
     int pipeline = 0, half_norms = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
     int stage_bytes = 0;                                                   // of a stage's K-tiles
+    int slots = 0;                                                         // of the pipeline of half norms
     int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
 };
 
@@ -167,7 +168,7 @@ __device__ void produce(const CUtensorMap* queries, const CUtensorMap* points, c
                     if (pass.column_threshold)
                         bulk_copy(s.half_norms(slot.stage) + half_norm_bytes, pass.column_threshold + row,
                                   half_norm_bytes, full);
-                    slot.next(slots);
+                    slot.next(schedule.slots);
                 }
                 at.next(schedule.stages);
             }
@@ -217,7 +218,7 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
             loaded = query_tile;
             ++reload;
         }
-        for (int tile = work.first; tile < work.end; ++tile, slot.next(slots)) {
+        for (int tile = work.first; tile < work.end; ++tile, slot.next(schedule.slots)) {
             float d[64];
             mbarrier_wait(s.full(at.stage), at.parity);
             const auto* const h =
@@ -304,7 +305,7 @@ __global__ void __launch_bounds__(threads, 1)
             mbarrier_init(s.full(i), 1);
             mbarrier_init(s.empty(i), consumers * schedule.cluster);
         }
-        for (int i = 0; i < slots; ++i) mbarrier_init(s.half_norms_empty(i), warps);
+        for (int i = 0; i < schedule.slots; ++i) mbarrier_init(s.half_norms_empty(i), warps);
         mbarrier_init(s.queries_full(), 1);
         mbarrier_init(s.queries_empty(), consumers);
         fence_mbarrier_init();
@@ -337,12 +338,14 @@ TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     c.work_tiles = (c.tiles + c.segment - 1) / c.segment * c.query_tiles;
     c.resident = c.k_tiles <= max_resident ? c.k_tiles : 0;
     c.stage_bytes = point_k_tile_bytes + (c.resident ? 0 : query_k_tile_bytes);
+    // As many tiles in flight as stages, where a tile is one of these.
+    c.slots = c.k_tiles == 1 ? max_slots : max_slots / 2;
     c.half_norm_stride = p.column_threshold ? 2 * half_norm_bytes : half_norm_bytes;
-    const int fixed = c.resident * query_k_tile_bytes + slots * c.half_norm_stride + warps * list_bytes + 1024 + 256;
+    const int fixed = c.resident * query_k_tile_bytes + c.slots * c.half_norm_stride + warps * list_bytes + 1024 + 256;
     c.stages = std::min(max_stages, (shared_limit - fixed) / c.stage_bytes);
     c.pipeline = c.resident * query_k_tile_bytes;
     c.half_norms = c.pipeline + c.stages * c.stage_bytes;
-    c.lists = c.half_norms + slots * c.half_norm_stride;
+    c.lists = c.half_norms + c.slots * c.half_norm_stride;
     c.barriers = c.lists + warps * list_bytes;
     c.bytes = c.barriers + 256 + 1024;
     return c;
@@ -365,12 +368,12 @@ Encode encoder() {
     return found;
 }
 
-CUtensorMap map_of(const __half* vectors, std::int64_t rows, std::int64_t width) {
+CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t width) {
     CUtensorMap map{};
     const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(width), static_cast<cuuint64_t>(rows)};
     const cuuint64_t strides[1] = {static_cast<cuuint64_t>(width) * 2};
     const cuuint32_t box[2] = {k_tile, tile_queries}, steps[2] = {1, 1};
-    const CUresult status = encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<__half*>(vectors), sizes,
+    const CUresult status = encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(vectors), sizes,
                                       strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (status != CUDA_SUCCESS)

@@ -1,6 +1,7 @@
-// The fused filter in the instructions that the plan names.
+// The filter that a pass names: the direct one, or the fused one in the instructions that the plan names.
 #include "gpu/filter/pass.h"
 
+#include "gpu/filter/direct.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -8,7 +9,8 @@ namespace kith::gpu {
 void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
     if (pass.column_threshold && isa != FilterIsa::sm_90a)
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs isa sm_90a");
-    if (isa == FilterIsa::sm_90a) filter_pass_sm_90a(pass, stream);
+    if (pass.step != exact::Step::dot) direct_pass(pass, stream);
+    else if (isa == FilterIsa::sm_90a) filter_pass_sm_90a(pass, stream);
     else filter_pass_sm_80(pass, stream);
 }
 

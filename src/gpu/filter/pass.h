@@ -1,5 +1,6 @@
-// One pass of the fused filter: products of all queries with a range of points, each compared with its query's
-// threshold in registers. What passes (rarely) is a candidate; the q x n matrix of products never exists in memory.
+// One pass of a filter: values of all queries with a range of points, each compared with its query's threshold in
+// registers. What passes (rarely) is a candidate; the q x n matrix of values never exists in memory. The fused filter
+// computes products in matrix units (fused_sm90a.cu, fused_sm80.cu), the direct one the metric itself (direct.cu).
 #pragma once
 
 #include <cuda_fp16.h>
@@ -7,20 +8,25 @@
 
 #include <cstdint>
 
+#include "exact/direct_form.h"
 #include "gpu/filter/levels.h"
 
 namespace kith::gpu {
 
-// A pair that passed: the filter's value a = half_norm - <u^, v^>, and the position of the point.
+// A pair that passed: the filter's value a = half_norm - <u^, v^>, or the metric's + half_norm, and the position of the
+// point.
 struct Candidate {
     float a;
     std::uint32_t point;
 };
 
-// All arrays on the device. Vectors: rows of `width` elements (a multiple of 16), 16-byte aligned.
+// All arrays on the device. Vectors of the fused filter: rows of `width` halves (a multiple of 16), 16-byte aligned;
+// words of the direct one: panels (direct.h).
 struct FilterPass {
-    const __half* queries = nullptr;  // q x width
-    const __half* points = nullptr;   // n x width
+    exact::Step step = exact::Step::dot;  // dot: the fused filter
+    float exponent = 0;                   // of Step::powers
+    const void* queries = nullptr;        // q x width
+    const void* points = nullptr;         // n x width
     const float* half_norm =
         nullptr;  // n: what the accumulators are initialised to; with +inf up to a multiple of filter_tile_points
     std::int64_t q = 0, n = 0, width = 0;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "exact/direct_form.h"
 #include "gpu/metric/factor.h"
 #include "gpu/primitives/rows.h"
 #include "kith/types.h"
@@ -37,6 +38,11 @@ struct FilterForm {
     std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
                                // are far apart here, so that every run of positions is a sample
     FactorForm factor;         // Traits::factored
+    // Where direct.step is not `dot`, the direct filter instead: f32 words (width: of a row), coordinates times scale.
+    exact::DirectForm direct;
+    float growth = 1, lost = 0;  // of its bound, rounded upwards
+
+    bool is_direct() const { return direct.step != exact::Step::dot; }
 };
 
 // A position's row.
@@ -79,17 +85,21 @@ struct MetricKernels {
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
-    // Null where no form serves (metric::gpu_gemm). Points, by position: vectors, half norms and the points' share of
-    // the error bound, both with room for a multiple of 256. Queries: vectors, their share, and a flag where a query
-    // cannot be filtered.
-    void (*filter_points)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* half_norm,
+    // Null where no form serves (metric::gpu_gemm, traits.direct). Points, by position: vectors (vector_bytes), half
+    // norms and the points' share of the error bound, both with room for a multiple of 256. Queries: vectors, their
+    // share, and a flag where a query cannot be filtered.
+    void (*filter_points)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
                           float* point_error, const metric::Params& params, cudaStream_t stream);
-    void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* query_error,
+    void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
                            std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
-    // Over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) - centre|^2, then that of the
-    // squared residuals of rounding (map(x) - centre) * scale, over scale^2; both after the factor where there is one.
+    // Of a matrix-product form, over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) -
+    // centre|^2, then that of the squared residuals of rounding (map(x) - centre) * scale, over scale^2; both after the
+    // factor where there is one.
     void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
                    const metric::Params& params, cudaStream_t stream);
+    // Of a direct form: the largest difference of a coordinate of each of `samples` pairs of rows.
+    void (*largest_differences)(const PreparedRows& rows, std::int64_t samples, double* out,
+                                const metric::Params& params, cudaStream_t stream);
     // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.
     void (*report_f32)(const std::uint64_t* keys, float* out, std::int64_t count, const metric::Params& params,
                        cudaStream_t stream);

@@ -55,7 +55,8 @@ const Chunk* ChunkStream::next() {
     current_.points = std::move(rows);
     if (following_ < points_.n) start_copy(following_);
     measure(current_.points, points_.metric, compute_);
-    if (plan_.path != Path::exact) current_.filter = prepare_filter(current_.points, points_.metric, 1, compute_);
+    if (plan_.path != Path::exact)
+        current_.filter = prepare_filter(current_.points, points_.metric, kind_of(plan_.path), compute_);
     return &current_;
 }
 

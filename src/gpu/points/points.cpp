@@ -3,6 +3,7 @@
 
 #include "exact/factor.h"
 #include "exact/watched.h"
+#include "gpu/filter/direct.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/metric/user.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace kith::gpu {
@@ -125,9 +127,17 @@ private:
 
 }  // namespace
 
-FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, int terms, cudaStream_t stream) {
-    const std::int64_t n = points.rows.count;
-    FilterVectors out;
+bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind) {
+    if (!metric.kernels) return false;
+    const metric::Traits& traits = metric.kernels->traits;
+    if (kind != FilterKind::direct) return metric::gpu_gemm(traits) != metric::Gemm::none;
+    return points != ElementType::f64 && exact::direct_form(traits, metric.params, points).has_value();
+}
+
+namespace {
+
+void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int terms, FilterVectors& out,
+                     cudaStream_t stream) {
     FilterForm& form = out.form;
     form.gemm = metric::gpu_gemm(metric.kernels->traits);
     form.factor = metric.factor;
@@ -135,30 +145,65 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
     form.width = filter_width(metric.params.d, terms);
     form.gamma = filter_gamma(form.width);
     form.unit = form.gemm == metric::Gemm::cosine;
-    form.stride = spread(n);
     // Rounding that costs less than accumulation is not worth telling apart.
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
     else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
     if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
-    out.vectors = Buffer<__half>(n * form.width, stream);
+}
+
+float round_up(double x) {
+    const auto f = static_cast<float>(x);
+    return static_cast<double>(f) < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
+}
+
+void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+    FilterForm& form = out.form;
+    form.direct = exact::direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
+    form.width = direct_width(form.direct, metric.params.d);
+    const exact::DirectBound bound = exact::direct_bound(form.direct.error, metric.params.d);
+    form.growth = round_up(bound.growth);
+    form.lost = round_up(bound.lost);
+    const std::int64_t samples = std::min<std::int64_t>(points.rows.count - 1, 63);
+    if (form.direct.degree == 0 || samples <= 0) return;
+    Buffer<double> differences(samples, stream);
+    std::vector<double> host(static_cast<std::size_t>(samples));
+    metric.kernels->largest_differences(points.prepared(), samples, differences.get(), metric.params, stream);
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(host.data(), differences.get(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copy.wait("sample");
+    form.scale = exact::direct_scale(form.direct, std::move(host));
+}
+
+}  // namespace
+
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
+                             cudaStream_t stream) {
+    const std::int64_t n = points.rows.count;
+    FilterVectors out;
+    out.form.stride = spread(n);
+    if (kind == FilterKind::direct) prepare_direct(points, metric, out, stream);
+    else prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);
+    out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
     out.half_norm = Buffer<float>(whole_tiles(n), stream);
     out.point_error = Buffer<float>(whole_tiles(n), stream);
-    metric.kernels->filter_points(points.prepared(), form, out.vectors.get(), out.half_norm.get(),
+    metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
                                   out.point_error.get(), metric.params, stream);
     return out;
 }
 
-const FilterVectors& two_term_filter(const Chunk& chunk, const DeviceMetric& metric) {
+const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind) {
     const std::lock_guard lock(chunk.finer->mutex);
-    if (!chunk.finer->made) {
+    auto& made = kind == FilterKind::direct ? chunk.finer->direct : chunk.finer->two_terms;
+    if (!made) {
         // It outlives this search, so it is not tied to its stream.
         InFlight work(nullptr);
-        auto made = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, 2, nullptr));
-        work.wait("preparing the points in two terms");
-        chunk.finer->made = std::move(made);
+        auto filter = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
+        work.wait("preparing a finer filter");
+        made = std::move(filter);
     }
-    return *chunk.finer->made;
+    return *made;
 }
 
 namespace {
@@ -266,7 +311,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     InFlight work(stream);
     points->n = view.rows;
     points->d = view.cols;
-    points->metric = device_metric(spec, plan.path != Path::exact, stream, host);
+    points->metric = device_metric(spec, plan.path == Path::gemm_f16, stream, host);
     points->streams = plan.chunk_points < view.rows;
     points->source = view;
     if (points->streams) {
@@ -282,7 +327,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     Chunk& chunk = points->resident;
     chunk.points = upload(view, 0, view.rows, copy, stream, watch);
     measure(chunk.points, points->metric, stream);
-    if (plan.path != Path::exact) chunk.filter = prepare_filter(chunk.points, points->metric, 1, stream);
+    if (plan.path != Path::exact)
+        chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan.path), stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
     work.wait("preparing the points");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/backend.h"
+#include "gpu/filter/levels.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/upload.h"
@@ -22,11 +23,17 @@ struct DeviceRows {
     PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
 };
 
+// What the vectors of so many rows take.
+inline std::int64_t vector_bytes(const FilterForm& form, std::int64_t rows) {
+    if (form.is_direct()) return whole_tiles(rows) * form.width * 4;
+    return rows * form.width * 2;
+}
+
 // What the filter knows of points, by position (see FilterForm::stride).
 struct FilterVectors {
-    FilterForm form;  // gemm none: no filter
+    FilterForm form;
     Buffer<float> centre;
-    Buffer<__half> vectors;     // rows x form.width
+    Buffer<char> vectors;       // see vector_bytes
     Buffer<float> half_norm;    // what the accumulators are initialised to
     Buffer<float> point_error;  // the point's share of the error bound
 };
@@ -36,12 +43,12 @@ struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
-    // Two terms of fp16, made at the first queries that one term leaves without a certificate.
-    struct TwoTerms {
+    // Finer filters, made at the first queries that `filter` leaves without a certificate.
+    struct Finer {
         std::mutex mutex;
-        std::unique_ptr<FilterVectors> made;
+        std::unique_ptr<FilterVectors> two_terms, direct;
     };
-    std::shared_ptr<TwoTerms> finer = std::make_shared<TwoTerms>();
+    std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
 
 // The metric with its constants on the device.
@@ -74,9 +81,17 @@ DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count
                   const CopyWatch& watch = {});
 // Their auxiliary values and NaN flags.
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
-// Vectors of the filter, in one or two terms. Synchronises for centre and scale.
-FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, int terms, cudaStream_t stream);
-// Those in two terms, made at the first call; safe from several threads.
-const FilterVectors& two_term_filter(const Chunk& chunk, const DeviceMetric& metric);
+// A product in one or two terms of fp16, or the metric itself in f32 (null form: the metric has none, for elements of
+// that type).
+enum class FilterKind { one_term, two_terms, direct };
+inline FilterKind kind_of(Path path) {
+    return path == Path::direct_f32 ? FilterKind::direct : FilterKind::one_term;
+}
+bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind);
+// Vectors of the filter. Synchronises for centre and scale.
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
+                             cudaStream_t stream);
+// Those of a finer kind than the chunk's own, made at the first call; safe from several threads.
+const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
 
 }  // namespace kith::gpu

@@ -24,24 +24,36 @@ __device__ double whole_rank(const Differences& t, const metric::Params& params)
     return exact::ordered_rank(a[0]);
 }
 
-// Reduces the partial sums of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane sends the half that
-// it does not keep; addition commutes, so each pair's sum is the canonical one. Lane 8 j ends with candidate j.
+// Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane sends the
+// half that it does not keep; combine() commutes, so each pair's accumulators are the canonical ones. Lane 8 j ends
+// with those of candidate j, in `out`.
 template <class M>
-__device__ __forceinline__ double combine_four(const double (&a)[4]) {
-    using O = ScalarOps<double>;
-    const auto join = [](double own, double other) {
-        double x[1] = {own};
-        const double y[1] = {other};
-        M::template combine<O>(x, y);
-        return x[0];
+__device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulators], double (&out)[M::accumulators]) {
+    constexpr int A = M::accumulators;
+    // out = own joined with what the other lane sends.
+    const auto join = [](double(&own)[A], const double(&sent)[A], int half) {
+        double other[A];
+#pragma unroll
+        for (int i = 0; i < A; ++i) other[i] = __shfl_xor_sync(0xffffffffu, sent[i], half);
+        M::template combine<ScalarOps<double>>(own, other);
+    };
+    const auto select = [](bool which, const double(&yes)[A], const double(&no)[A], double(&to)[A]) {
+#pragma unroll
+        for (int i = 0; i < A; ++i) to[i] = which ? yes[i] : no[i];
     };
     const bool upper = threadIdx.x & 16, odd = threadIdx.x & 8;
-    const double first = join(upper ? a[2] : a[0], __shfl_xor_sync(0xffffffffu, upper ? a[0] : a[2], 16));
-    const double second = join(upper ? a[3] : a[1], __shfl_xor_sync(0xffffffffu, upper ? a[1] : a[3], 16));
-    double sum = join(odd ? second : first, __shfl_xor_sync(0xffffffffu, odd ? first : second, 8));
+    double first[A], second[A], sent[A];
+    select(upper, a[2], a[0], first);
+    select(upper, a[0], a[2], sent);
+    join(first, sent, 16);
+    select(upper, a[3], a[1], second);
+    select(upper, a[1], a[3], sent);
+    join(second, sent, 16);
+    select(odd, second, first, out);
+    select(odd, first, second, sent);
+    join(out, sent, 8);
 #pragma unroll
-    for (int half = 4; half > 0; half /= 2) sum = join(sum, __shfl_xor_sync(0xffffffffu, sum, half));
-    return sum;
+    for (int half = 4; half > 0; half /= 2) join(out, out, half);
 }
 
 // `plain`: rows of adjacent f32 on both sides.
@@ -49,7 +61,6 @@ template <class M, bool plain>
 __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::Params params) {
     using O = ScalarOps<double>;
     constexpr int batch = 4;
-    static_assert(M::accumulators == 1 || M::traits.gemm == metric::Gemm::none);
     const std::int64_t q = blockIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const double* const aux_q = task.queries.aux + q * metric::max_aux;
@@ -67,7 +78,7 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
             aux_x[j] = task.points.aux + x[j] * metric::max_aux;
             if (plain) row[j] = static_cast<const float*>(task.points.rows.data) + x[j] * task.points.rows.row_stride;
         }
-        double a[batch] = {};
+        double a[batch][M::accumulators] = {};
 #pragma unroll 4
         for (int i = lane; i < d; i += 32) {
             const double constant = metric::constant<M>(params, i);
@@ -76,14 +87,14 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
 #pragma unroll
             for (int j = 0; j < batch; ++j) {
                 const double raw = plain ? static_cast<double>(row[j][i]) : task.points.rows.at(x[j], i);
-                M::template step<O>(&a[j], qi, M::template map<O>(raw, aux_x[j], constant), params);
+                M::template step<O>(a[j], qi, M::template map<O>(raw, aux_x[j], constant), params);
             }
         }
-        const double sum = combine_four<M>(a);
+        double total[M::accumulators];
+        combine_four<M>(a, total);
         const int own = lane / 8;
         if (lane % 8 == 0 && c + own < count) {
             const std::int64_t point = own & 2 ? (own & 1 ? x[3] : x[2]) : (own & 1 ? x[1] : x[0]);
-            const double total[1] = {sum};
             const double rank =
                 exact::ordered_rank(M::finish(total, aux_q, task.points.aux + point * metric::max_aux, params));
             task.keys[q * task.capacity + c + own] = rank_key(rank, !task.queries.nan[q] && !task.points.nan[point]);

@@ -105,21 +105,26 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
     return left;
 }
 
-// Whether a filter of two fp16 terms is worth its preparation for so many queries, and has room.
-bool two_terms_pay(const SearchContext& context, const Chunk& chunk, std::size_t queries) {
-    const std::int64_t n = chunk.points.rows.count;
-    const double bytes = 2.0 * static_cast<double>(filter_width(context.points.d, 2)) * static_cast<double>(n);
-    return static_cast<std::int64_t>(queries) >= tuning::two_term_queries &&
+// Whether a finer filter than the chunk's own is there, is worth its preparation for so many queries, and has room.
+bool finer_pays(const SearchContext& context, const Chunk& chunk, FilterKind kind, std::size_t queries) {
+    if (context.plan.path == Path::direct_f32 || !has_filter(context.points.metric, chunk.points.rows.type, kind))
+        return false;
+    const std::int64_t n = chunk.points.rows.count, d = context.points.d;
+    const double bytes =
+        static_cast<double>(n) * (kind == FilterKind::direct ? tuning::vector_bytes(Path::direct_f32, d)
+                                                             : 2.0 * static_cast<double>(filter_width(d, 2)));
+    return static_cast<std::int64_t>(queries) >= tuning::finer_queries(kind == FilterKind::direct) &&
            bytes <= static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
-// Retries queries whose neighbours one fp16 term cannot tell apart with two. Returns those that are left.
-std::vector<std::int64_t> retry_with_two_terms(const SearchContext& context, const Chunk& chunk,
-                                               const DeviceRows& queries, const std::int64_t* self,
-                                               const std::vector<std::int64_t>& which, TileResult& result) {
+// Retries queries whose neighbours the chunk's filter cannot tell apart with a finer one. Returns those that are left.
+std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, FilterKind kind,
+                                      const DeviceRows& queries, const std::int64_t* self,
+                                      const std::vector<std::int64_t>& which, TileResult& result) {
+    if (!finer_pays(context, chunk, kind, which.size())) return which;
     std::vector<std::int64_t> left;
     try {
-        const FilterVectors& finer = two_term_filter(chunk, context.points.metric);
+        const FilterVectors& finer = finer_filter(chunk, context.points.metric, kind);
         const InFlight reading(context.stream);
         const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
         const auto count = static_cast<std::int64_t>(which.size()),
@@ -207,8 +212,8 @@ public:
         if (uncertain.rows.empty()) return false;
         for (const std::int64_t i : uncertain.rows) context_.mark(first_ + i, SearchContext::retried);
         std::vector<std::int64_t> left = retry(context_, chunk_, queries_, self_.get(), uncertain, found_.result);
-        if (two_terms_pay(context_, chunk_, left.size()))
-            left = retry_with_two_terms(context_, chunk_, queries_, self_.get(), left, found_.result);
+        for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct})
+            left = retry_finer(context_, chunk_, kind, queries_, self_.get(), left, found_.result);
         for (const std::int64_t i : left) context_.mark(first_ + i, SearchContext::scanned);
         if (!left.empty()) full_scan(context_, chunk_, queries_, self_.get(), left, found_.result);
         restore_order();

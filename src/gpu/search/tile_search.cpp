@@ -72,7 +72,7 @@ public:
           n_(chunk.points.rows.count),
           // A query that is among the points is among its own candidates.
           wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
-          vectors_(q_ * filter.form.width, stream),
+          vectors_(vector_bytes(filter.form, q_), stream),
           query_error_(q_, stream),
           threshold_(q_, stream),
           flags_(3 * q_, stream),
@@ -81,6 +81,8 @@ public:
         totals_.clear_to(0);
         metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
                                        metric.params, stream);
+        pass_.step = filter.form.direct.step;
+        pass_.exponent = filter.form.direct.exponent;
         pass_.queries = vectors_.get();
         pass_.points = filter.vectors.get();
         pass_.half_norm = filter.half_norm.get();
@@ -156,7 +158,7 @@ private:
         Buffer<float> all(step * ld, stream_);
         for (std::int64_t first = 0; first < q_; first += step) {
             FilterPass dense = pass_;
-            dense.queries += first * pass_.width;
+            dense.queries = vectors_.get() + vector_bytes(filter_.form, first);
             dense.q = std::min(step, q_ - first);
             dense.count = levels.sample[0];
             dense.all = all.get();
@@ -178,8 +180,16 @@ private:
     std::uint8_t* unfit() const { return flags_.get() + q_; }
     std::uint8_t* overflowed() const { return flags_.get() + 2 * q_; }
     CandidateLists lists() const {
-        return {q_,           capacity_,          candidates_.get(),         counts_.get(),    threshold_.get(),
-                overflowed(), query_error_.get(), filter_.point_error.get(), totals_.get() + 2};
+        return {.q = q_,
+                .capacity = capacity_,
+                .candidates = candidates_.get(),
+                .counts = counts_.get(),
+                .threshold = threshold_.get(),
+                .overflowed = overflowed(),
+                .query_error = query_error_.get(),
+                .point_error = filter_.point_error.get(),
+                .longest = totals_.get() + 2,
+                .growth = filter_.form.growth};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
@@ -208,7 +218,7 @@ private:
     const Plan& plan_;
     cudaStream_t stream_;
     std::int64_t q_, n_, wanted_, capacity_ = 0;
-    Buffer<__half> vectors_;
+    Buffer<char> vectors_;
     Buffer<float> query_error_, threshold_, column_threshold_;
     Buffer<std::uint8_t> flags_;  // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;

@@ -12,14 +12,18 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/primitives/tuning.h"
 #include "gpu/select/streaming/tuning.h"
+#include "kith/plan.h"
 
 namespace kith::gpu::tuning {
 
 // Queries without a certificate that go through the filter once more, and tiles of the canonical scan for those that
 // are left, at most; see retry_step and rescan_tile.
 inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
-// From so many queries on, two terms of fp16 are cheaper than scanning for those that one term cannot tell apart.
-inline constexpr std::int64_t two_term_queries = 32;
+// From so many queries on, a finer filter is cheaper than scanning for those that one term of fp16 cannot tell apart:
+// two terms, or the metric itself.
+inline constexpr std::int64_t finer_queries(bool direct) {
+    return direct ? 16 : 32;
+}
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
@@ -35,11 +39,16 @@ inline std::int64_t kept_bytes(std::int64_t device_bytes) {
 
 // ---- device memory that a tile takes: the planner and the run agree through these
 
-// Prepared points: the elements (unless they are the caller's) and, for the filter, rounded vectors.
-inline double point_bytes(std::int64_t d, std::int64_t element, bool filter, bool copied) {
-    const double dims = static_cast<double>(d);
-    return (copied ? dims * static_cast<double>(element) : 0) +
-           (filter ? 2 * static_cast<double>(filter_width(d, 1)) + 8 : 0) + 17;
+// A row's vector for the filter of a path, at most: halves, or words of the direct filter.
+inline double vector_bytes(Path path, std::int64_t d) {
+    if (path == Path::exact) return 0;
+    return path == Path::direct_f32 ? 4.0 * static_cast<double>((d + 3) / 4 * 4)
+                                    : 2.0 * static_cast<double>(filter_width(d, 1));
+}
+
+// Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
+inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool copied) {
+    return (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) + (path == Path::exact ? 0 : 8) + 17;
 }
 
 // What a tile of queries takes however it is searched: elements, auxiliary values, results.
@@ -83,14 +92,15 @@ inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, doub
     return base;
 }
 
-inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k, int multiprocessors) {
+inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
+                           int multiprocessors) {
     const auto tile = [&](std::int64_t queries, std::int64_t capacity, std::int64_t dense) {
         // Candidates; values of the first sample; vectors, terms and flags of a query.
         return static_cast<double>(queries) *
                (entry_bytes(capacity) * static_cast<double>(capacity) +
                 4.0 * static_cast<double>(dense) *
                     std::min(1.0, static_cast<double>(dense_queries) / static_cast<double>(queries)) +
-                2.0 * static_cast<double>(filter_width(d, 1)) + 24);
+                vector_bytes(path, d) + 24);
     };
     // The last tile of a search may be smaller, and few queries take other levels.
     double most = std::max(tile(1, max_candidates, 0), scan_bytes(1, 64, d, k, false, multiprocessors));
@@ -98,7 +108,8 @@ inline double filter_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::
         const FilterLevels levels = filter_levels(n, queries, k + 1);
         most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
     }
-    return most + (1 << 20);
+    // Panels of the direct filter are whole.
+    return most + (1 << 20) + (path == Path::direct_f32 ? 256 * vector_bytes(path, d) : 0);
 }
 
 // Queries that may be tried again at a time within so many bytes.

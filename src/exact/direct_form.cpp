@@ -1,12 +1,17 @@
 // The direct forms, and the error of each.
-#include "cpu/filter/direct.h"
+#include "exact/direct_form.h"
 
-namespace kith::cpu {
+#include <algorithm>
+#include <cmath>
+
+namespace kith::exact {
 
 namespace {
 
 // Beyond this exponent a power's relative error is no small number.
 constexpr double max_exponent = 1024;
+// Exponents of 2 of the scale of a key, either way.
+constexpr double max_key_exponent = 800;
 
 DirectForm power(double p, double d) {
     DirectForm f;
@@ -61,8 +66,7 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
         case metric::Direct::none:
             return std::nullopt;
         case metric::Direct::squares:
-            f.step = Step::squares;
-            break;
+            return power(2, d);
         case metric::Direct::sum:
             f.step = Step::cityblock;
             break;
@@ -92,4 +96,21 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
     return f;
 }
 
-}  // namespace kith::cpu
+DirectBound direct_bound(const DirectError& error, std::int64_t d) {
+    const auto n = static_cast<double>(d);
+    // Every factor is widened by far more than binary64 loses in evaluating the bound itself.
+    const double g = error.sums * (n + 4) * 0x1p-24 * (1 + 2 * n * 0x1p-24) + error.relative;
+    return {(1 + g) / (1 - g) * (1 + 0x1p-30), n * 0x1p-147 + error.absolute};
+}
+
+double direct_scale(const DirectForm& form, std::vector<double> differences) {
+    const auto unusable = [](double x) { return !(x > 0 && x < std::numeric_limits<double>::infinity()); };
+    differences.erase(std::remove_if(differences.begin(), differences.end(), unusable), differences.end());
+    if (form.degree == 0 || differences.empty()) return 1;
+    const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+    std::nth_element(differences.begin(), middle, differences.end());
+    const double most = std::floor(max_key_exponent / form.degree);
+    return std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(*middle)), -most, most)));
+}
+
+}  // namespace kith::exact

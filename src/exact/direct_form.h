@@ -1,0 +1,81 @@
+// The direct forms of the filter: which step evaluates a metric in f32, on what coordinates, and what of the distance
+// key it may be wrong by (docs/exactness.md, section 6). Both backends take the same steps, each with its own
+// instructions; the errors are those of either.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "kith/types.h"
+#include "metric/metric.h"
+
+namespace kith::exact {
+
+// What a word of query and point adds to a pair's accumulators, to which its half norm is added. Words are f32
+// coordinates, except where four bytes are said.
+enum class Step {
+    dot,               // q x; no direct form
+    cityblock,         // |q - x|
+    chebyshev,         // the larger one, of it and |q - x|
+    squares,           // |q - x|^2
+    cubes,             // |q - x|^3
+    fourths,           // |q - x|^4
+    powers,            // |q - x|^p, p a tile's exponent
+    quotients,         // |q - x| / (|q| + |x|)
+    quotient,          // |q - x| and |q + x|; the value is the quotient of the two sums
+    mismatches,        // 1 where q and x differ
+    mismatched_bytes,  // how many of the four bytes differ
+    mismatched_bits,   // how many bits of the four bytes differ
+    divergence,        // q^2 log(q^2 / m) + x^2 log(x^2 / m) with m = (q^2 + x^2) / 2
+};
+inline constexpr int step_count = static_cast<int>(Step::divergence) + 1;
+
+// The words of a row.
+enum class Coordinates {
+    exact,  // f32, where that holds the coordinate
+    roots,  // f32, rounded: the root of the coordinate
+    i8,
+    u8,  // four to a word, where they are whole numbers of that type
+};
+constexpr int coordinates_per_word(Coordinates c) {
+    return c == Coordinates::i8 || c == Coordinates::u8 ? 4 : 1;
+}
+
+// Of coordinates whose roots are words: below the first they are taken to be 0, below the second they are not covered,
+// as binary64's own quotients lose bits.
+inline constexpr double smallest_root_of = 0x1p-100, smallest_covered = 0x1p-1000;
+
+// Of a direct form, beside underflow.
+struct DirectError {
+    double sums = 1;  // sums of d terms whose errors the value has; 0: it is exact
+    double relative = 0, absolute = 0;
+};
+
+struct DirectForm {
+    Step step = Step::dot;
+    float exponent = 0;  // of Step::powers
+    Coordinates coordinates = Coordinates::exact;
+    double degree = 0;  // coordinates times t have t^degree times the key, and may be scaled; 0: they are not
+    // Magnitudes other than 0 of coordinates that the bound covers.
+    double smallest = 0, largest = std::numeric_limits<double>::infinity();
+    DirectError error;
+};
+
+// Of points with elements of that type; none where f32 cannot serve.
+std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type);
+
+// From k points with upper values up to U, no point of the k nearest has a value above U growth + 2 lost.
+struct DirectBound {
+    double growth = 1;  // (1 + g) / (1 - g), a little wider
+    double lost = 0;
+};
+DirectBound direct_bound(const DirectError& error, std::int64_t d);
+
+// The power of two by which coordinates are scaled, from the largest differences of coordinates of some pairs of rows:
+// typical ones become about 1, so that powers neither overflow nor underflow. That of a key leaves room for binary64's
+// own range.
+double direct_scale(const DirectForm& form, std::vector<double> differences);
+
+}  // namespace kith::exact

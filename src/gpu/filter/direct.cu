@@ -1,0 +1,349 @@
+// The direct filter's pass. A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it:
+// per word it reads 16 and takes 64 steps, so that the steps, not shared memory, are what a pass costs. Words come by
+// cp.async in slices of 16 per row, a few slices ahead and across the ends of tiles.
+//
+// What the steps may be wrong by is in exact/direct_form.h. Of the approximations in use here (PTX ISA, 9.7.3): rcp is
+// within 1 ulp for what is neither a denormal nor has one for its reciprocal, lg2 within 2^-22, absolutely between 1/2
+// and 2 and relatively elsewhere, ex2 within a relative 2^-22.
+#include "gpu/filter/candidates.cuh"
+#include "gpu/filter/direct.h"
+#include "gpu/filter/segments.h"
+#include "gpu/primitives/async_copy.cuh"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device.h"
+
+namespace kith::gpu {
+
+namespace {
+
+namespace direct {
+
+using exact::Step;
+
+constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps = threads / 32;
+constexpr int slice = 16, stages = 3;  // words of a row that are copied at once, slices in flight
+constexpr int slice_bytes = slice * tile * 4, stage_bytes = 2 * slice_bytes;
+constexpr int list_bytes = WarpList::room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
+constexpr int shared_bytes = stages * stage_bytes + warps * list_bytes + tile * 4;
+static_assert(filter_tile_points % tile == 0 && slice % direct_words == 0);
+
+// A metric's step: what a word adds to a pair's accumulator, and the value of that.
+struct FloatStep {
+    using Acc = float;
+    static constexpr int blocks = 2;  // on a multiprocessor: 64 accumulators leave room for 128 registers
+    __device__ static float finish(float a) { return a; }
+};
+
+struct CityblockStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) { a += fabsf(q - x); }
+};
+struct ChebyshevStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) { a = fmaxf(a, fabsf(q - x)); }
+};
+struct SquareStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) { a = fmaf(q - x, q - x, a); }
+};
+struct CubeStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) {
+        const float t = fabsf(q - x);
+        a = fmaf(t * t, t, a);
+    }
+};
+struct FourthStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) {
+        const float square = (q - x) * (q - x);
+        a = fmaf(square, square, a);
+    }
+};
+
+__device__ __forceinline__ float reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+struct PowerStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float exponent) {
+        float log, power;
+        asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log) : "f"(fabsf(q - x)));
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(log * exponent));
+        a += power;
+    }
+};
+// Coordinates other than 0 are within 2^-100 ... 2^100.
+struct QuotientsStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) {
+        a = fmaf(fabsf(q - x), reciprocal(fmaxf(fabsf(q) + fabsf(x), 0x1p-100f)), a);
+    }
+};
+struct QuotientStep {
+    struct Acc {
+        float differences, sums;
+    };
+    static constexpr int blocks = 1;
+    __device__ static void step(Acc& a, float q, float x, float) {
+        a.differences += fabsf(q - x);
+        a.sums += fabsf(q + x);
+    }
+    // 0 / 0 is 0; a difference over a sum of 0 is +inf, as the key is.
+    __device__ static float finish(Acc a) { return a.differences == 0.0f ? 0.0f : __fdiv_rn(a.differences, a.sums); }
+};
+struct MismatchStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) {
+        if (q != x) a += 1.0f;
+    }
+};
+
+// Words of four bytes. Counts are whole numbers.
+struct CountStep {
+    using Acc = int;
+    static constexpr int blocks = 2;
+    __device__ static float finish(int a) { return static_cast<float>(a); }
+};
+struct ByteStep : CountStep {
+    __device__ static void step(int& a, float q, float x, float) {
+        const unsigned differ = __float_as_uint(q) ^ __float_as_uint(x);
+        // 1 for every byte that is not 0.
+        const unsigned ones = ((((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) >> 7) & 0x01010101u;
+        a = __dp4a(static_cast<int>(ones), 0x01010101, a);
+    }
+};
+struct BitStep : CountStep {
+    __device__ static void step(int& a, float q, float x, float) {
+        a += __popc(__float_as_uint(q) ^ __float_as_uint(x));
+    }
+};
+
+// As the CPU's (cpu/filter/direct_steps-inl.h): coordinates are roots, a term is (q - x)^2 G(t).
+struct DivergenceStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) {
+        const float size = fmaxf(fmaf(q, q, x * x), 0x1p-100f);
+        const float t = q * x * reciprocal(size), e = q - x;
+        float g = fmaf(-0x1.c7653ep+1f, t, 0x1.369d92p+2f);
+        g = fmaf(g, t, -0x1.6c8338p+1f);
+        g = fmaf(g, t, 0x1.443cb0p+0f);
+        g = fmaf(g, t, 0x1.6324e8p-1f);
+        a = fmaf(e * e, g, a);
+    }
+};
+
+// Work tiles: a panel of queries x a segment of panels of points; slices of all of them, one after the other.
+struct Schedule {
+    std::int64_t query_tiles, work_tiles;
+    int tiles, segment, slices;
+};
+
+struct Cursor {
+    std::int64_t id;
+    int panel, end, slice = 0;
+    __device__ Cursor(const Schedule& schedule, std::int64_t i) { at(schedule, i); }
+    __device__ void at(const Schedule& schedule, std::int64_t i) {
+        id = i;
+        panel = static_cast<int>(i / schedule.query_tiles) * schedule.segment;
+        end = min(panel + schedule.segment, schedule.tiles);
+    }
+    __device__ std::int64_t query_panel(const Schedule& schedule) const { return id % schedule.query_tiles; }
+    __device__ void next(const Schedule& schedule) {
+        if (++slice < schedule.slices) return;
+        slice = 0;
+        if (++panel == end) at(schedule, id + gridDim.x);
+    }
+};
+
+// Queries, and points, of a thread: two groups of four, `apart` apart.
+constexpr int query_apart = 16, point_apart = 32;
+__device__ __forceinline__ int own_query(int i) {
+    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+    return warp / 2 * 32 + i / 4 * query_apart + lane / 8 * 4 + i % 4;
+}
+__device__ __forceinline__ int own_point(int j) {
+    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+    return warp % 2 * 64 + j / 4 * point_apart + lane % 8 * 4 + j % 4;
+}
+
+// The four values at own_...(4 i) of a row of 128.
+__device__ __forceinline__ void load_four(float (&to)[8], int i, const float* from) {
+    const float4 four = *reinterpret_cast<const float4*>(from);
+    to[4 * i] = four.x;
+    to[4 * i + 1] = four.y;
+    to[4 * i + 2] = four.z;
+    to[4 * i + 3] = four.w;
+}
+
+template <class S, bool All>
+__global__ void __launch_bounds__(threads, S::blocks)
+    direct_kernel(const __grid_constant__ FilterPass pass, const __grid_constant__ Schedule schedule) {
+    extern __shared__ __align__(128) char direct_shared[];
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    char* const front = direct_shared + stages * stage_bytes;
+    auto* const entries = reinterpret_cast<Candidate*>(front + warp * list_bytes);
+    auto* const thresholds = reinterpret_cast<float*>(front + warps * list_bytes);
+    WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::room)};
+
+    Cursor loading(schedule, blockIdx.x), work = loading;
+    int filled = 0;
+    const auto load = [&] {
+        if (loading.id < schedule.work_tiles) {
+            const int words = min(slice, static_cast<int>(pass.width) - loading.slice * slice),
+                      pieces = words * tile / 4;
+            const std::int64_t row = std::int64_t{loading.slice} * slice;
+            const auto* const queries =
+                static_cast<const float*>(pass.queries) + (loading.query_panel(schedule) * pass.width + row) * tile;
+            const auto* const points = static_cast<const float*>(pass.points) +
+                                       ((pass.first / tile + loading.panel) * pass.width + row) * tile;
+            const std::uint32_t to = shared_address(direct_shared) + filled * stage_bytes;
+            for (int i = static_cast<int>(threadIdx.x); i < pieces; i += threads) {
+                cp_async_16(to + i * 16, queries + i * 4, 16);
+                cp_async_16(to + slice_bytes + i * 16, points + i * 4, 16);
+            }
+            loading.next(schedule);
+        }
+        cp_async_commit();
+        filled = filled + 1 == stages ? 0 : filled + 1;
+    };
+    for (int i = 0; i + 1 < stages; ++i) load();
+
+    int used = 0;
+    std::int64_t before = -1;
+    while (work.id < schedule.work_tiles) {
+        const std::int64_t first_query = work.query_panel(schedule) * tile;
+        typename S::Acc acc[8][8] = {};
+        for (int s = 0; s < schedule.slices; ++s) {
+            cp_async_wait<stages - 2>();
+            __syncthreads();  // this slice has come for all, and all have left the one that is loaded over
+            load();
+            if (!All && s == 0 && work.id != before) {
+                // Everyone is past the last tile's thresholds; the next barrier is before the first of these is read.
+                for (int i = static_cast<int>(threadIdx.x); i < tile; i += threads)
+                    thresholds[i] =
+                        first_query + i < pass.q ? pass.threshold[first_query + i] : __int_as_float(0x7fffffff);
+                before = work.id;
+            }
+            const auto* const queries =
+                reinterpret_cast<const float*>(direct_shared + used * stage_bytes) + own_query(0);
+            const auto* const points =
+                reinterpret_cast<const float*>(direct_shared + used * stage_bytes + slice_bytes) + own_point(0);
+            const int words = min(slice, static_cast<int>(pass.width) - s * slice);
+#pragma unroll 1
+            for (int w = 0; w < words; w += direct_words) {
+#pragma unroll
+                for (int i = 0; i < static_cast<int>(direct_words); ++i) {
+                    float q[8], x[8];
+                    load_four(q, 0, queries + (w + i) * tile);
+                    load_four(q, 1, queries + (w + i) * tile + query_apart);
+                    load_four(x, 0, points + (w + i) * tile);
+                    load_four(x, 1, points + (w + i) * tile + point_apart);
+#pragma unroll
+                    for (int a = 0; a < 8; ++a)
+#pragma unroll
+                        for (int b = 0; b < 8; ++b) S::step(acc[a][b], q[a], x[b], pass.exponent);
+                }
+            }
+            used = used + 1 == stages ? 0 : used + 1;
+        }
+
+        const std::int64_t first_point = std::int64_t{work.panel} * tile;
+        float h[8];
+        load_four(h, 0, pass.half_norm + pass.first + first_point + own_point(0));
+        load_four(h, 1, pass.half_norm + pass.first + first_point + own_point(4));
+        // A value that overflowed stays below the +inf of padding and of NaN; the -inf of a point that is not covered
+        // holds whatever its words are.
+        const auto value = [&](int a, int b) { return fminf(S::finish(acc[a][b]), 3.402823466e38f) + h[b]; };
+        if constexpr (All) {
+#pragma unroll
+            for (int a = 0; a < 8; ++a) {
+                const std::int64_t query = first_query + own_query(a);
+                if (query >= pass.q) continue;
+#pragma unroll
+                for (int b = 0; b < 8; b += 4)
+                    *reinterpret_cast<float4*>(pass.all + query * pass.ld + first_point + own_point(b)) =
+                        make_float4(value(a, b), value(a, b + 1), value(a, b + 2), value(a, b + 3));
+            }
+        } else {
+            if (schedule.slices == 1) __syncthreads();
+            float threshold[8];
+            load_four(threshold, 0, thresholds + own_query(0));
+            load_four(threshold, 1, thresholds + own_query(4));
+#pragma unroll
+            for (int a = 0; a < 8; a += 2) {
+                float values[16], least = value(a, 0), least_of_next = value(a + 1, 0);
+#pragma unroll
+                for (int b = 0; b < 8; ++b) {
+                    values[b] = value(a, b);
+                    values[8 + b] = value(a + 1, b);
+                    least = fminf(least, values[b]);
+                    least_of_next = fminf(least_of_next, values[8 + b]);
+                }
+                std::uint32_t mask = 0;
+                if (least <= threshold[a] || least_of_next <= threshold[a + 1]) {
+#pragma unroll
+                    for (int i = 0; i < 16; ++i)
+                        if (values[i] <= threshold[a + i / 8]) mask |= 1u << i;
+                }
+                if (!__any_sync(0xffffffffu, mask != 0)) continue;
+                append_to_list(mask, values, list, pass, [&](float v, int i, Candidate& entry, std::uint32_t& query) {
+                    entry = {v, static_cast<std::uint32_t>(pass.first + first_point + own_point(i % 8))};
+                    query = static_cast<std::uint32_t>(first_query + own_query(a + i / 8));
+                });
+            }
+        }
+        if (++work.panel == work.end) work.at(schedule, work.id + gridDim.x);
+    }
+    cp_async_wait_all();
+    if (!All) list.flush(pass);
+}
+
+template <class S>
+void launch(const FilterPass& pass, cudaStream_t stream) {
+    const int blocks = S::blocks * device_attributes().multiprocessors;
+    Schedule schedule{};
+    schedule.query_tiles = (pass.q + tile - 1) / tile;
+    schedule.tiles = static_cast<int>((pass.count + tile - 1) / tile);
+    schedule.slices = static_cast<int>((pass.width + slice - 1) / slice);
+    schedule.segment = segment_length(schedule.tiles, schedule.query_tiles, blocks, 0.05);
+    schedule.work_tiles =
+        std::int64_t{(schedule.tiles + schedule.segment - 1) / schedule.segment} * schedule.query_tiles;
+    auto* const kernel = pass.all ? direct_kernel<S, true> : direct_kernel<S, false>;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+          "cudaFuncSetAttribute");
+    kernel<<<static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles)), threads, shared_bytes,
+             stream>>>(pass, schedule);
+    check_launch("direct filter");
+}
+
+}  // namespace direct
+}  // namespace
+
+void direct_pass(const FilterPass& pass, cudaStream_t stream) {
+    using exact::Step;
+    switch (pass.step) {
+        case Step::dot:
+            break;
+        case Step::cityblock:
+            return direct::launch<direct::CityblockStep>(pass, stream);
+        case Step::chebyshev:
+            return direct::launch<direct::ChebyshevStep>(pass, stream);
+        case Step::squares:
+            return direct::launch<direct::SquareStep>(pass, stream);
+        case Step::cubes:
+            return direct::launch<direct::CubeStep>(pass, stream);
+        case Step::fourths:
+            return direct::launch<direct::FourthStep>(pass, stream);
+        case Step::powers:
+            return direct::launch<direct::PowerStep>(pass, stream);
+        case Step::quotients:
+            return direct::launch<direct::QuotientsStep>(pass, stream);
+        case Step::quotient:
+            return direct::launch<direct::QuotientStep>(pass, stream);
+        case Step::mismatches:
+            return direct::launch<direct::MismatchStep>(pass, stream);
+        case Step::mismatched_bytes:
+            return direct::launch<direct::ByteStep>(pass, stream);
+        case Step::mismatched_bits:
+            return direct::launch<direct::BitStep>(pass, stream);
+        case Step::divergence:
+            return direct::launch<direct::DivergenceStep>(pass, stream);
+    }
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,27 @@
+// One pass of the direct filter: the metric itself in f32 (exact/direct_form.h), every value compared with its query's
+// threshold in registers, as the fused filter does with products (pass.h).
+#pragma once
+
+#include "gpu/filter/pass.h"
+
+namespace kith::gpu {
+
+// Rows lie in panels of filter_tile_queries (both sides alike): the first word of each of its rows, then the second,
+// and so on; rows of `width` words, a multiple of direct_words, zeros beyond the last coordinate and the last row.
+inline constexpr std::int64_t direct_words = 4;
+
+// Words per row.
+inline std::int64_t direct_width(const exact::DirectForm& form, std::int64_t d) {
+    const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
+    const std::int64_t words = (d + per_word - 1) / per_word;
+    return (words + direct_words - 1) / direct_words * direct_words;
+}
+
+// Where word i of a row lies.
+KITH_HD std::int64_t direct_place(std::int64_t row, std::int64_t i, std::int64_t width) {
+    return (row / filter_tile_queries * width + i) * filter_tile_queries + row % filter_tile_queries;
+}
+
+void direct_pass(const FilterPass& pass, cudaStream_t stream);
+
+}  // namespace kith::gpu

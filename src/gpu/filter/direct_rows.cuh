@@ -1,0 +1,138 @@
+// Words of the direct filter: coordinates as its step wants them, in panels, and which rows its bound covers
+// (exact/direct_form.h). A block owns 32 rows; their words go through shared memory, 32 at a time, so that both sides
+// are read and written in runs.
+#pragma once
+
+#include "gpu/filter/direct.h"
+#include "gpu/metric/kernels.h"
+#include "gpu/runtime/check.h"
+
+namespace kith::gpu {
+
+// A coordinate as f32; false where the bound does not cover it.
+__device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form, double x, double scale, float& out) {
+    if (form.coordinates == exact::Coordinates::roots) {
+        out = x < exact::smallest_root_of ? 0.0f : static_cast<float>(ScalarOps<double>::sqrt(x));
+        return isfinite(out) && (x == 0 || x >= exact::smallest_covered);
+    }
+    const double scaled = x * scale, size = fabs(x);
+    out = static_cast<float>(scaled);
+    return isfinite(out) && static_cast<double>(out) == scaled &&
+           (size == 0 || (size >= form.smallest && size <= form.largest));
+}
+
+// A row's share of the bound, by its kind.
+struct DirectTerms {
+    float* half_norm = nullptr;    // of points: 0; +inf of NaN and padding, -inf where the bound does not hold
+    float* point_error = nullptr;  // 0, or +inf
+    float* query_error = nullptr;  // of queries: `lost`, or -inf
+    std::uint8_t* unfit = nullptr;
+};
+
+template <class M>
+__global__ void __launch_bounds__(256)
+    direct_rows_kernel(PreparedRows in, FilterForm form, float* words, DirectTerms terms, metric::Params params) {
+    constexpr int rows = 32, warps = 8;
+    __shared__ float tile[rows][rows + 1];
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * rows, n = in.rows.count;
+    const int per_word = exact::coordinates_per_word(form.direct.coordinates);
+    bool covered[rows / warps];
+#pragma unroll
+    for (bool& c : covered) c = true;
+    for (std::int64_t word = 0; word < form.width; word += 32) {
+#pragma unroll
+        for (int r = 0; r < rows / warps; ++r) {
+            const std::int64_t at = first + warp + r * warps, row = at < n ? row_at(form, at, n) : 0;
+            const double* const aux = in.aux + row * metric::max_aux;
+            const auto coordinate = [&](std::int64_t i) {
+                return M::template map<ScalarOps<double>>(in.rows.at(row, i), aux, metric::constant<M>(params, i));
+            };
+            float value = 0;
+            if (at < n && per_word == 1) {
+                if (word + lane < params.d)
+                    covered[r] &= direct_coordinate(form.direct, coordinate(word + lane), form.scale, value);
+            } else if (at < n) {
+                std::uint32_t bytes = 0;
+                for (int b = 0; b < per_word; ++b) {
+                    const std::int64_t i = (word + lane) * per_word + b;
+                    if (i >= params.d) break;
+                    const double x = coordinate(i);
+                    const bool fits =
+                        form.direct.coordinates == exact::Coordinates::u8 ? x >= 0 && x <= 255 : x >= -128 && x <= 127;
+                    const int whole = fits ? static_cast<int>(x) : 0;
+                    covered[r] &= fits && static_cast<double>(whole) == x;
+                    bytes |= (static_cast<std::uint32_t>(whole) & 0xffu) << (8 * b);
+                }
+                value = __uint_as_float(bytes);
+            }
+            tile[warp + r * warps][lane] = value;
+        }
+        __syncthreads();
+        for (int w = warp; w < 32 && word + w < form.width; w += warps)
+            words[direct_place(first + lane, word + w, form.width)] = tile[lane][w];
+        __syncthreads();
+    }
+    const float infinity = __int_as_float(0x7f800000);
+#pragma unroll
+    for (int r = 0; r < rows / warps; ++r) {
+        const std::int64_t at = first + warp + r * warps;
+        const bool fits = __all_sync(0xffffffffu, covered[r]), there = at < n;
+        const bool nan = there && in.nan[row_at(form, at, n)];
+        if (lane != 0) continue;
+        if (terms.half_norm) {
+            // A NaN point is farther than everything, one that cannot be filtered nearer.
+            terms.half_norm[at] = !there || nan ? infinity : fits ? 0.0f : -infinity;
+            terms.point_error[at] = !there || nan || fits ? 0.0f : infinity;
+        } else if (there) {
+            const bool scan = nan || !fits;
+            terms.unfit[at] = scan;
+            // Only points that pass every threshold pass that of such a query.
+            terms.query_error[at] = scan ? -infinity : form.lost;
+        }
+    }
+}
+
+// out[i] = the largest difference of a coordinate between rows i and i + 1 of `samples` + 1 evenly spaced ones. A block
+// owns a pair.
+template <class M>
+__global__ void differences_kernel(PreparedRows in, std::int64_t samples, double* out, metric::Params params) {
+    using O = ScalarOps<double>;
+    const auto coordinate = [&](std::int64_t sample, std::int64_t i) {
+        const std::int64_t row = sample * (in.rows.count - 1) / samples;
+        return M::template map<O>(in.rows.at(row, i), in.aux + row * metric::max_aux, metric::constant<M>(params, i));
+    };
+    double largest = 0;
+    for (std::int64_t i = threadIdx.x; i < params.d; i += 32)
+        largest = fmax(largest, fabs(coordinate(blockIdx.x, i) - coordinate(blockIdx.x + 1, i)));
+    for (int half = 16; half > 0; half /= 2) largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, half));
+    if (threadIdx.x == 0) out[blockIdx.x] = largest;
+}
+
+template <class M>
+void direct_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm, float* point_error,
+                   const metric::Params& params, cudaStream_t stream) {
+    direct_rows_kernel<M><<<static_cast<unsigned>(whole_tiles(rows.rows.count) / 32), 256, 0, stream>>>(
+        rows, form, words, {half_norm, point_error, nullptr, nullptr}, params);
+    check_launch("direct_points");
+}
+
+template <class M>
+void direct_queries(const PreparedRows& rows, const FilterForm& points_form, float* words, float* query_error,
+                    std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+    FilterForm form = points_form;
+    form.stride = 1;  // queries keep their order
+    const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
+    direct_rows_kernel<M><<<static_cast<unsigned>(panels * filter_tile_queries / 32), 256, 0, stream>>>(
+        rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
+    check_launch("direct_queries");
+}
+
+template <class M>
+void largest_differences(const PreparedRows& rows, std::int64_t samples, double* out, const metric::Params& params,
+                         cudaStream_t stream) {
+    differences_kernel<M><<<static_cast<unsigned>(samples), 32, 0, stream>>>(rows, samples, out, params);
+    check_launch("largest_differences");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,187 @@
+// The direct filter on a GPU: its kernels stay within the error of their form (the attacks of direct_forms.h), keep
+// padding, NaN and points that are not covered apart, and searches that take it have the oracle's answers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "direct_forms.h"
+#include "gpu/filter/direct.h"
+#include "gpu/metric/kernels.h"
+#include "gpu/runtime/device_memory.h"
+#include "gpu_arrays.h"
+#include "kith/kith.h"
+
+namespace {
+
+using namespace direct_forms;
+
+constexpr float infinity = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
+constexpr std::int64_t tile = gpu::filter_tile_points;
+
+// Rows as panels of words; a whole tile of them.
+std::vector<float> panels(const exact::DirectForm& form, const std::vector<Vector>& rows) {
+    const auto d = static_cast<std::int64_t>(rows[0].size()), width = gpu::direct_width(form, d);
+    const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
+    std::vector<std::uint32_t> words(static_cast<std::size_t>(gpu::whole_tiles(std::ssize(rows)) * width));
+    for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
+        for (std::int64_t i = 0; i < d; ++i) {
+            const double x = rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(i)];
+            std::uint32_t& word = words[static_cast<std::size_t>(gpu::direct_place(row, i / per_word, width))];
+            if (per_word == 1) {
+                const auto f = static_cast<float>(x);
+                std::memcpy(&word, &f, sizeof f);
+            } else {
+                word |= (static_cast<std::uint32_t>(static_cast<int>(x)) & 0xffu) << (8 * (i % per_word));
+            }
+        }
+    }
+    std::vector<float> out(words.size());
+    std::memcpy(out.data(), words.data(), words.size() * sizeof(float));
+    return out;
+}
+
+template <class T>
+gpu::Buffer<T> on_device(const std::vector<T>& values) {
+    gpu::Buffer<T> out(std::ssize(values), nullptr);
+    EXPECT_EQ(cudaSuccess, cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
+    return out;
+}
+
+// Every value of a query with up to a tile of points.
+std::vector<float> values_of(const exact::DirectForm& form, const Vector& query, const std::vector<Vector>& points,
+                             const std::vector<float>& half_norms) {
+    const auto queries = on_device(panels(form, {query})), words = on_device(panels(form, points));
+    const auto h = on_device(half_norms);
+    gpu::Buffer<float> all(tile, nullptr);
+    gpu::FilterPass pass;
+    pass.step = form.step;
+    pass.exponent = form.exponent;
+    pass.queries = queries.get();
+    pass.points = words.get();
+    pass.half_norm = h.get();
+    pass.q = 1;
+    pass.n = pass.count = std::ssize(points);
+    pass.width = gpu::direct_width(form, std::ssize(query));
+    pass.all = all.get();
+    pass.ld = tile;
+    gpu::filter_pass(pass, gpu::FilterIsa::sm_80, nullptr);
+    std::vector<float> values(static_cast<std::size_t>(tile));
+    EXPECT_EQ(cudaSuccess, cudaMemcpy(values.data(), all.get(), values.size() * sizeof(float), cudaMemcpyDefault));
+    return values;
+}
+
+std::vector<float> padded(std::size_t points) {
+    std::vector<float> h(static_cast<std::size_t>(tile), infinity);
+    std::fill_n(h.begin(), points, 0.0f);
+    return h;
+}
+
+void within_error(const Form& f, const Vector& query, const std::vector<Vector>& points, const char* what) {
+    if (testing::Test::HasFatalFailure()) return;
+    const exact::DirectForm form = f.form();
+    const std::vector<float> values = values_of(form, query, points, padded(points.size()));
+    const exact::DirectBound bound = exact::direct_bound(form.error, std::ssize(query));
+    const long double g = (bound.growth - 1.0L) / (bound.growth + 1.0L);
+    for (std::size_t p = 0; p < points.size(); ++p) {
+        const long double rank = exact_value(f, query, points[p]), error = g * rank + bound.lost;
+        if (rank * (1 + g) > most) {
+            ASSERT_GE(values[p], std::min<long double>(most, rank * (1 - g))) << f.name;
+            ASSERT_LE(values[p], most) << f.name;
+            continue;
+        }
+        ASSERT_LE(std::abs(values[p] - rank), error)
+            << f.name << ", d " << query.size() << ", " << what << ", point " << p << ": " << values[p] << " is not "
+            << static_cast<double>(rank) << " within " << static_cast<double>(error);
+    }
+    // To the end of the panel.
+    for (std::size_t p = points.size(); p % gpu::filter_tile_queries != 0; ++p)
+        ASSERT_EQ(infinity, values[p]) << f.name;
+}
+
+TEST(GpuDirect, OneCoordinate) {
+    for (const Form& f : forms(1)) {
+        one_coordinate(f, 480, 200, [&](const Vector& query, const std::vector<Vector>& points, const char* what) {
+            within_error(f, query, points, what);
+        });
+    }
+}
+
+TEST(GpuDirect, Vectors) {
+    vectors(33, within_error);
+}
+
+// +inf of padding and NaN points stays, and so does the -inf of a point that is not covered, whatever its words are.
+TEST(GpuDirect, HalfNormsStay) {
+    for (const Form& f : forms(3)) {
+        const exact::DirectForm form = f.form();
+        std::vector<Vector> points(4, Vector(3, 1.0));
+        std::vector<float> h = padded(4);
+        h[1] = infinity;
+        h[2] = -infinity;
+        h[3] = -infinity;
+        if (exact::coordinates_per_word(form.coordinates) == 1) {
+            points[2][0] = std::numeric_limits<double>::quiet_NaN();
+            points[3][1] = std::numeric_limits<double>::infinity();
+        }
+        const std::vector<float> values = values_of(form, Vector(3, 1.0), points, h);
+        EXPECT_EQ(0.0f, values[0]) << f.name;
+        EXPECT_EQ(infinity, values[1]) << f.name;
+        EXPECT_EQ(-infinity, values[2]) << f.name;
+        EXPECT_EQ(-infinity, values[3]) << f.name;
+        EXPECT_EQ(infinity, values[4]) << f.name;
+    }
+}
+
+// A quotient over a sum of 0 is +inf, as the key is, however small the coordinates.
+TEST(GpuDirect, QuotientsOfMirroredPoints) {
+    const float u = std::numeric_limits<float>::denorm_min();
+    const std::vector<float> query = {2 * u, 3 * u};
+    std::vector<float> points;
+    for (int i = 0; i < 40; ++i) points.insert(points.end(), {-2 * u, (i == 25 ? -4 : -3) * u});
+    Options options;
+    options.device = "cuda";
+    options.metric = MetricId::braycurtis;
+    options.path = "direct-f32";
+    options.f64 = true;
+    const Neighbors found = search(view(points.data(), 40, 2), view(query.data(), 1, 2), 2, options);
+    EXPECT_EQ((std::vector<std::int64_t>{25, 0}), found.ids);
+    EXPECT_EQ((Vector{11, std::numeric_limits<double>::infinity()}), found.distances64);
+}
+
+// What this many queries and points take: tiles of several panels, parts of slices, lists that are flushed; ordinary
+// data are certified at once.
+TEST(GpuDirect, CertifiesOrdinaryData) {
+    std::mt19937_64 random(3);
+    std::normal_distribution<float> normal;
+    for (const auto& [n, q, d, k] : {std::tuple{20000, 300, 70, 10}, std::tuple{70000, 5, 3, 100}}) {
+        std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
+        for (float& x : points) x = std::abs(normal(random));
+        for (float& x : queries) x = std::abs(normal(random));
+        for (const MetricId id : {MetricId::cityblock, MetricId::chebyshev, MetricId::minkowski, MetricId::canberra,
+                                  MetricId::braycurtis, MetricId::jensenshannon, MetricId::sqeuclidean}) {
+            for (const double p : {3.0, 2.5}) {
+                if (id != MetricId::minkowski && p != 3) continue;
+                Options options;
+                options.metric = id;
+                options.metric.p = p;
+                options.device = "cuda";
+                options.path = "direct-f32";
+                options.f64 = true;
+                const Neighbors found = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
+                options.path = "exact";
+                const Neighbors truth = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
+                const std::string what = std::string(name(id)) + ", d " + std::to_string(d);
+                EXPECT_EQ(truth.ids, found.ids) << what;
+                EXPECT_EQ(truth.distances64, found.distances64) << what;
+                EXPECT_EQ("direct-f32", found.report.path) << what;
+                EXPECT_EQ(q, found.report.certified) << what;
+                EXPECT_LT(found.report.candidates, 4.0 * q * k) << what;
+            }
+        }
+    }
+}
+
+}  // namespace
