@@ -2,6 +2,7 @@
 // padding, NaN and points that are not covered apart, and searches that take it have the oracle's answers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -149,6 +150,32 @@ TEST(GpuDirect, QuotientsOfMirroredPoints) {
     const Neighbors found = search(view(points.data(), 40, 2), view(query.data(), 1, 2), 2, options);
     EXPECT_EQ((std::vector<std::int64_t>{25, 0}), found.ids);
     EXPECT_EQ((Vector{11, std::numeric_limits<double>::infinity()}), found.distances64);
+}
+
+// The same coordinates in another order are as far, but not in f32: what a step rounds decides which of them pass.
+TEST(GpuDirect, NearTies) {
+    std::mt19937_64 random(4);
+    std::normal_distribution<float> normal;
+    constexpr int n = 20000, near = 60, d = 64, k = 10;
+    std::vector<float> row(d), points(static_cast<std::size_t>(n * d)), query(d);
+    for (float& x : row) x = normal(random);
+    for (float& x : points) x = 10 + normal(random);
+    for (int i = 0; i < near; ++i) {
+        std::shuffle(row.begin(), row.end(), random);
+        std::copy(row.begin(), row.end(), points.begin() + i * (n / near) * d);
+    }
+    for (const MetricId id : {MetricId::cityblock, MetricId::sqeuclidean}) {
+        Options options;
+        options.metric = id;
+        options.device = "cuda";
+        options.path = "direct-f32";
+        options.f64 = true;
+        const Neighbors found = search(view(points.data(), n, d), view(query.data(), 1, d), k, options);
+        options.path = "exact";
+        const Neighbors truth = search(view(points.data(), n, d), view(query.data(), 1, d), k, options);
+        EXPECT_EQ(truth.ids, found.ids) << name(id);
+        EXPECT_EQ(truth.distances64, found.distances64) << name(id);
+    }
 }
 
 // What this many queries and points take: tiles of several panels, parts of slices, lists that are flushed; ordinary
