@@ -17,6 +17,18 @@ __device__ void block_sort(T* data, int size) {
     });
 }
 
+// Sorts get(0) ... get(count - 1) in `data`, which has room for the next power of two: the size returned. Behind the
+// entries lies the largest T. What was in `data` before must be done with.
+template <int threads, class T, class Count, class Get>
+__device__ __forceinline__ int block_sort_of(T* data, Count count, Get get) {
+    int size = 2;
+    while (size < static_cast<int>(count)) size *= 2;
+    for (Count i = threadIdx.x; i < static_cast<Count>(size); i += threads)
+        data[i] = i < count ? get(i) : static_cast<T>(~T{0});
+    block_sort<threads>(data, size);
+    return size;
+}
+
 namespace detail {
 
 template <int block, int own>

@@ -21,10 +21,7 @@ __global__ void __launch_bounds__(threads)
     extern __shared__ Packed sorted[];
     const std::int64_t row = blockIdx.x;
     const int count = counts ? counts[row * count_step] : most;
-    int size = 2;
-    while (size < count) size *= 2;
-    for (int i = threadIdx.x; i < size; i += threads) sorted[i] = i < count ? entries[row * stride + i] : packed_end;
-    block_sort<threads>(sorted, size);
+    block_sort_of<threads>(sorted, count, [&](int i) { return entries[row * stride + i]; });
     for (int j = threadIdx.x; j < out.k; j += threads) out.put(row, j, sorted[j]);
 }
 

@@ -95,12 +95,8 @@ __device__ void partition(const Walk& source, Interval in, Packed* buffer, std::
 template <class Walk>
 __device__ void finish_small(const Walk& source, std::uint32_t count, std::uint32_t need, std::int64_t row,
                              const RowResult& result, MultipassShared& s) {
-    int size = 2;
-    while (size < static_cast<int>(count)) size *= 2;
     __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < static_cast<std::uint32_t>(size); i += multipass_threads)
-        s.entries[i] = i < count ? source.get(i) : packed_end;
-    block_sort<multipass_threads>(s.entries, size);
+    block_sort_of<multipass_threads>(s.entries, count, [&](std::uint32_t i) { return source.get(i); });
     for (std::uint32_t j = threadIdx.x; j < need; j += multipass_threads) result.put(row, s.written + j, s.entries[j]);
 }
 

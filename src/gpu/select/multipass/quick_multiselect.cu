@@ -55,11 +55,7 @@ __global__ void __launch_bounds__(threads)
         else give(whole, count);
         return;
     }
-    int size = 2;
-    while (size < static_cast<int>(count)) size *= 2;
-    for (std::uint32_t i = threadIdx.x; i < static_cast<std::uint32_t>(size); i += threads)
-        sorted[i] = i >= count ? packed_end : list ? rest.get(i) : whole.get(i);
-    block_sort<threads>(sorted, size);
+    block_sort_of<threads>(sorted, count, [&](std::uint32_t i) { return list ? rest.get(i) : whole.get(i); });
     for (std::uint32_t j = threadIdx.x; j < need; j += threads) result.put(row, written + j, sorted[j]);
 }
 

@@ -46,12 +46,8 @@ __device__ std::uint32_t rank_of(const Key* sorted, std::uint32_t count, Key key
 
 template <class Walk>
 __device__ Kth kth_of_small(const Walk& source, std::uint32_t count, std::uint32_t need, MultipassShared& s) {
-    int size = 2;
-    while (size < static_cast<int>(count)) size *= 2;
     __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < static_cast<std::uint32_t>(size); i += threads)
-        s.keys[i] = i < count ? key_of(source.get(i)) : 0xffffffffu;
-    block_sort<threads>(s.keys, size);
+    block_sort_of<threads>(s.keys, count, [&](std::uint32_t i) { return key_of(source.get(i)); });
     const Key key = s.keys[need - 1];
     const std::uint32_t below = rank_of(s.keys, count, key, false);
     return {key, rank_of(s.keys, count, key, true) - below, need - below};

@@ -40,8 +40,7 @@ __global__ void __launch_bounds__(chunk_threads)
                             bool largest, Slices slices, Packed* lists, unsigned long long* counts) {
     extern __shared__ Packed chunks[];
     Packed *now = chunks, *other = chunks + chunk_size, *const best = chunks + 2 * chunk_size;
-    const std::int64_t row = blockIdx.x / slices.per_row, slice = blockIdx.x % slices.per_row;
-    const std::int64_t begin = slice * slices.length, end = min(begin + slices.length, n);
+    const auto [row, begin, end] = slices.of_block(n);
     const float* const in = values + row * stride;
     Tally tally;
     for (std::int64_t base = begin; base < end; base += chunk_size) {

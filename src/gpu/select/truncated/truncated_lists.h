@@ -9,6 +9,16 @@ namespace kith::gpu {
 // Rows cut into `per_row` slices of `length` values each (the last one may be shorter).
 struct Slices {
     std::int64_t per_row, length;
+
+    // Values [begin, end) of row `row`, which has n of them.
+    struct Slice {
+        std::int64_t row, begin, end;
+    };
+    // Of a grid with a block per slice, all of a row in turn.
+    __device__ __forceinline__ Slice of_block(std::int64_t n) const {
+        const std::int64_t begin = blockIdx.x % per_row * length;
+        return {blockIdx.x / per_row, begin, min(begin + length, n)};
+    }
 };
 
 // As many slices as make `wanted` of them in all, but none shorter than four lists: 4 k and `shortest` values.

@@ -9,12 +9,14 @@
 //
 // Entries are packed (key, index), hence distinct: equal values cost no unbalanced splits, but 8 bytes each.
 #include "gpu/select/truncated/splitting.cuh"
+#include "gpu/select/truncated/truncated_segments.cuh"
 
 namespace kith::gpu {
 
 namespace {
 
-constexpr int threads = split_threads, window = 4 * threads;
+constexpr int threads = segment_threads, window = 4 * threads;
+static_assert(threads == split_threads);
 constexpr int stack_size = 64;
 
 struct Segment {
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(threads)
     __shared__ Segment stack[stack_size];
     const std::int64_t row = blockIdx.x;
     const RowWalk<threads> whole{values + row * stride, n, largest};
-    const auto buffer = [=](int i) { return buffers + (row * 2 + i) * n; };
+    const SegmentBuffers buffer{buffers, row, n};
     std::uint32_t seed = static_cast<std::uint32_t>(row);
     Tally tally;
     Segment now{0, n, -1};
@@ -130,11 +132,7 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 void truncated_quick(const SelectJob& job, int) {
-    Buffer<Packed> buffers(job.n <= window ? 0 : job.rows * 2 * job.n, job.stream);
-    truncated_quick_kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
-        job.f32(), job.stride, static_cast<std::uint32_t>(job.n), static_cast<std::uint32_t>(job.k), job.largest,
-        buffers.get(), out_of(job, SelectLayout::by_row), job.counts);
-    check_launch("truncated_quick_kernel");
+    truncated_segments(job, truncated_quick_kernel, "truncated_quick_kernel", window);
 }
 
 }  // namespace kith::gpu

@@ -8,14 +8,13 @@
 //
 // Digits are those of the packed (key, index): ties cost up to four digits more.
 #include "gpu/primitives/block_sort.cuh"
-#include "gpu/primitives/tally.cuh"
-#include "gpu/select/row_result.cuh"
+#include "gpu/select/truncated/truncated_segments.cuh"
 
 namespace kith::gpu {
 
 namespace {
 
-constexpr int threads = 256, buckets = 256, copies = 8;
+constexpr int threads = segment_threads, buckets = 256, copies = 8;
 constexpr std::uint32_t local = 2048;
 constexpr int digits = static_cast<int>(sizeof(Packed));
 constexpr int stack_size = digits * buckets;  // a segment leaves at most 256 behind, each a digit further
@@ -101,7 +100,7 @@ __global__ void __launch_bounds__(threads)
     __shared__ RadixShared s;
     const std::int64_t row = blockIdx.x;
     const RowWalk<threads> whole{values + row * stride, n, largest};
-    const auto buffer = [=](int i) { return buffers + (row * 2 + i) * n; };
+    const SegmentBuffers buffer{buffers, row, n};
     Tally tally;
     if (threadIdx.x == 0) s.waiting = 0;
     if (n > local) scatter(whole, 0, 0, k, buffer(0), s, tally);
@@ -122,12 +121,10 @@ __global__ void __launch_bounds__(threads)
             scatter(list, digit, now.begin, k - now.begin, buffer(digit % 2) + now.begin, s, tally);
             continue;
         }
-        int size = 2, levels = 1;
-        for (; size < static_cast<int>(count); ++levels) size *= 2;
         __syncthreads();
-        for (std::uint32_t i = threadIdx.x; i < static_cast<std::uint32_t>(size); i += threads)
-            s.entries[i] = i >= count ? packed_end : n > local ? list.get(i) : whole.get(i);
-        block_sort<threads>(s.entries, size);
+        const int size = block_sort_of<threads>(
+            s.entries, count, [&](std::uint32_t i) { return n > local ? list.get(i) : whole.get(i); });
+        const int levels = __ffs(size) - 1;
         if (threadIdx.x == 0) tally.compared_locally(static_cast<unsigned>(size / 2 * levels * (levels + 1) / 2));
         for (std::uint32_t i = threadIdx.x; i < count && now.begin + i < k; i += threads)
             out.put(row, now.begin + i, s.entries[i]);
@@ -140,11 +137,7 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 void truncated_radix(const SelectJob& job, int) {
-    Buffer<Packed> buffers(job.n <= local ? 0 : job.rows * 2 * job.n, job.stream);
-    truncated_radix_kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
-        job.f32(), job.stride, static_cast<std::uint32_t>(job.n), static_cast<std::uint32_t>(job.k), job.largest,
-        buffers.get(), out_of(job, SelectLayout::by_row), job.counts);
-    check_launch("truncated_radix_kernel");
+    truncated_segments(job, truncated_radix_kernel, "truncated_radix_kernel", local);
 }
 
 }  // namespace kith::gpu

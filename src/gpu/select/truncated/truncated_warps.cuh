@@ -21,8 +21,7 @@ __global__ void __launch_bounds__(32)
                            Slices slices, Packed* lists, unsigned long long* counts) {
     extern __shared__ Packed list[];
     constexpr int loads = 4;
-    const std::int64_t row = blockIdx.x / slices.per_row, slice = blockIdx.x % slices.per_row;
-    const std::int64_t begin = slice * slices.length, end = min(begin + slices.length, n);
+    const auto [row, begin, end] = slices.of_block(n);
     const float* const in = values + row * stride;
     const auto size = static_cast<int>(k), lane = static_cast<int>(threadIdx.x);
     for (int j = lane; j < size; j += 32) list[j] = packed_end;
