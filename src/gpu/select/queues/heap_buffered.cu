@@ -9,6 +9,8 @@
 //
 // Ties: the heap holds 8 bytes an entry (value and index packed), as the paper's pairs do, and compares 64 bits.
 #include "gpu/primitives/block.cuh"
+#include "gpu/primitives/heap.cuh"
+#include "gpu/primitives/registers.cuh"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/select/sort_result.cuh"
 
@@ -19,20 +21,6 @@ namespace {
 constexpr int threads = 128, warps = threads / 32;
 constexpr int buffer = 8;     // values that a thread reads and buffers in a round
 constexpr int most_k = 8192;  // 64 KB of shared memory
-
-// x in place of the largest entry.
-__device__ void push(Packed* heap, int k, Packed x) {
-    int p = 0;
-    while (2 * p + 1 < k) {
-        int child = 2 * p + 1;
-        if (child + 1 < k && heap[child + 1] > heap[child]) ++child;
-        const Packed larger = heap[child];
-        if (larger < x) break;
-        heap[p] = larger;
-        p = child;
-    }
-    heap[p] = x;
-}
 
 // `entries`: rows x k for the sort, or null where the heap's order is as good as any.
 __global__ void __launch_bounds__(threads)
@@ -58,6 +46,7 @@ __global__ void __launch_bounds__(threads)
     };
     read(0);
     int round = 0;
+    Tally uncounted;  // Sismanis 2012 counts operations, Kato 2009 does not
     for (std::int64_t first = 0; first < n; first += threads * buffer) {
         const int next_round = round == 2 ? 0 : round + 1;
         Packed kept[buffer];
@@ -82,12 +71,8 @@ __global__ void __launch_bounds__(threads)
                 for (; lanes; lanes &= lanes - 1) {
                     if (lane == __ffs(static_cast<int>(lanes)) - 1) {
                         for (; wanted; wanted &= wanted - 1) {
-                            const int next = __ffs(static_cast<int>(wanted)) - 1;
-                            Packed x = kept[0];
-#pragma unroll
-                            for (int i = 1; i < buffer; ++i)
-                                if (i == next) x = kept[i];
-                            if (x < heap[0]) push(heap, k, x);
+                            const Packed x = entry_at(kept, __ffs(static_cast<int>(wanted)) - 1);
+                            if (x < heap[0]) replace_root(heap, k, x, uncounted);
                         }
                     }
                     __syncwarp();

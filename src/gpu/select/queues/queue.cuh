@@ -70,35 +70,45 @@ struct QueueSlots {
     }
 };
 
-// Fully ordered, descending from the head: O(k) an insertion.
-class InsertionQueue {
+// What the queues have in common: the head in a register, and at first packed_end in k positions. Those behind them, of
+// a queue that needs more, hold packed_before.
+class RowQueue {
 public:
     static constexpr std::int64_t capacity(std::int64_t k) { return k; }
 
-    __device__ InsertionQueue(QueueSlots slots, int k) : slots_(slots), k_(k) { slots_.fill(0, k, packed_end); }
+    __device__ RowQueue(QueueSlots slots, int k) : RowQueue(slots, k, k) {}
     __device__ __forceinline__ Packed head() const { return head_; }
     __device__ __forceinline__ Packed entry(int p) const { return slots_.get(p); }
+
+protected:
+    __device__ RowQueue(QueueSlots slots, int k, int size) : slots_(slots), k_(k), size_(size) {
+        slots_.fill(0, k, packed_end);
+        slots_.fill(k, size, packed_before);
+    }
+
+    QueueSlots slots_;
+    int k_, size_;
+    Packed head_ = packed_end;
+};
+
+// Fully ordered, descending from the head: O(k) an insertion.
+class InsertionQueue : public RowQueue {
+public:
+    using RowQueue::RowQueue;
+
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
         if (wanted) head_ = slots_.shift_in(k_, x);
     }
     __device__ void drain(std::int64_t row, const SelectOut& out, bool) {
         for (int p = 0; p < k_; ++p) out.put(row, k_ - 1 - p, slots_.get(p));
     }
-
-private:
-    QueueSlots slots_;
-    int k_;
-    Packed head_ = packed_end;
 };
 
 // A binary tree in which a parent is larger than its children: O(log k) an insertion, each lane on a path of its own.
-class HeapQueue {
+class HeapQueue : public RowQueue {
 public:
-    static constexpr std::int64_t capacity(std::int64_t k) { return k; }
+    using RowQueue::RowQueue;
 
-    __device__ HeapQueue(QueueSlots slots, int k) : slots_(slots), k_(k) { slots_.fill(0, k, packed_end); }
-    __device__ __forceinline__ Packed head() const { return head_; }
-    __device__ __forceinline__ Packed entry(int p) const { return slots_.get(p); }
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
         if (wanted) replace_head(x, k_);
     }
@@ -117,6 +127,8 @@ public:
     }
 
 private:
+    // As replace_root (primitives/heap.cuh), but the positions are far apart in global memory: both children are loaded
+    // at once, the head stays in a register, and updates are counted by position.
     __device__ __forceinline__ void replace_head(Packed x, int size) {
         head_ = x;
         int p = 0;
@@ -135,10 +147,6 @@ private:
         }
         slots_.set(p, x);
     }
-
-    QueueSlots slots_;
-    int k_;
-    Packed head_ = packed_end;
 };
 
 // Levels of m, m, 2m, 4m ... positions (m = 8), each descending, their heads descending too. Alg. 2: an entry goes
@@ -149,7 +157,7 @@ private:
 // A k that is no m * 2^j is rounded up, and the positions from k on hold packed_before for good: they stay where the
 // last level ends, for whatever moves them sorts the whole queue. So the head is the k-th smallest, not a later one.
 template <bool aligned>
-class MergeQueue {
+class MergeQueue : public RowQueue {
     static constexpr int m = 8;
 
 public:
@@ -159,12 +167,7 @@ public:
         return size;
     }
 
-    __device__ MergeQueue(QueueSlots slots, int k) : slots_(slots), k_(k), size_(static_cast<int>(capacity(k))) {
-        slots_.fill(0, k, packed_end);
-        slots_.fill(k, size_, packed_before);
-    }
-    __device__ __forceinline__ Packed head() const { return head_; }
-    __device__ __forceinline__ Packed entry(int p) const { return slots_.get(p); }
+    __device__ MergeQueue(QueueSlots slots, int k) : RowQueue(slots, k, static_cast<int>(capacity(k))) {}
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
         if (aligned ? !__any_sync(whole_warp, wanted) : !wanted) return;
         if (wanted) head_ = slots_.shift_in(m, x);
@@ -244,10 +247,6 @@ private:
         for (left -= left % 3; left > 0; left -= 3) steps<3>(size, q /= 8);
         head_ = slots_.get(0);
     }
-
-    QueueSlots slots_;
-    int k_, size_;
-    Packed head_ = packed_end;
 };
 
 }  // namespace kith::gpu

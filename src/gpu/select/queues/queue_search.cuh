@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
+#include "gpu/primitives/registers.cuh"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/select/queues/hierarchy.cuh"
 #include "gpu/select/queues/queue.cuh"
@@ -85,11 +86,7 @@ __device__ __forceinline__ void offer_batch(Sink& sink, const Packed (&x)[batch]
     while (wanted) {
         const int next = __ffs(static_cast<int>(wanted)) - 1;
         wanted &= wanted - 1;
-        Packed chosen = x[0];
-#pragma unroll
-        for (int i = 1; i < batch; ++i)
-            if (i == next) chosen = x[i];
-        sink.offer(chosen);
+        sink.offer(entry_at(x, next));
     }
 }
 

@@ -1,5 +1,6 @@
 // Truncated heap sort (Sismanis 2012, section 2): subcorpora with a private max-heap of k nodes each, sorted at the end
 // and merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus; its first lane alone walks the heap.
+#include "gpu/primitives/heap.cuh"
 #include "gpu/select/truncated/truncated_warps.cuh"
 
 namespace kith::gpu {
@@ -14,7 +15,7 @@ public:
 
     __device__ void insert(Packed p, Tally& tally) {
         __syncwarp();
-        if (threadIdx.x == 0) sift_down(p, k_, tally);
+        if (threadIdx.x == 0) replace_root(heap_, k_, p, tally);
         __syncwarp();
     }
 
@@ -25,29 +26,11 @@ public:
             const Packed last = heap_[size];
             heap_[size] = heap_[0];
             tally.moved();
-            sift_down(last, size, tally);
+            replace_root(heap_, size, last, tally);
         }
     }
 
 private:
-    // Replaces the root of a heap of `size` nodes.
-    __device__ void sift_down(Packed p, int size, Tally& tally) {
-        int node = 0;
-        for (int child = 1; child < size; child = 2 * node + 1) {
-            if (child + 1 < size) {
-                tally.compared();
-                if (heap_[child] < heap_[child + 1]) ++child;
-            }
-            tally.compared();
-            if (heap_[child] <= p) break;
-            heap_[node] = heap_[child];
-            tally.moved();
-            node = child;
-        }
-        heap_[node] = p;
-        tally.moved();
-    }
-
     Packed* heap_;
     int k_;
 };
