@@ -8,7 +8,7 @@
 #include "api/host_view.h"
 #include "api/request.h"
 #include "api/validate.h"
-#include "cpu/metric/ranker.h"
+#include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/results.h"
 #include "exact/watched.h"
@@ -34,16 +34,16 @@ SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, i
     const cpu::Results results(metric, 1, own.ids.data(), own.distances.data(), true);
     const std::int64_t tasks = (points.rows + rows_per_task - 1) / rows_per_task;
     watched_tasks(threads, tasks, progress, "search", [&](std::int64_t task, int worker) {
-        cpu::Ranker ranker(metric, cpu::best_isa());
+        cpu::DistanceKeys distance_keys(metric, cpu::best_isa());
         cpu::RowBlock query(1, points.cols), point(1, points.cols);
         for (std::int64_t i = task * rows_per_task; i < std::min(points.rows, (task + 1) * rows_per_task); ++i) {
             if (progress.cancelled()) return;
             cpu::TopK itself(1);
-            ranker.load(points, i, 1, query);
+            distance_keys.load(points, i, 1, query);
             if (!query.nan()[0]) {
-                ranker.load_points(points, i, 1, point);
+                distance_keys.load_points(points, i, 1, point);
                 double rank = 0;
-                ranker.ranks(query, 0, point, 1, &rank);
+                distance_keys.compute(query, 0, point, 1, &rank);
                 itself.push(rank, i);
             }
             results.put(i, itself);

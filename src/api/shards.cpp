@@ -9,7 +9,7 @@
 #include "api/request.h"
 #include "api/run.h"
 #include "api/validate.h"
-#include "cpu/metric/ranker.h"
+#include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/refuse.h"
 #include "exact/watched.h"
@@ -49,15 +49,15 @@ void add_keys(const MatrixView& shard, const MatrixView& queries, const Options&
     const MetricSpec metric = api::validate_metric(options.metric, shard, threads, progress);
     found.keys.assign(found.ids.size(), no_key);
     watched_for(threads, queries.rows, queries_per_task, progress, "keys", [&](std::int64_t first, std::int64_t last) {
-        cpu::Ranker ranker(metric, cpu::best_isa());
+        cpu::DistanceKeys distance_keys(metric, cpu::best_isa());
         cpu::RowBlock query(1, queries.cols), point(1, queries.cols);
         for (std::int64_t i = first; i < last; ++i) {
-            ranker.load(queries, i, 1, query);
+            distance_keys.load(queries, i, 1, query);
             for (std::int64_t at = i * found.k; at < (i + 1) * found.k; ++at) {
                 const std::int64_t id = found.ids[static_cast<std::size_t>(at)];
                 if (id < 0) break;
-                ranker.load_points(shard, id, 1, point);
-                ranker.ranks(query, 0, point, 1, &found.keys[static_cast<std::size_t>(at)]);
+                distance_keys.load_points(shard, id, 1, point);
+                distance_keys.compute(query, 0, point, 1, &found.keys[static_cast<std::size_t>(at)]);
             }
         }
         progress.add(static_cast<double>((last - first) * found.k));

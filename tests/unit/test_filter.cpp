@@ -57,16 +57,16 @@ Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_val
     Enclosed seen;
     if (!filter) return seen;
     const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
-    cpu::Ranker ranker(metric, isa);
+    cpu::DistanceKeys distance_keys(metric, isa);
     cpu::RowBlock block(of_queries.rows, d), all(rows.rows, d);
-    ranker.load(of_queries, 0, of_queries.rows, block);
-    ranker.load(rows, 0, rows.rows, all);
+    distance_keys.load(of_queries, 0, of_queries.rows, block);
+    distance_keys.load(rows, 0, rows.rows, all);
     std::vector<double> ranks(static_cast<std::size_t>(rows.rows));
     std::vector<float> words(static_cast<std::size_t>(d) + 4);
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
         const cpu::QueryTerms terms = filter->query(block, i, tiles, words.data());
         if (!terms.usable) continue;
-        ranker.ranks(block, i, all, rows.rows, ranks.data());
+        distance_keys.compute(block, i, all, rows.rows, ranks.data());
         const long double g = (terms.growth - 1.0L) / (terms.growth + 1.0L);
         for (std::int64_t panel = 0; panel < filter->panels(); ++panel) {
             const float* const at = filter->panel(panel);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cpu/metric/ranker.h"
+#include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/watched.h"
 
@@ -50,17 +50,17 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
         const std::int64_t first_query = task / c.ranges * c.queries;
         const std::int64_t here = std::min(c.queries, q - first_query);
         const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
-        Ranker ranker(points.metric, isa);
+        DistanceKeys distance_keys(points.metric, isa);
         RowBlock block(here, d), tile(c.points, d);
-        ranker.load(queries, offset + first_query, here, block);
+        distance_keys.load(queries, offset + first_query, here, block);
         std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
         std::vector<double> out(static_cast<std::size_t>(c.points));
         for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {
             const std::int64_t count = std::min(c.points, end - first);
-            ranker.load_points(points.rows, first, count, tile);
+            distance_keys.load_points(points.rows, first, count, tile);
             for (std::int64_t i = 0; i < here; ++i) {
                 if (block.nan()[i]) continue;
-                ranker.ranks(block, i, tile, count, out.data());
+                distance_keys.compute(block, i, tile, count, out.data());
                 TopK& top = best[static_cast<std::size_t>(i)];
                 for (std::int64_t j = 0; j < count; ++j) {
                     if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j]) continue;

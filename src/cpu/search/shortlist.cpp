@@ -29,14 +29,14 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
     : search_(search),
       numbers_(numbers),
       count_(count),
-      ranker_(search.points.metric, search.isa),
+      distance_keys_(search.points.metric, search.isa),
       rows_(count, search.points.rows.cols),
       gathered_(refine_points, search.points.rows.cols),
       refined_(static_cast<std::size_t>(count), 0) {
     for (std::int64_t i = 0; i < count;) {
         std::int64_t run = 1;
         while (i + run < count && numbers[i + run] == numbers[i] + run) ++run;
-        ranker_.load(search.queries, numbers[i], run, rows_, i);
+        distance_keys_.load(search.queries, numbers[i], run, rows_, i);
         i += run;
     }
     terms_.reserve(static_cast<std::size_t>(count));
@@ -86,9 +86,9 @@ void Shortlist::refine(std::int64_t i) {
         for (std::int64_t j = 0; j < here; ++j) {
             const std::size_t next = at + static_cast<std::size_t>(j) + ahead;
             if (next < list.size()) prefetch_row(search_.points.rows, list[next].id);
-            ranker_.load(search_.points.rows, some[j].id, 1, gathered_, j);
+            distance_keys_.load(search_.points.rows, some[j].id, 1, gathered_, j);
         }
-        ranker_.ranks(rows_, i, gathered_, here, ranks);
+        distance_keys_.compute(rows_, i, gathered_, here, ranks);
         for (std::int64_t j = 0; j < here; ++j) {
             if (!gathered_.nan()[j]) top.push(ranks[j], some[j].id);
         }

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "cpu/metric/ranker.h"
+#include "cpu/metric/distance_keys.h"
 #include "cpu/points/points.h"
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/candidates.h"
@@ -69,7 +69,7 @@ private:
     const Search& search_;
     const std::int64_t* numbers_;
     std::int64_t count_;
-    Ranker ranker_;
+    DistanceKeys distance_keys_;
     RowBlock rows_, gathered_;
     std::vector<float> thresholds_;
     std::vector<double> refined_;  // candidates of each query, before the end

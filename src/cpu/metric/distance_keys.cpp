@@ -1,5 +1,5 @@
 // Distance keys of any metric, built-in or the user's own, for one thread.
-#include "cpu/metric/ranker.h"
+#include "cpu/metric/distance_keys.h"
 
 #include "exact/canonical.h"
 #include "kith/functor.h"
@@ -19,22 +19,23 @@ double* RowBlock::columns() {
     return columns_.data();
 }
 
-Ranker::Ranker(const MetricSpec& metric, Isa isa) : metric_(metric), rows_(row_kernels(isa)) {
+DistanceKeys::DistanceKeys(const MetricSpec& metric, Isa isa) : metric_(metric), rows_(row_kernels(isa)) {
     if (metric.id == MetricId::formula) formula_ = std::make_unique<Formula>(metric.formula, metric.start, isa);
     else if (metric.id != MetricId::functor) kernels_ = &metric_kernels(metric.id, isa);
 }
 
-void Ranker::load(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block, std::int64_t at) const {
+void DistanceKeys::load(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block,
+                        std::int64_t at) const {
     widen_view(rows_, m, first, count, block.row(at), block.stride(), block.nan() + at);
     if (kernels_) kernels_->prepare(block.row(at), block.stride(), count, block.aux(at), metric_.params);
 }
 
-void Ranker::load_points(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block) const {
+void DistanceKeys::load_points(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block) const {
     load(m, first, count, block);
     if (formula_) formula_->transpose(block.row(0), block.stride(), count, metric_.params.d, block.columns());
 }
 
-void Ranker::ranks(const RowBlock& queries, std::int64_t i, RowBlock& points, std::int64_t count, double* out) {
+void DistanceKeys::compute(const RowBlock& queries, std::int64_t i, RowBlock& points, std::int64_t count, double* out) {
     const double* q = queries.row(i);
     if (kernels_) {
         kernels_->ranks(q, queries.aux(i), points.row(0), points.stride(), points.aux(0), count, metric_.params, out);
