@@ -21,6 +21,17 @@ public:
     Record& u16(std::uint64_t value) { return number(value, 2); }
     Record& u32(std::uint64_t value) { return number(value, 4); }
     Record& u64(std::uint64_t value) { return number(value, 8); }
+    // What the two headers of a stored member have in common.
+    Record& stored(std::uint32_t crc, const std::string& name) {
+        return u16(0)  // flags
+            .u16(0)    // stored
+            .u16(0)    // time
+            .u16(first_of_january_1980)
+            .u32(crc)
+            .u32(in_extra_field)
+            .u32(in_extra_field)
+            .u16(name.size());
+    }
     Record& text(const std::string& value) {
         bytes_ += value;
         return *this;
@@ -55,14 +66,7 @@ void ZipWriter::add(const std::string& name, std::int64_t size, const std::funct
     write(Record()
               .u32(0x04034b50)
               .u16(version_of_zip64)
-              .u16(0)  // flags
-              .u16(0)  // stored
-              .u16(0)  // time
-              .u16(first_of_january_1980)
-              .u32(member.crc)
-              .u32(in_extra_field)
-              .u32(in_extra_field)
-              .u16(name.size())
+              .stored(member.crc, name)
               .u16(20)
               .text(name)
               .u16(zip64_extra)
@@ -81,14 +85,7 @@ void ZipWriter::finish() {
                   .u32(0x02014b50)
                   .u16(version_of_zip64)
                   .u16(version_of_zip64)
-                  .u16(0)  // flags
-                  .u16(0)  // stored
-                  .u16(0)  // time
-                  .u16(first_of_january_1980)
-                  .u32(member.crc)
-                  .u32(in_extra_field)
-                  .u32(in_extra_field)
-                  .u16(member.name.size())
+                  .stored(member.crc, member.name)
                   .u16(28)
                   .u16(0)  // comment
                   .u16(0)  // disk
