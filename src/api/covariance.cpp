@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/guard.h"
+#include "api/estimate.h"
 #include "api/host_view.h"
 #include "api/validate.h"
 #include "exact/cholesky.h"
@@ -12,7 +12,6 @@
 #include "exact/refuse.h"
 #include "exact/watched.h"
 #include "kith/kith.h"
-#include "machine/parallel.h"
 
 namespace kith::api {
 
@@ -126,12 +125,7 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
 namespace kith {
 
 std::vector<double> inverse_covariance(const MatrixView& points) {
-    return api::guarded([&] {
-        api::check_view(points, "points");
-        const std::function<bool(const Progress&)> silent;
-        ProgressMeter progress(silent, 0);
-        return api::estimated_inverse_covariance(points, machine::default_threads(), progress);
-    });
+    return api::estimate(points, api::estimated_inverse_covariance);
 }
 
 }  // namespace kith

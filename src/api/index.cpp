@@ -172,10 +172,7 @@ Index::Index(const MatrixView& points, const Options& options) : state_(std::mak
         Options typical = options;
         if (typical.path.empty() && points.rows < 64) typical.path = name(Path::exact);
         s.prepared = api::with_less_memory(progress, [&](double share, bool& allocating) {
-            planner::Request request = api::request(shape, metric, typical, points.device);
-            request.share = share;
-            const Plan plan = planner::make(request, api::machine(options.device));
-            allocating = plan.device != host_memory && options.memory == 0;
+            const Plan plan = api::plan_search(shape, metric, typical, points.device, share, allocating);
             return api::prepare(points, metric, plan, true, options, progress);
         });
     });

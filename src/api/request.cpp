@@ -61,6 +61,15 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     return r;
 }
 
+Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
+                 bool& allocating) {
+    planner::Request asked = request(shape, metric, options, data_device);
+    asked.share = share;
+    Plan plan = planner::make(asked, machine(options.device));
+    allocating = plan.device != host_memory && options.memory == 0;
+    return plan;
+}
+
 Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options) {
     const Shape shape{m.cols, m.rows, 1, k, m.type, false};
     return planner::selection(request(shape, MetricSpec{}, options, m.device), machine(options.device));

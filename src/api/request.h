@@ -17,6 +17,11 @@ planner::Machine machine(const std::string& device);
 
 planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device);
 
+// The plan of a search of the caller's points, with a share of a GPU's free memory. `allocating`: whether the plan may
+// be repeated with less, as with_less_memory (run.h) asks.
+Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
+                 bool& allocating);
+
 // The plan of selecting k of each row of a matrix.
 Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options);
 

@@ -4,7 +4,6 @@
 #include "api/self.h"
 #include "api/validate.h"
 #include "kith/kith.h"
-#include "plan/planner.h"
 
 namespace kith {
 
@@ -22,10 +21,7 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, queries.rows, points.cols, api::searched_k(k, graph, options), type, graph};
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
-        planner::Request request = api::request(shape, metric, options, points.device);
-        request.share = share;
-        const Plan plan = planner::make(request, api::machine(options.device));
-        allocating = plan.device != host_memory && options.memory == 0;
+        const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
         const api::Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
         Report report = api::run_rows(prepared, {queries, k, graph, plan, options, progress, out});
         report.prepare_seconds = prepared.seconds;
@@ -34,25 +30,26 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     });
 }
 
+void check(const MatrixView& points, const MatrixView& queries, std::int64_t k) {
+    api::check_view(points, "points");
+    api::check_view(queries, "queries");
+    api::check_dimensions(points.cols, queries.cols);
+    api::check_k(k, queries.rows);
+}
+
 }  // namespace
 
 Report search_into(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options,
                    const NeighborsView& out) {
     return api::guarded([&] {
-        api::check_view(points, "points");
-        api::check_view(queries, "queries");
-        api::check_dimensions(points.cols, queries.cols);
-        api::check_k(k, queries.rows);
+        check(points, queries, k);
         return search_once(points, queries, k, false, options, out);
     });
 }
 
 Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64_t k, const Options& options) {
     return api::guarded([&] {
-        api::check_view(points, "points");
-        api::check_view(queries, "queries");
-        api::check_dimensions(points.cols, queries.cols);
-        api::check_k(k, queries.rows);
+        check(points, queries, k);
         return api::collect(queries.rows, k, options.f64, [&](const NeighborsView& out) {
             return search_once(points, queries, k, false, options, out);
         });

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/guard.h"
+#include "api/estimate.h"
 #include "api/host_view.h"
 #include "api/validate.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
 #include "exact/watched.h"
 #include "kith/kith.h"
-#include "machine/parallel.h"
 
 namespace kith::api {
 
@@ -116,12 +115,7 @@ std::vector<double> deviations(std::vector<double> variances) {
 namespace kith {
 
 std::vector<double> variances(const MatrixView& points) {
-    return api::guarded([&] {
-        api::check_view(points, "points");
-        const std::function<bool(const Progress&)> silent;
-        ProgressMeter progress(silent, 0);
-        return api::estimated_variances(points, machine::default_threads(), progress);
-    });
+    return api::estimate(points, api::estimated_variances);
 }
 
 }  // namespace kith
