@@ -28,8 +28,7 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
     if (view.rows != d || view.cols != d)
         refuse("inverse_covariance: {} x {}; expected {} x {}, the dimensions of the points", view.rows, view.cols, d,
                d);
-    check_view(view, "inverse_covariance");
-    if (view.type != ElementType::f64) refuse("inverse_covariance: elements are {}; expected f64", name(view.type));
+    check_f64(view, "inverse_covariance");
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
     std::vector<double> matrix(static_cast<std::size_t>(d * d));

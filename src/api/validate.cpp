@@ -101,6 +101,11 @@ void check_view(const MatrixView& v, const char* what) {
     if (lies != host_memory && lies != v.device) refuse("{}: device {}; the data lie on cuda:{}", what, v.device, lies);
 }
 
+void check_f64(const MatrixView& v, const char* what) {
+    check_view(v, what);
+    if (v.type != ElementType::f64) refuse("{}: elements are {}; expected f64", what, name(v.type));
+}
+
 void check_device(int device, const char* what) {
     if (device == host_memory) return;
     const int count = gpu::device_count();

@@ -10,6 +10,9 @@ namespace kith::api {
 // Checks one view: data, sizes, stride, element type, overflow. `what` names the argument in messages.
 void check_view(const MatrixView& view, const char* what);
 
+// Checks one view of a metric's parameter: as above, and that its elements are f64.
+void check_f64(const MatrixView& view, const char* what);
+
 // Checks that queries have the dimensions of the points.
 void check_dimensions(std::int64_t points, std::int64_t queries);
 

@@ -62,8 +62,7 @@ void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, in
 std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
     if (!(view.rows == d && view.cols == 1) && !(view.rows == 1 && view.cols == d))
         refuse("variances: {} x {}; expected {}, one for each column of the points", view.rows, view.cols, d);
-    check_view(view, "variances");
-    if (view.type != ElementType::f64) refuse("variances: elements are {}; expected f64", name(view.type));
+    check_f64(view, "variances");
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
     std::vector<double> variances;
