@@ -116,6 +116,9 @@ def readable(array: Any, name: str) -> Any:
     if isinstance(array, (np.ndarray, *_SEQUENCES)):
         return _numpy_readable(np.asanyarray(array), name)
     if hasattr(array, "__dlpack__"):
+        if type(array).__module__.partition(".")[0] == "cupy" and array.ndim == 2:
+            if array.itemsize not in array.strides:
+                array = array.copy()
         return array if str(getattr(array, "dtype", "")) not in _WIDER else _widened(array, name)
     if hasattr(array, "__cuda_array_interface__"):
         return _from_cuda_array_interface(array, name)
@@ -167,6 +170,8 @@ def _torch_readable(torch: Any, array: Any, name: str) -> Any:
         array = array.detach()
     if array.is_conj() or array.is_neg():
         array = array.resolve_conj().resolve_neg()
+    if array.is_cuda and array.ndim == 2 and 1 not in array.stride():  # of host memory the core makes the copy
+        array = array.contiguous()
     wider = _WIDER.get(str(array.dtype).removeprefix("torch."))
     return array if wider is None else _exactly(array, array.to(getattr(torch, wider)), name)
 

@@ -75,6 +75,8 @@ def test_layouts() -> None:
     wide[:, ::2] = on_device(POINTS)
     for points in (on_device(np.ascontiguousarray(POINTS.T)).T, wide[:, ::2], torch.cat([wide, wide])[300:, ::2]):
         np.testing.assert_array_equal(kith.search(points, on_device(QUERIES), 4).indices.cpu(), INDICES)
+    strided = cupy().asarray(wide)[:, ::2]
+    np.testing.assert_array_equal(kith.search(strided, cupy().asarray(QUERIES), 4).indices.get(), INDICES)
 
 
 def test_out() -> None:

@@ -7,9 +7,11 @@
 #include "gpu/filter/direct_rows.cuh"
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric/kernels.h"
+#include "gpu/metric/rank.cuh"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/refine/refine.cuh"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
 #include "gpu/runtime/shared_memory.h"
 
 namespace kith::gpu {
@@ -196,10 +198,6 @@ __global__ void report_keys(const std::uint64_t* keys, T* out, std::int64_t coun
 
 template <class M>
 struct Launch {
-    static unsigned blocks(std::int64_t items, int per_block) {
-        return static_cast<unsigned>((items + per_block - 1) / per_block);
-    }
-
     // Warps per block of a kernel that keeps d doubles per warp, and its shared memory; no warps where a block cannot
     // have so much.
     template <class Kernel>
@@ -214,12 +212,12 @@ struct Launch {
 
     static void measure(const Rows& rows, double* aux, std::uint8_t* nan, const metric::Params& params,
                         cudaStream_t stream) {
-        measure_rows<M><<<blocks(rows.count, 8), 256, 0, stream>>>(rows, aux, nan, params);
+        measure_rows<M><<<blocks_for(rows.count, item_warps), item_threads, 0, stream>>>(rows, aux, nan, params);
         check_launch("measure_rows");
     }
     static void convert(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream) {
-        convert_rows<M>
-            <<<blocks(rows.rows.count * params.d, 256), 256, 0, stream>>>(rows, out, leaf_order(params.d), params);
+        convert_rows<M><<<item_blocks(rows.rows.count * params.d), item_threads, 0, stream>>>(
+            rows, out, leaf_order(params.d), params);
         check_launch("convert_rows");
     }
     static void scan(const ScanTile& tile, const metric::Params& params, cudaStream_t stream) {
@@ -232,8 +230,8 @@ struct Launch {
             else scan_whole<M, false><<<grid, some * 32, 0, stream>>>(tile, params);
         } else {
             constexpr int P = M::accumulators == 1 ? 4 : 2;
-            const unsigned rows = blocks(tile.q, 32);
-            scan_pairs<M, P><<<dim3(blocks(tile.n, 16 * P), rows < 65535 ? rows : 65535), 256, 0, stream>>>(
+            const unsigned rows = blocks_for(tile.q, 32);
+            scan_pairs<M, P><<<dim3(blocks_for(tile.n, 16 * P), rows < 65535 ? rows : 65535), 256, 0, stream>>>(
                 tile, leaf_order(params.d), params);
         }
         check_launch("scan");
@@ -258,7 +256,7 @@ struct Launch {
     template <class T>
     static void report(const std::uint64_t* keys, T* out, std::int64_t count, const metric::Params& params,
                        cudaStream_t stream) {
-        report_keys<M, T><<<blocks(count, 256), 256, 0, stream>>>(keys, out, count, params);
+        report_keys<M, T><<<item_blocks(count), item_threads, 0, stream>>>(keys, out, count, params);
         check_launch("report_keys");
     }
 

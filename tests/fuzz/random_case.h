@@ -63,7 +63,8 @@ inline oracle::Value user_rank(const oracle::Pair& pair, const oracle::Parameter
     for (int j = 0; j < pair.d; ++j) a = user_step->step(a, pair.q[j], pair.x[j]);
     return {a};
 }
-inline constexpr oracle::Definition user_definition{user_rank, oracle::as_it_is};
+inline constexpr oracle::Definition user_definition{
+    .rank = user_rank, .report = oracle::as_it_is, .of_one_thread = true};
 
 // ---------------------------------------------------------------- data
 

@@ -82,22 +82,31 @@ struct Truth {
 };
 
 Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::int64_t d, const gpu::FilterForm& form,
-               const std::vector<float>& centre, const metric::Params& params) {
+               const std::vector<double>& centre, const metric::Params& params) {
     const std::size_t queries = q.nan.size(), points = x.nan.size();
     const auto size = static_cast<std::size_t>(d);
     const long double t = form.scale, s = form.query_scale;
-    // The vectors before scaling and before they become unit.
-    const auto moved = [&](const Prepared& p) {
-        std::vector<long double> v(p.values.begin(), p.values.end());
-        for (std::size_t i = 0; i < v.size() && !centre.empty(); ++i) v[i] -= centre[i % size];
-        return v;
-    };
-    const std::vector<long double> u = moved(q), v = moved(x);
     const auto norm2 = [&](const long double* a) {
         long double sum = 0;
         for (std::size_t j = 0; j < size; ++j) sum += a[j] * a[j];
         return sum;
     };
+    // The vectors before scaling and, unless they are centred, before they become unit.
+    const bool centred_units = form.unit && form.gemm == Gemm::l2;
+    const auto moved = [&](const Prepared& p) {
+        std::vector<long double> v(p.values.begin(), p.values.end());
+        for (std::size_t i = 0; i < v.size() && centred_units; i += size) {
+            const long double norm = std::sqrt(norm2(&v[i]));
+            for (std::size_t j = i; j < i + size && norm > 0; ++j) v[j] /= norm;
+        }
+        for (std::size_t i = 0; i < v.size() && !centre.empty(); ++i) v[i] -= centre[i % size];
+        return v;
+    };
+    // Zero as a metric of unit vectors sees it: the norm is the last auxiliary value.
+    const auto zero = [&](const Prepared& p, std::size_t row) {
+        return p.aux[row * metric::max_aux + static_cast<std::size_t>(judge.aux - 1)] == 0;
+    };
+    const std::vector<long double> u = moved(q), v = moved(x);
     Truth out;
     for (std::size_t i = 0; i < queries; ++i) {
         const long double* const a = &u[i * size];
@@ -111,17 +120,18 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
             }
             const long double rank = judge.rank(&q.values[i * size], &x.values[k * size], &q.aux[i * metric::max_aux],
                                                 &x.aux[k * metric::max_aux], params);
-            if (judge.form == Gemm::l2) {
+            if (centred_units) {
+                const bool apart = zero(q, i) || zero(x, k);
+                out.exact.push_back((apart ? 1 - query2 / 2 : squares / 2 - product) * t * t);
+                out.canonical.push_back((rank - query2 / 2) * t * t);
+            } else if (judge.form == Gemm::l2) {
                 out.exact.push_back((squares / 2 - product) * t * t);
                 out.canonical.push_back((rank - query2) * t * t / 2);
             } else if (judge.form == Gemm::dot) {
                 out.exact.push_back(-product * s * t / query);
                 out.canonical.push_back(rank * s * t / query);
             } else {
-                // Zero as the metric sees it: the norm is the last auxiliary value.
-                const auto norm = static_cast<std::size_t>(judge.aux - 1);
-                const bool zero = q.aux[i * metric::max_aux + norm] == 0 || x.aux[k * metric::max_aux + norm] == 0;
-                out.exact.push_back(zero ? 0 : -product * s * t / (query * std::sqrt(squares)));
+                out.exact.push_back(zero(q, i) || zero(x, k) ? 0 : -product * s * t / (query * std::sqrt(squares)));
                 out.canonical.push_back((rank - 1) * s * t);
             }
         }
@@ -291,7 +301,7 @@ private:
     arrays::Array points_, queries_;
     std::shared_ptr<const gpu::Points> prepared_;
     gpu::DeviceRows rows_;
-    std::vector<float> centre_;
+    std::vector<double> centre_;
     Prepared host_points_, host_queries_;
     Truth truth_;
 };

@@ -240,6 +240,20 @@ inline void sparse(Data& data) {
     for (std::int64_t i = 0; i < data.q; ++i) data.put_query(i, vector(), 1);
 }
 
+// Directions around a common one, which is taken off unit vectors: near it, far from it, opposite, and none at all.
+inline void common_direction(Data& data) {
+    const std::vector<double> profile = data.gaussian();
+    const double spread = data.power(-12, -3);
+    const auto vector = [&](std::int64_t i) {
+        std::vector<double> v = data.gaussian();
+        const double own = i % 13 == 5 ? 1 : i % 7 == 3 ? spread / 64 : spread, along = i % 17 == 4 ? -1 : 1;
+        for (std::int64_t j = 0; j < data.d; ++j) v[j] = i % 11 == 6 ? 0 : along * profile[j] + own * v[j];
+        return v;
+    };
+    for (std::int64_t i = 0; i < data.n; ++i) data.put_point(i, vector(i), data.power(-30, 30));
+    for (std::int64_t i = 0; i < data.q; ++i) data.put_query(i, vector(i), data.power(-30, 30));
+}
+
 inline const std::map<std::string, void (*)(Data&)>& makers() {
     static const std::map<std::string, void (*)(Data&)> all = {
         {"residuals of 11 bits", residuals_11},
@@ -254,6 +268,7 @@ inline const std::map<std::string, void (*)(Data&)>& makers() {
         {"below f32", below_f32},
         {"mixed scales", mixed_scales},
         {"sparse", sparse},
+        {"a common direction", common_direction},
     };
     return all;
 }

@@ -104,6 +104,8 @@ struct Definition {
     double largest = infinity;
     // Parameters::packed_bits serves it.
     bool packed_bits = false;
+    // Its functions read what belongs to the thread that asks.
+    bool of_one_thread = false;
 };
 
 // Relative slack of formulas with a logarithm or a fractional power.
@@ -449,8 +451,8 @@ inline Answer search(const Definition& metric, const Parameters& params, const M
     };
     // Where that takes milliseconds, a few threads share it, if they can be had.
     std::vector<std::jthread> others;
-    const bool small = points.rows * queries.rows * d < 200'000;
-    const unsigned threads = small ? 1 : std::min(4u, std::thread::hardware_concurrency());
+    const bool alone = metric.of_one_thread || points.rows * queries.rows * d < 200'000;
+    const unsigned threads = alone ? 1 : std::min(4u, std::thread::hardware_concurrency());
     try {
         for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
     } catch (const std::system_error&) {

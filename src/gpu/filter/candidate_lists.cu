@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
     const RegisterList<block, per_thread> list(lists, query);
     if (threadIdx.x == 0) s.kept = 0;
     const float infinity = __int_as_float(0x7f800000);
-    const bool enough = list.count >= task.k && !task.unfit[query];
+    const bool none = task.unfit[query] == no_neighbours, enough = list.count >= task.k && task.unfit[query] == fit;
     const float e = lists.query_error[query], used = lists.threshold[query];
     float threshold = enough ? threshold_of(smallest_key<block>(list.keys, task.k, s), e, lists.growth) : infinity;
     if (enough && threshold > used) {
@@ -154,9 +154,9 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
             within += __syncthreads_count(threshold_of(list.keys[i], e, lists.growth) <= used);
         if (within >= task.k) threshold = used;
     }
-    const bool sure = enough && !list.overflowed && threshold <= used;
+    const bool found = enough && !list.overflowed && threshold <= used, sure = found || none;
     __syncthreads();
-    if (sure) {
+    if (found) {
         const std::int64_t self = task.self ? task.self[query] : -1;
         std::uint32_t* const ids = task.ids + query * lists.capacity;
 #pragma unroll

@@ -6,6 +6,7 @@
 #include "gpu/filter/direct.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
@@ -85,10 +86,9 @@ __global__ void __launch_bounds__(256)
             terms.half_norm[at] = !there || nan ? infinity : fits ? 0.0f : -infinity;
             terms.point_error[at] = !there || nan || fits ? 0.0f : infinity;
         } else if (there) {
-            const bool scan = nan || !fits;
-            terms.unfit[at] = scan;
+            terms.unfit[at] = nan ? no_neighbours : fits ? fit : to_scan;
             // Only points that pass every threshold pass that of such a query.
-            terms.query_error[at] = scan ? -infinity : form.lost;
+            terms.query_error[at] = nan || !fits ? -infinity : form.lost;
         }
     }
 }
@@ -112,7 +112,7 @@ __global__ void differences_kernel(PreparedRows in, std::int64_t samples, double
 template <class M>
 void direct_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm, float* point_error,
                    const metric::Params& params, cudaStream_t stream) {
-    direct_rows_kernel<M><<<static_cast<unsigned>(whole_tiles(rows.rows.count) / 32), 256, 0, stream>>>(
+    direct_rows_kernel<M><<<blocks_for(whole_tiles(rows.rows.count), 32), item_threads, 0, stream>>>(
         rows, form, words, {half_norm, point_error, nullptr, nullptr}, params);
     check_launch("direct_points");
 }
@@ -123,7 +123,7 @@ void direct_queries(const PreparedRows& rows, const FilterForm& points_form, flo
     FilterForm form = points_form;
     form.stride = 1;  // queries keep their order
     const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
-    direct_rows_kernel<M><<<static_cast<unsigned>(panels * filter_tile_queries / 32), 256, 0, stream>>>(
+    direct_rows_kernel<M><<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
         rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
     check_launch("direct_queries");
 }

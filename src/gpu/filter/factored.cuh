@@ -27,7 +27,7 @@ __device__ __forceinline__ double weighted(const PreparedRows& in, std::int64_t 
                                            const FilterForm& form) {
     static_assert(!M::traits.per_coordinate);
     const double x = M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux, 0.0);
-    return (form.centre ? x - static_cast<double>(form.centre[i]) : x) * form.factor.weights[i];
+    return (form.centre ? x - form.centre[i] : x) * form.factor.weights[i];
 }
 
 // A block of 256 threads owns 64 rows x 64 coordinates, a thread 4 x 4 of them.

@@ -60,7 +60,10 @@ inline FilterLevels filter_levels(std::int64_t n, std::int64_t q, std::int64_t k
     // Few queries: one large sample in place of two; for the very fewest, candidates cost less than the sample.
     const std::int64_t dense = q <= 16 ? 4096 : q <= few_queries ? 16384 : n <= std::int64_t{1} << 18 ? 2048 : 4096;
     levels.sample[0] = std::min(n, dense);
-    if (n >= 16 * dense && q > few_queries) {
+    // Among very many points one sample leaves more candidates than a list can hold.
+    const double ratio = static_cast<double>(n) / static_cast<double>(dense);
+    const bool too_many = candidate_room(sample_order(k, levels.sample[0], n), ratio) > max_candidates;
+    if (n >= 16 * dense && (q > few_queries || too_many)) {
         levels.count = 2;
         const double middle = std::sqrt(static_cast<double>(n) * static_cast<double>(dense));
         levels.sample[1] = static_cast<std::int64_t>(middle / filter_tile_points) * filter_tile_points;

@@ -18,6 +18,7 @@
 #include "gpu/metric/kernels.h"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
@@ -38,6 +39,7 @@ KITH_HD double query_residual(int terms) {
 struct RowVector {
     double norm2 = 0, rho2 = 0, second2 = 0, before2 = 0;
     bool finite = true;  // false: the vector cannot serve, `out` holds zeros
+    bool zero = false;   // nothing that could be made unit; `out` holds zeros
 
     // At least the norms of the rounded terms together. Two vectors' sizes multiplied are at least the sum of the
     // products of their coordinates, and at least what any of these is aligned as.
@@ -77,10 +79,11 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
             return form.factor.rows ? form.factor.rows[(position - form.factor.first) * d + i] : 0.0;
         } else {
             const double x = M::template map<O>(in.rows.at(row, i), aux, metric::constant<M>(params, i));
-            return form.centre ? x - static_cast<double>(form.centre[i]) : x;
+            return form.centre && !unit ? x - form.centre[i] : x;
         }
     };
     double factor = scale;
+    RowVector v;
     if (unit) {
         double norm2 = 0;
         for (std::int64_t i = lane; i < d; i += 32) {
@@ -88,12 +91,13 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
             norm2 += x * x;
         }
         norm2 = warp_sum(norm2);
+        v.zero = norm2 == 0;
         factor = norm2 > 0 ? scale / O::sqrt(norm2) : 0.0;
         // Outside of these limits squares lose bits in binary64, here and in the canonical form.
         usable = usable && (norm2 == 0 || (norm2 >= smallest_square && norm2 <= largest_square));
     }
+    const bool centred = unit && form.centre && !v.zero;
     const std::int64_t part = form.terms == 1 ? form.width : form.width / 3;
-    RowVector v;
     if constexpr (M::traits.factored) {
         usable = usable && form.factor.rows;
         for (std::int64_t i = lane; usable && i < d; i += 32) {
@@ -105,7 +109,8 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
     }
     bool finite = usable;
     for (std::int64_t i = lane; i < part; i += 32) {
-        const double x = i < d ? raw(i) * factor : 0.0;
+        double x = i < d ? raw(i) * factor : 0.0;
+        if (centred && i < d) x -= form.centre[i] * scale;
         __half first, second;
         const double rest = round_terms(x, form.terms, first, second);
         finite &= isfinite(rest);
@@ -168,6 +173,15 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     if (form.gemm == metric::Gemm::l2) {
         half_square = 0.5 * v.norm2;
         bound = l2_bound<M>(form, v);
+        if (form.unit) {
+            const double square = form.scale * form.scale;
+            bound += canonical_slack * square;
+            // At distance 1 of everything: w = square - |u|^2 / 2, of which what exceeds an eighth is E's.
+            if (v.zero) {
+                half_square = 0.875 * square;
+                bound += 0.125 * square;
+            }
+        }
     } else {
         bound = s * (rho + half_residual * sqrt(v.second2) + form.gamma * v.size() + canonical_slack * norm);
         if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form.terms) * (norm + rho);
@@ -184,61 +198,42 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     const std::int64_t row =
         form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
-    const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2;
+    const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2, unit = form.unit || !l2;
     // A query's length does not change the order of its products: the bound is for those of one norm.
-    const RowVector v = round_row<M>(in, row, row, form, params, l2 ? form.scale : form.query_scale, !l2, true,
+    const RowVector v = round_row<M>(in, row, row, form, params, l2 ? form.scale : form.query_scale, unit, true,
                                      vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double rho = sqrt(v.rho2), norm = sqrt(v.norm2);
     double bound = 0;
-    if (l2) bound = l2_bound<M>(form, v);
-    else if (form.gemm == metric::Gemm::cosine) bound = form.scale * rho;
+    if (l2) {
+        bound = l2_bound<M>(form, v);
+        const double square = form.scale * form.scale;
+        if (unit) bound += canonical_slack * square + fmax(0.0, 0.5 * v.norm2 - 0.125 * square);
+    } else if (form.gemm == metric::Gemm::cosine) bound = form.scale * rho;
     bound = widened(form, bound);
-    // A query with a NaN has no neighbours: the full scan says so. One that cannot be rounded is scanned.
+    // One that cannot be rounded is scanned.
     const bool coarse =
         rho > 1.001 * query_residual(form.terms) * norm || sqrt(v.second2) > 1.001 * half_residual * norm;
-    const bool scan = nan || !v.finite || (!l2 && coarse) || (form.gemm == metric::Gemm::dot && v.norm2 == 0.0);
-    unfit[row] = scan;
+    const bool nothing = v.zero && (l2 || form.gemm == metric::Gemm::dot);
+    const bool scan = !v.finite || nothing || (!l2 && coarse);
+    unfit[row] = nan ? no_neighbours : scan ? to_scan : fit;
     // Only points that pass every threshold pass that of such a query.
-    query_error[row] = scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
+    query_error[row] = nan || scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
 }
 
-// One block; thread t owns coordinates t, t + blockDim, ... of evenly spaced rows; see MetricKernels::sample.
+// out[s d + i] = coordinate i of sample s of evenly spaced rows, after the factor where there is one. A block owns a
+// row.
 template <class M>
-__global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, FilterForm form, double* sums,
+__global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, FilterForm form, double* out,
                                    metric::Params params) {
-    using O = ScalarOps<double>;
-    __shared__ double squares[256], residuals[256];
-    const std::int64_t d = params.d;
-    double square = 0, residual = 0;
-    for (std::int64_t i = threadIdx.x; i < d; i += blockDim.x) {
-        double sum = 0;
-        for (std::int64_t s = 0; s < samples; ++s) {
-            const std::int64_t row = s * in.rows.count / samples;
-            const double x =
-                M::template map<O>(in.rows.at(row, i), in.aux + row * metric::max_aux, metric::constant<M>(params, i));
-            if (!isfinite(x)) continue;
-            sum += x;
-            double t = form.centre ? x - static_cast<double>(form.centre[i]) : x;
-            if constexpr (M::traits.factored) t = form.factor.rows[s * d + i];
-            if (!isfinite(t)) continue;
-            square += t * t;
-            __half first, second;
-            const double rest = round_terms(t * form.scale, form.terms, first, second) / form.scale;
-            if (isfinite(rest)) residual += rest * rest;
-        }
-        sums[i] = sum;
+    const std::int64_t sample = form.factor.first + blockIdx.x, row = sample * in.rows.count / samples;
+    for (std::int64_t i = threadIdx.x; i < params.d; i += blockDim.x) {
+        double x = M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux,
+                                                      metric::constant<M>(params, i));
+        if constexpr (M::traits.factored)
+            if (form.factor.rows) x = form.factor.rows[blockIdx.x * params.d + i];
+        out[sample * params.d + i] = x;
     }
-    squares[threadIdx.x] = square;
-    residuals[threadIdx.x] = residual;
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    for (int t = 1; t < static_cast<int>(blockDim.x); ++t) {
-        square += squares[t];
-        residual += residuals[t];
-    }
-    sums[d] = square;
-    sums[d + 1] = residual;
 }
 
 template <class M>
@@ -247,7 +242,7 @@ void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vec
     const std::int64_t n = rows.rows.count;
     with_coordinates<M>(rows, {n, 0}, form, whole_tiles(n), params, stream,
                         [&](const FilterForm& some, std::int64_t count) {
-                            filter_points_kernel<M><<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(
+                            filter_points_kernel<M><<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
                                 rows, some, vectors, half_norm, point_error, params);
                             check_launch("filter_points");
                         });
@@ -260,18 +255,19 @@ void filter_queries(const PreparedRows& rows, const FilterForm& points_form, __h
     FilterForm form = points_form;
     form.stride = 1;  // queries keep their order
     with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
-        filter_queries_kernel<M><<<static_cast<unsigned>((count + 7) / 8), 256, 0, stream>>>(
+        filter_queries_kernel<M><<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
             rows, some, vectors, query_error, unfit, params);
         check_launch("filter_queries");
     });
 }
 
 template <class M>
-void sample_rows(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
+void sample_rows(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* out,
                  const metric::Params& params, cudaStream_t stream) {
     with_coordinates<M>(rows, {rows.rows.count, samples}, form, samples, params, stream,
-                        [&](const FilterForm& some, std::int64_t) {
-                            sample_rows_kernel<M><<<1, 256, 0, stream>>>(rows, samples, some, sums, params);
+                        [&](const FilterForm& some, std::int64_t count) {
+                            sample_rows_kernel<M><<<static_cast<unsigned>(count), item_threads, 0, stream>>>(
+                                rows, samples, some, out, params);
                             check_launch("sample_rows");
                         });
 }

@@ -22,12 +22,15 @@ struct PreparedRows {
     const std::uint8_t* nan = nullptr;
 };
 
+// Whether a query can be filtered: to_scan is one that the bound does not hold for, no_neighbours one with a NaN.
+enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2 };
+
 // How coordinates become the vectors of the filter (docs/exactness.md): v = (map(x) - centre) * scale, or
-// v = scale * map(x) / |map(x)| where `unit`, v = (L' W (map(x) - centre)) * scale where the metric has a factor;
-// rounded to fp16, once or in two terms.
+// v = (map(x) / |map(x)| - centre) * scale where `unit`, v = (L' W (map(x) - centre)) * scale where the metric has a
+// factor; rounded to fp16, once or in two terms.
 struct FilterForm {
     metric::Gemm gemm = metric::Gemm::none;
-    const float* centre = nullptr;  // d, or null
+    const double* centre = nullptr;  // d, or null
     double scale = 1;
     double query_scale = 1;  // the norm of a query where the form makes queries unit
     bool unit = false;
@@ -87,15 +90,13 @@ struct MetricKernels {
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
     // Null where no form serves (metric::gpu_gemm, traits.direct). Points, by position: vectors (vector_bytes), half
     // norms and the points' share of the error bound, both with room for a multiple of 256. Queries: vectors, their
-    // share, and a flag where a query cannot be filtered.
+    // share, and their Fitness.
     void (*filter_points)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
                           float* point_error, const metric::Params& params, cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
                            std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
-    // Of a matrix-product form, over evenly spaced rows: d sums of map(x) by coordinate, then the sum of |map(x) -
-    // centre|^2, then that of the squared residuals of rounding (map(x) - centre) * scale, over scale^2; both after the
-    // factor where there is one.
-    void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* sums,
+    // Of a matrix-product form: map(x) of evenly spaced rows, samples x d; after the factor where the form has one.
+    void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* out,
                    const metric::Params& params, cudaStream_t stream);
     // Of a direct form: the largest difference of a coordinate of each of `samples` pairs of rows.
     void (*largest_differences)(const PreparedRows& rows, std::int64_t samples, double* out,

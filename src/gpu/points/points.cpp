@@ -7,6 +7,7 @@
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/metric/user.h"
+#include "gpu/points/repeats.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/upload.h"
 
@@ -54,75 +55,157 @@ std::uint32_t spread(std::int64_t n) {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
 }
 
-// Centre, scale and kappa from a sample of the points.
+// Centre, scale and kappa from a sample of the points, less its far outliers. They affect how tight the bound is, not
+// the answer.
 class SampledForm {
 public:
     SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream)
-        : points_(points),
-          metric_(metric),
-          out_(out),
-          form_(out.form),
-          stream_(stream),
-          sums_(metric.params.d + 2, stream),
-          host_(static_cast<std::size_t>(metric.params.d) + 2) {
-        FilterForm& form = form_;
+        : points_(points), metric_(metric), out_(out), form_(out.form), d_(metric.params.d), stream_(stream) {
         take();
-        if (form.gemm == metric::Gemm::l2) centre();
-        // A power of two brings the typical norm near 32: an exact scaling that leaves fp16 room above for points of a
-        // thousand times that norm, and below for small coordinates. The limits are those beyond which binary64
-        // squares, and with them distance keys, would lose bits.
-        const double typical = std::sqrt(squares() / static_cast<double>(samples_));
-        if (std::isfinite(typical) && typical > 0)
-            form.scale = std::ldexp(1.0, std::clamp(5 - std::ilogb(typical), -400, 400));
-        take();
-        const double kappa = std::sqrt(residuals() / squares());
-        if (std::isfinite(kappa)) form.kappa = std::max(kappa, form.kappa);
+        if (form_.unit) {
+            make_unit();
+            if (!choose_unit_centre()) return;
+        } else {
+            typical_ = typical();
+            if (!std::isfinite(typical_)) return;
+            if (form_.gemm == metric::Gemm::l2) choose_centre();
+            if (typical_ == 0) typical_ = largest();
+            if (typical_ > 0) form_.scale = power_of_two(5 - std::ilogb(typical_), 400);
+        }
+        choose_kappa();
     }
 
 private:
-    double squares() const { return host_[host_.size() - 2]; }
-    double residuals() const { return host_.back(); }
+    // A scale at which the typical norm is near 32: an exact scaling that leaves fp16 room above for points of a
+    // thousand times that norm, and below for small coordinates. The limits are those beyond which binary64 squares,
+    // and with them distance keys, would lose bits.
+    static double power_of_two(int exponent, int most) { return std::ldexp(1.0, std::clamp(exponent, -400, most)); }
+    double* row(std::int64_t s) { return rows_.data() + s * d_; }
+
+    // The coordinates of the sample, after the factor where the form has a centre to take off before.
     void take() {
-        metric_.kernels->sample(points_.prepared(), samples_, form_, sums_.get(), metric_.params, stream_);
+        Buffer<double> rows(samples_ * d_, stream_);
+        FilterForm form = form_;
+        if (!form.centre) form.factor.matrix = nullptr;
+        metric_.kernels->sample(points_.prepared(), samples_, form, rows.get(), metric_.params, stream_);
+        rows_.resize(static_cast<std::size_t>(samples_ * d_));
         InFlight copy(stream_);
-        check(cudaMemcpyAsync(host_.data(), sums_.get(), host_.size() * sizeof(double), cudaMemcpyDefault, stream_),
+        check(cudaMemcpyAsync(rows_.data(), rows.get(), rows_.size() * sizeof(double), cudaMemcpyDefault, stream_),
               "cudaMemcpy");
         copy.wait("sample");
     }
-    void centre() {
-        const std::size_t d = host_.size() - 2;
-        std::vector<float> centre(d);
-        const InFlight reading(stream_);
-        for (std::size_t i = 0; i < d; ++i) {
-            centre[i] = static_cast<float>(host_[i] / static_cast<double>(samples_));
-            if (!std::isfinite(centre[i])) centre[i] = 0;
+    double norm(std::int64_t s) {
+        const double* const x = row(s);
+        const double norm = std::sqrt(std::inner_product(x, x + d_, x, 0.0));
+        return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
+    }
+    // The median norm.
+    double typical() {
+        std::vector<double> norms;
+        for (std::int64_t s = 0; s < samples_; ++s) norms.push_back(norm(s));
+        const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+        std::nth_element(norms.begin(), middle, norms.end());
+        return *middle;
+    }
+    double largest() {
+        double most = 0;
+        for (std::int64_t s = 0; s < samples_; ++s)
+            if (const double size = norm(s); std::isfinite(size)) most = std::max(most, size);
+        return most;
+    }
+    // The mean of rows that are not much longer than the typical one, taken off.
+    std::vector<double> take_off_mean(double most) {
+        std::vector<double> mean(static_cast<std::size_t>(d_));
+        double count = 0;
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            if (!(norm(s) <= most)) continue;
+            for (std::int64_t i = 0; i < d_; ++i) mean[static_cast<std::size_t>(i)] += row(s)[i];
+            count += 1;
         }
-        out_.centre = Buffer<float>(static_cast<std::int64_t>(d), stream_);
+        for (double& m : mean) m /= std::max(count, 1.0);
+        shift(mean);
+        return mean;
+    }
+    void shift(const std::vector<double>& by) {
+        for (std::int64_t s = 0; s < samples_; ++s)
+            for (std::int64_t i = 0; i < d_; ++i) row(s)[i] -= by[static_cast<std::size_t>(i)];
+    }
+    void use(const std::vector<double>& centre) {
+        out_.centre = Buffer<double>(d_, stream_);
         form_.centre = out_.centre.get();
-        const auto use = [&] {
-            check(cudaMemcpyAsync(out_.centre.get(), centre.data(), d * sizeof(float), cudaMemcpyDefault, stream_),
-                  "cudaMemcpy");
+        InFlight reading(stream_);
+        check(cudaMemcpyAsync(out_.centre.get(), centre.data(), centre.size() * sizeof(double), cudaMemcpyDefault,
+                              stream_),
+              "cudaMemcpy");
+        reading.wait("sample");
+    }
+    void choose_centre() {
+        std::vector<double> centre = take_off_mean(4 * typical_);
+        typical_ = typical();
+        if (metric_.kernels->traits.factored) {
+            use(centre);
             take();
-        };
-        use();
-        if (metric_.kernels->traits.factored) return;  // the squares are those of other coordinates
+            typical_ = typical();
+            return;
+        }
         // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
         // exact.
-        const double spread = std::sqrt(squares() / static_cast<double>(samples_) / static_cast<double>(d));
-        if (!std::isfinite(spread) || spread <= 0) return;
-        const double grid = std::ldexp(1.0, std::ilogb(spread) - 2);
-        for (float& c : centre) c = static_cast<float>(std::nearbyint(c / grid) * grid);
-        use();
+        if (typical_ > 0 && std::isfinite(typical_)) {
+            const double grid = std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
+            std::vector<double> change = centre;
+            for (double& c : centre) c = std::nearbyint(c / grid) * grid;
+            for (std::size_t i = 0; i < change.size(); ++i) change[i] = centre[i] - change[i];
+            shift(change);
+            typical_ = typical();
+        }
+        use(centre);
     }
+    void make_unit() {
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            const double size = norm(s);
+            for (std::int64_t i = 0; i < d_; ++i) row(s)[i] = size > 0 && std::isfinite(size) ? row(s)[i] / size : 0;
+        }
+    }
+    // Unit vectors are centred where their mean leaves little of one: half of their squared distance is their cosine
+    // distance. Closer than that, the scale grows no further, as the keys' own rounding would count.
+    bool choose_unit_centre() {
+        constexpr double little = 0.25;
+        constexpr int most_scale = 17;
+        const std::vector<double> centre = take_off_mean(2);
+        typical_ = typical();
+        if (typical_ == 0) typical_ = largest();
+        if (!(typical_ > 0 && typical_ <= little)) return false;
+        form_.gemm = metric::Gemm::l2;
+        form_.scale = power_of_two(5 - std::ilogb(typical_), most_scale);
+        use(centre);
+        return true;
+    }
+    // The typical relative residual of rounding.
+    void choose_kappa() {
+        double squares = 0, residuals = 0;
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            if (!(norm(s) <= 4 * typical_)) continue;
+            for (std::int64_t i = 0; i < d_; ++i) {
+                const double x = row(s)[i] * form_.scale, first = half(x);
+                const double rest = x - first, left = form_.terms == 1 ? rest : rest - half(rest);
+                squares += x * x;
+                residuals += left * left;
+            }
+        }
+        const double kappa = std::sqrt(residuals / squares);
+        if (std::isfinite(kappa)) form_.kappa = std::max(kappa, form_.kappa);
+    }
+    static double half(double x) { return static_cast<double>(__half2float(__double2half(x))); }
 
     const DeviceRows& points_;
     const DeviceMetric& metric_;
     FilterVectors& out_;
     FilterForm& form_;
+    std::int64_t d_;
     cudaStream_t stream_;
-    Buffer<double> sums_;
-    std::vector<double> host_;
     std::int64_t samples_ = std::min<std::int64_t>(points_.rows.count, 128);
+    std::vector<double> rows_;
+    double typical_ = 0;
 };
 
 }  // namespace
@@ -148,7 +231,7 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     // Rounding that costs less than accumulation is not worth telling apart.
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
-    else if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
+    if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
     if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
 }
 
@@ -204,6 +287,18 @@ const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric
         made = std::move(filter);
     }
     return *made;
+}
+
+const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    auto& found = chunk.finer->repeats;
+    if (!found) {
+        InFlight work(nullptr);
+        auto repeats = std::make_shared<const Repeats>(count_repeats(chunk.points.rows, d, nullptr));
+        work.wait("counting equal rows");
+        found = std::move(repeats);
+    }
+    return *found;
 }
 
 namespace {

@@ -32,21 +32,24 @@ inline std::int64_t vector_bytes(const FilterForm& form, std::int64_t rows) {
 // What the filter knows of points, by position (see FilterForm::stride).
 struct FilterVectors {
     FilterForm form;
-    Buffer<float> centre;
+    Buffer<double> centre;
     Buffer<char> vectors;       // see vector_bytes
     Buffer<float> half_norm;    // what the accumulators are initialised to
     Buffer<float> point_error;  // the point's share of the error bound
 };
+
+struct Repeats;  // repeats.h
 
 // Points that a search handles at once: all of them, or a chunk that streams.
 struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
-    // Finer filters, made at the first queries that `filter` leaves without a certificate.
+    // Finer filters, and which rows are equal: made at the first queries that `filter` leaves without a certificate.
     struct Finer {
         std::mutex mutex;
         std::unique_ptr<FilterVectors> two_terms, direct;
+        std::shared_ptr<const Repeats> repeats;
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
@@ -93,5 +96,7 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
                              cudaStream_t stream);
 // Those of a finer kind than the chunk's own, made at the first call; safe from several threads.
 const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
+// Its equal rows, counted at the first call; safe from several threads.
+const Repeats& repeats_of(const Chunk& chunk, std::int64_t d);
 
 }  // namespace kith::gpu

@@ -2,27 +2,10 @@
 // time, a lane one of the 32 partial sums of each: the four rows are read together, and their trees reduced together.
 #pragma once
 
-#include "exact/canonical.h"
-#include "exact/order.h"
 #include "gpu/metric/kernels.h"
-#include "gpu/primitives/warp.cuh"
+#include "gpu/metric/rank.cuh"
 
 namespace kith::gpu {
-
-KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
-    return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
-}
-
-// A warp owns one pair at a time: `t` gives its d differences, params.constants is the transpose of VI.
-template <class M, class Differences>
-__device__ double whole_rank(const Differences& t, const metric::Params& params) {
-    const int lane = threadIdx.x % 32;
-    double a[1] = {0.0};
-    for (std::int64_t i = lane; i < params.d; i += 32)
-        a[0] = a[0] + M::whole_term(t, params.constants + i, i, params, params.d);
-    warp_combine<exact::detail::Sum, 1>(a);
-    return exact::ordered_rank(a[0]);
-}
 
 // Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane sends the
 // half that it does not keep; combine() commutes, so each pair's accumulators are the canonical ones. Lane 8 j ends

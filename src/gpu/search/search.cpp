@@ -8,6 +8,7 @@
 #include "gpu/filter/levels.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/chunk_stream.h"
+#include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/search/results.h"
@@ -95,8 +96,9 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
                step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(chunk, chunk.filter, context.points.metric, again.tile(first, some),
-                                          context.k, context.plan, thresholds.data() + first, context.stream);
+        FilterOutcome found =
+            filter_tile(chunk, {.filter = chunk.filter, .thresholds = thresholds.data() + first}, context.points.metric,
+                        again.tile(first, some), context.k, context.plan, context.stream);
         scatter_result(context, found.result, again, first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
@@ -117,31 +119,44 @@ bool finer_pays(const SearchContext& context, const Chunk& chunk, FilterKind kin
            bytes <= static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
-// Retries queries whose neighbours the chunk's filter cannot tell apart with a finer one. Returns those that are left.
-std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, FilterKind kind,
-                                      const DeviceRows& queries, const std::int64_t* self,
-                                      const std::vector<std::int64_t>& which, TileResult& result) {
-    if (!finer_pays(context, chunk, kind, which.size())) return which;
+// Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
+std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& chunk, const TileFilterChoice& choice,
+                                     const DeviceRows& queries, const std::int64_t* self,
+                                     const std::vector<std::int64_t>& which, TileResult& result) {
     std::vector<std::int64_t> left;
+    const InFlight reading(context.stream);
+    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
+    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, context.plan.query_tile / 4 + 1);
+    for (std::int64_t first = 0; first < count; first += step) {
+        const std::int64_t some = std::min(step, count - first);
+        FilterOutcome found = filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
+                                          context.plan, context.stream);
+        scatter_result(context, found.result, again, first, some, result);
+        for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
+            left.push_back(which[static_cast<std::size_t>(first + i)]);
+    }
+    return left;
+}
+
+// Retries queries whose neighbours the chunk's filter cannot tell apart: with finer filters, then without the rows that
+// are equal to more others than can be neighbours. Returns those that are left.
+std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
+                                      const std::int64_t* self, std::vector<std::int64_t> which, TileResult& result) {
     try {
-        const FilterVectors& finer = finer_filter(chunk, context.points.metric, kind);
-        const InFlight reading(context.stream);
-        const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
-        const auto count = static_cast<std::int64_t>(which.size()),
-                   step = std::min(count, context.plan.query_tile / 4 + 1);
-        for (std::int64_t first = 0; first < count; first += step) {
-            const std::int64_t some = std::min(step, count - first);
-            FilterOutcome found = filter_tile(chunk, finer, context.points.metric, again.tile(first, some), context.k,
-                                              context.plan, nullptr, context.stream);
-            scatter_result(context, found.result, again, first, some, result);
-            for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
-                left.push_back(which[static_cast<std::size_t>(first + i)]);
+        const FilterVectors* finest = &chunk.filter;
+        for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
+            if (!finer_pays(context, chunk, kind, which.size())) continue;
+            finest = &finer_filter(chunk, context.points.metric, kind);
+            which = retry_with(context, chunk, {.filter = *finest}, queries, self, which, result);
         }
+        if (static_cast<std::int64_t>(which.size()) < tuning::repeats_queries) return which;
+        const Repeats& repeats = repeats_of(chunk, context.points.d);
+        if (repeats.most < tuning::many_repeats) return which;
+        return retry_with(context, chunk, {.filter = *finest, .repeats = &repeats}, queries, self, which, result);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
         return which;  // the full scan needs no more than the plan has
     }
-    return left;
 }
 
 // The full scan for queries without a certificate: the canonical distance of every pair.
@@ -190,7 +205,7 @@ public:
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
         else
-            found_ = filter_tile(chunk, chunk.filter, context.points.metric, tile, context.k, context.plan, nullptr,
+            found_ = filter_tile(chunk, {.filter = chunk.filter}, context.points.metric, tile, context.k, context.plan,
                                  context.stream);
         restore_order();
     }
@@ -212,8 +227,7 @@ public:
         if (uncertain.rows.empty()) return false;
         for (const std::int64_t i : uncertain.rows) context_.mark(first_ + i, SearchContext::retried);
         std::vector<std::int64_t> left = retry(context_, chunk_, queries_, self_.get(), uncertain, found_.result);
-        for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct})
-            left = retry_finer(context_, chunk_, kind, queries_, self_.get(), left, found_.result);
+        if (!left.empty()) left = retry_finer(context_, chunk_, queries_, self_.get(), std::move(left), found_.result);
         for (const std::int64_t i : left) context_.mark(first_ + i, SearchContext::scanned);
         if (!left.empty()) full_scan(context_, chunk_, queries_, self_.get(), left, found_.result);
         restore_order();

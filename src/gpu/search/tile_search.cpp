@@ -5,6 +5,7 @@
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/metric/user.h"
+#include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
@@ -60,10 +61,10 @@ namespace {
 // The filter passes of a tile of queries: thresholds, candidate lists, refinement.
 class TileFilter {
 public:
-    TileFilter(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric, const QueryTile& queries,
+    TileFilter(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric, const QueryTile& queries,
                std::int64_t k, const Plan& plan, cudaStream_t stream)
         : chunk_(chunk),
-          filter_(filter),
+          filter_(choice.filter),
           metric_(metric),
           queries_(queries),
           plan_(plan),
@@ -72,13 +73,14 @@ public:
           n_(chunk.points.rows.count),
           // A query that is among the points is among its own candidates.
           wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
-          vectors_(vector_bytes(filter.form, q_), stream),
+          vectors_(vector_bytes(filter_.form, q_), stream),
           query_error_(q_, stream),
           threshold_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
           totals_(3, stream) {
         totals_.clear_to(0);
+        const FilterVectors& filter = filter_;
         metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
                                        metric.params, stream);
         pass_.step = filter.form.direct.step;
@@ -86,6 +88,11 @@ public:
         pass_.queries = vectors_.get();
         pass_.points = filter.vectors.get();
         pass_.half_norm = filter.half_norm.get();
+        if (choice.repeats) {
+            half_norm_ = Buffer<float>(filter.half_norm.size(), stream);
+            drop_repeats(*choice.repeats, filter, n_, wanted_, half_norm_.get(), stream);
+            pass_.half_norm = half_norm_.get();
+        }
         pass_.q = q_;
         pass_.n = n_;
         pass_.width = filter.form.width;
@@ -219,7 +226,7 @@ private:
     cudaStream_t stream_;
     std::int64_t q_, n_, wanted_, capacity_ = 0;
     Buffer<char> vectors_;
-    Buffer<float> query_error_, threshold_, column_threshold_;
+    Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;
     Buffer<std::uint8_t> flags_;  // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;
     Buffer<unsigned long long> totals_;  // candidates, queries without a certificate, the longest list
@@ -229,11 +236,10 @@ private:
 
 }  // namespace
 
-FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric,
-                          const QueryTile& queries, std::int64_t k, const Plan& plan, const float* thresholds,
-                          cudaStream_t stream) {
-    TileFilter filter_state(chunk, filter, metric, queries, k, plan, stream);
-    if (thresholds) filter_state.from_thresholds(thresholds);
+FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
+                          const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream) {
+    TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
+    if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
     else filter_state.from_samples();
     return filter_state.refine(k);
 }

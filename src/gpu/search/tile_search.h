@@ -31,10 +31,16 @@ struct FilterOutcome {
     PinnedWords totals;  // [0] candidates, [1] queries without a certificate
 };
 
-// Enqueues. `thresholds`: a certain threshold for each query (host or device memory); null: they come from samples.
-FilterOutcome filter_tile(const Chunk& chunk, const FilterVectors& filter, const DeviceMetric& metric,
-                          const QueryTile& queries, std::int64_t k, const Plan& plan, const float* thresholds,
-                          cudaStream_t stream);
+// What filters a tile.
+struct TileFilterChoice {
+    const FilterVectors& filter;
+    const float* thresholds = nullptr;  // a certain one for each query (host or device memory); null: from samples
+    const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
+};
+
+// Enqueues.
+FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
+                          const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream);
 
 // Queries without a certificate, and for each of them a threshold that is certain, or +inf.
 struct Uncertain {

@@ -24,6 +24,8 @@ inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan
 inline constexpr std::int64_t finer_queries(bool direct) {
     return direct ? 16 : 32;
 }
+// From so many queries that filters cannot tell apart, equal rows are looked for; fewer of a kind are no cause.
+inline constexpr std::int64_t repeats_queries = 4, many_repeats = 256;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
@@ -86,7 +88,8 @@ inline double growth_bytes(std::int64_t base, std::int64_t capacity, std::int64_
 
 // The capacity to which lists of `queries` may grow within `spare` bytes.
 inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, double spare) {
-    const double most = std::min(spare, 4.0 * (1 << 30));
+    // Only what a search needs is taken, but other programs may want theirs.
+    const double most = std::min(spare, std::max(4.0 * (1 << 30), spare / 2));
     for (std::int64_t capacity = max_candidates; capacity > base; capacity -= 64)
         if (growth_bytes(base, capacity, queries) <= most) return capacity;
     return base;
