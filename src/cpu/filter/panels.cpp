@@ -60,10 +60,10 @@ double power_of_two(double e) {
 
 // The centre and the scale come from a sample, less its far outliers. Neither affects the answer, only how tight the
 // bound is. The centre is coarse, so that data of few bits keep coordinates that f32 holds exactly.
-bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles) {
+bool Filter::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 512);
     RowBlock rows(sample, d_);
-    for (std::int64_t i = 0; i < sample; ++i) ranker.load(points, i * n / sample, 1, rows, i);
+    for (std::int64_t i = 0; i < sample; ++i) distance_keys.load(points, i * n / sample, 1, rows, i);
     centre_ = zero_;
     if (metric_form_ == metric::Gemm::cross_entropy) {
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -125,10 +125,10 @@ bool Filter::choose_centre(const MatrixView& points, const Ranker& ranker, const
 }
 
 // From the largest differences of coordinates of neighbouring rows of a sample.
-void Filter::choose_scale(const MatrixView& points, const Ranker& ranker) {
+void Filter::choose_scale(const MatrixView& points, const DistanceKeys& distance_keys) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 64);
     RowBlock rows(sample, d_);
-    for (std::int64_t i = 0; i < sample; ++i) ranker.load(points, i * n / sample, 1, rows, i);
+    for (std::int64_t i = 0; i < sample; ++i) distance_keys.load(points, i * n / sample, 1, rows, i);
     std::vector<double> differences;
     for (std::int64_t i = 0; i + 1 < sample; ++i) {
         double largest = 0;
@@ -206,13 +206,13 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
     return !(round(tiles, row, zero_.data(), scale_, out).residual2 > 0) && covered;
 }
 
-void Filter::pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
-                  RowBlock& rows, float* rounded, Packed& packed) {
+void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                  std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed) {
     const std::int64_t first = panel * panel_points;
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
     const std::int64_t stride = rows.stride();
     float* out = data_.data() + panel * panel_floats(words_);
-    ranker.load(points, first, count, rows);
+    distance_keys.load(points, first, count, rows);
     std::vector<std::int64_t> zeros;
     for (std::int64_t i = 0; i < panel_points; ++i) {
         float* to = rounded + i * stride;
@@ -271,7 +271,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
     f.centre_ = f.zero_ = std::vector<double>(static_cast<std::size_t>(f.d_), 0.0);
-    const Ranker ranker(metric, isa);
+    const DistanceKeys distance_keys(metric, isa);
     const TileKernels& tiles = tile_kernels(isa);
     double query_norm = 1;
     if (f.form_ == metric::Gemm::none) {
@@ -279,9 +279,9 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
         if (!direct) return nullptr;
         f.direct_ = *direct;
         f.step_ = f.direct_.step;
-        if (f.direct_.degree > 0) f.choose_scale(points, ranker);
+        if (f.direct_.degree > 0) f.choose_scale(points, distance_keys);
     } else if (f.form_ == metric::Gemm::cosine) {
-        if (centre_units && f.choose_centre(points, ranker, tiles) && f.scale_ >= least_centred_scale) {
+        if (centre_units && f.choose_centre(points, distance_keys, tiles) && f.scale_ >= least_centred_scale) {
             f.form_ = metric::Gemm::l2;
         } else {
             f.centre_ = f.zero_;
@@ -293,7 +293,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             f.factor_ = exact::factorise({matrix, matrix + f.d_ * f.d_}, f.d_, threads, progress);
             if (f.factor_.values.empty()) return nullptr;
         }
-        if (!f.choose_centre(points, ranker, tiles)) return nullptr;
+        if (!f.choose_centre(points, distance_keys, tiles)) return nullptr;
         if (f.form_ == metric::Gemm::cross_entropy) {
             f.form_ = metric::Gemm::dot;
             query_norm = entropy_norm;
@@ -306,7 +306,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
     watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
-        const Ranker own(metric, isa);
+        const DistanceKeys own(metric, isa);
         RowBlock rows(panel_points, f.d_);
         Buffer<float> rounded_rows(panel_points * rows.stride());
         for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
-#include "cpu/metric/ranker.h"
+#include "cpu/metric/distance_keys.h"
 #include "exact/factor.h"
 #include "exact/progress.h"
 
@@ -51,8 +51,8 @@ private:
     double make_factored(const TileKernels& tiles, double* row) const;
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
     QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
-    void choose_scale(const MatrixView& points, const Ranker& ranker);
-    bool choose_centre(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles);
+    void choose_scale(const MatrixView& points, const DistanceKeys& distance_keys);
+    bool choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles);
     static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
                                                  int threads, Rounding rounding, bool centre_units,
                                                  ProgressMeter& progress);
@@ -61,7 +61,7 @@ private:
         std::int64_t uncovered = 0;
         double largest = 0;
     };
-    void pack(const MatrixView& points, const Ranker& ranker, const TileKernels& tiles, std::int64_t panel,
+    void pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles, std::int64_t panel,
               RowBlock& rows, float* rounded, Packed& packed);
 
     // The metric's form, and the one that the bound and the panels are of: l2 of cosine's unit vectors where these have
