@@ -34,6 +34,18 @@ Rows rows_of(const Recipe& recipe, std::int64_t rows, std::int64_t cols, Element
     return made;
 }
 
+Rows points_of(const OrdinarySet& set, std::int64_t points, int device) {
+    const Rows made(points, set.d, set.type, host_memory);
+    fill(set, false, points, points, made.memory.get());
+    return device == host_memory ? made : made.on(device);
+}
+
+Rows queries_of(const OrdinarySet& set, std::int64_t queries, std::int64_t points, int device) {
+    const Rows made(queries, set.d, set.type, host_memory);
+    fill(set, true, queries, points, made.memory.get());
+    return device == host_memory ? made : made.on(device);
+}
+
 Rows rows_of(const std::string& file, int device) {
     const Matrix matrix = read_matrix(file);
     const FileInfo& info = matrix.info;

@@ -6,6 +6,7 @@
 
 #include "kith/types.h"
 #include "search/data.h"
+#include "search/ordinary_data.h"
 
 namespace kith::bench {
 
@@ -23,6 +24,9 @@ struct Rows {
 };
 
 Rows rows_of(const Recipe& recipe, std::int64_t rows, std::int64_t cols, ElementType type, int device);
+// Points of an ordinary set, or queries of that many points; made on the host.
+Rows points_of(const OrdinarySet& set, std::int64_t points, int device);
+Rows queries_of(const OrdinarySet& set, std::int64_t queries, std::int64_t points, int device);
 // A file of u8 or f32, as f32.
 Rows rows_of(const std::string& file, int device);
 

@@ -54,9 +54,17 @@ void add_studies(CLI::App* select, kith::bench::Study& study) {
 }
 
 void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
-    search->add_flag("--goals", goals.asked, "What certified search on a GPU should reach, in place of one search");
-    search->add_flag("--quick", goals.inputs.quick, "Of --goals: an eighth of the points and queries");
-    search->add_option("--only", goals.only, "Of --goals: " + kith::bench::goal_names())
+    using kith::bench::goal_names;
+    search->add_flag("--goals", goals.goals, "What certified search on a GPU should reach, in place of one search");
+    search->add_flag("--ordinary", goals.ordinary,
+                     "Data of the kinds that people search, beside Gaussian data; -n (2^20 on a GPU, else 2^17), -q "
+                     "(1,024) and -k count");
+    search->add_flag("--quick", goals.inputs.quick,
+                     "Of --goals: an eighth of the points and queries; of --ordinary: of the points");
+    search
+        ->add_option("--only", goals.only,
+                     "Of --goals: " + goal_names(kith::bench::search_goals()) +
+                         "; of --ordinary: " + goal_names(kith::bench::ordinary_goals({}, false)))
         ->delimiter(',')
         ->type_name("NAME");
     search
@@ -196,7 +204,10 @@ int run_main(int argc, char** argv) {
         kith::bench::run(args.study, args.options);
         return 0;
     }
-    if (args.goals.asked) {
+    if (args.goals.asked()) {
+        if (search->count("-n")) args.goals.shape.n = args.workload.n;
+        if (search->count("-q")) args.goals.shape.q = args.workload.q;
+        if (search->count("-k")) args.goals.shape.k = args.workload.k;
         args.goals.inputs.repeat = args.repeat;
         args.goals.json = args.json;
         return kith::bench::run(args.goals, args.options) ? 0 : 1;

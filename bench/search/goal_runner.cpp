@@ -28,17 +28,19 @@ Recipe recipe_of(const GoalSet& set, std::uint64_t seed) {
 
 Rows points_of(const GoalSet& set, const GoalInputs& inputs, int device) {
     if (set.of_file) return rows_of(inputs.images, device);
+    if (set.ordinary) return points_of(*set.ordinary, set.n, device);
     return rows_of(recipe_of(set, points_seed), set.n, set.d, set.type, device);
 }
 
 Rows queries_of(const GoalSet& set, const GoalInputs& inputs, int device) {
     if (set.of_file) return rows_of(inputs.queries, device);
+    if (set.ordinary) return queries_of(*set.ordinary, set.q, set.n, device);
     return rows_of(recipe_of(set, queries_seed), set.q, set.d, set.type, device);
 }
 
 // What special data are held against.
 bool is_gaussian(const GoalSet& set) {
-    return !set.of_file && set.data == Data::gaussian && set.type == ElementType::f32 &&
+    return !set.of_file && !set.ordinary && set.data == Data::gaussian && set.type == ElementType::f32 &&
            set.metric == MetricId::sqeuclidean && set.path.empty();
 }
 
@@ -66,7 +68,7 @@ Timing timed_and_held(const Search& search, Options options, std::int64_t rows, 
 
 GoalRunner::GoalRunner(Options options, int device, GoalInputs inputs)
     : options_(std::move(options)), device_(device), inputs_(std::move(inputs)) {
-    options_.device = "cuda:" + std::to_string(device);
+    options_.device = device == host_memory ? "cpu" : "cuda:" + std::to_string(device);
 }
 
 void GoalRunner::run(const GoalSet& set, const Done& done) {
@@ -85,8 +87,8 @@ GoalSet GoalRunner::shaped(GoalSet set) const {
         set.d = info.cols;
         if (!set.graph) set.q = MatrixReader(inputs_.queries).info().rows;
     } else if (inputs_.quick) {
-        set.n /= quick_part;
-        set.q = std::max<std::int64_t>(1, set.q / quick_part);
+        set.n = std::max<std::int64_t>(1, set.n / quick_part);
+        if (!set.ordinary) set.q = std::max<std::int64_t>(1, set.q / quick_part);
     }
     if (set.graph) set.q = set.n;
     if (inputs_.quick && (set.kind == GoalKind::rate || set.kind == GoalKind::milliseconds))

@@ -10,6 +10,7 @@
 #include "document.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
+#include "machine/parallel.h"
 #include "machine_limits.h"
 
 namespace kith::bench {
@@ -17,7 +18,7 @@ namespace kith::bench {
 namespace {
 
 constexpr const char* heads =
-    "{:<18} {:>8} {:>7} {:>4} {:>5} {:>9} {:>8} {:>8} {:>4} {:>7} {:>9} {:>8} {:>8} {:>8}  {}\n";
+    "{:<20} {:>8} {:>7} {:>4} {:>5} {:<13} {:<10} {:>9} {:>8} {:>8} {:>5} {:>4} {:>7} {:>9} {:>8} {:>8} {:>8}  {}\n";
 
 const char* name(GoalKind kind) {
     switch (kind) {
@@ -40,7 +41,9 @@ std::string goal_text(const Measured& m) {
 void print(const Measured& m) {
     const Report& r = m.timing.report;
     fmt::print(heads, m.set.name, m.set.n, m.set.graph ? "graph" : fmt::format("{}", m.set.q), m.set.d, m.k,
-               fmt::format("{:.3f}", 1e3 * m.timing.median()), fmt::format("{:.1f}", 1e-9 * m.rate()), goal_text(m),
+               kith::name(m.set.metric), r.path, fmt::format("{:.3f}", 1e3 * m.timing.median()),
+               figure(1e-9 * m.rate()), goal_text(m),
+               std::isnan(m.gaussian_rate) ? "-" : fmt::format("{:.2f}", m.rate() / m.gaussian_rate),
                std::isnan(m.goal) ? "-" : (m.met() ? "yes" : "NO"),
                fmt::format("{:.0f}", r.candidates / static_cast<double>(r.queries)), r.certified, r.retried, r.scanned,
                fmt::format("{:.2f}", 1e3 * m.prepare_seconds), fmt::format("exact {}/{}", m.exact, m.checked));
@@ -55,7 +58,9 @@ Json to_json(const Measured& m) {
     const GoalSet& s = m.set;
     const Report& r = m.timing.report;
     Json json{{"name", s.name},
-              {"data", s.of_file ? "images" : data_names[static_cast<int>(s.data)]},
+              {"data", s.of_file    ? "images"
+                       : s.ordinary ? "ordinary"
+                                    : data_names[static_cast<int>(s.data)]},
               {"type", kith::name(s.type)},
               {"metric", kith::name(s.metric)},
               {"graph", s.graph},
@@ -72,6 +77,7 @@ Json to_json(const Measured& m) {
               {"prepare_s", m.prepare_seconds}};
     if (!std::isnan(m.goal)) {
         json["goal"] = {{"is", name(s.kind)}, {m.goal_is_time() ? "seconds" : "pairs_per_s", m.goal}};
+        if (s.most_scanned < 1) json["goal"]["scanned_share_at_most"] = s.most_scanned;
         json["met"] = m.met();
     }
     if (!std::isnan(m.gaussian_rate)) {
@@ -93,20 +99,21 @@ Json to_json(const Measured& m) {
     return json;
 }
 
-std::vector<GoalSet> chosen(const std::vector<std::string>& only) {
+std::vector<GoalSet> chosen(const std::vector<GoalSet>& all, const std::vector<std::string>& only) {
     for (const std::string& each : only)
-        if (std::ranges::find(search_goals(), each, &GoalSet::name) == search_goals().end())
+        if (std::ranges::find(all, each, &GoalSet::name) == all.end())
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--only: '{}'; expected some of {}", each, goal_names()));
+                        fmt::format("--only: '{}'; expected some of {}", each, goal_names(all)));
     std::vector<GoalSet> sets;
-    for (const GoalSet& set : search_goals())
+    for (const GoalSet& set : all)
         if (only.empty() || std::ranges::find(only, set.name) != only.end()) sets.push_back(set);
     return sets;
 }
 
-int gpu_of(const Options& options) {
+// Where the searches run. The goals in absolute figures are those of a GPU.
+int device_of(const GoalStudy& study, const Options& options) {
     const int device = plan({1, 1, 1, 1}, options).device;
-    if (device != host_memory) return device;
+    if (device != host_memory || study.ordinary) return device;
     const std::string why = gpu::absence();
     throw Error(ErrorCode::device, "search --goals: needs a GPU" + (why.empty() ? "" : "; " + why));
 }
@@ -120,23 +127,31 @@ Json to_json(const Limits& limits) {
 
 }  // namespace
 
-std::string goal_names() {
+std::string goal_names(const std::vector<GoalSet>& sets) {
     std::string names;
-    for (const GoalSet& set : search_goals()) names += (names.empty() ? "" : ", ") + set.name;
+    for (const GoalSet& set : sets) names += (names.empty() ? "" : ", ") + set.name;
     return names;
 }
 
 bool run(const GoalStudy& study, const Options& options) {
-    const std::vector<GoalSet> sets = chosen(study.only);
-    const int device = gpu_of(options);
-    const std::string device_name = gpu::device_info(device).name;
-    const Limits limits = cuda_limits(device);
-    fmt::print("{}: bf16 {:.0f} TFLOP/s, f32 {:.1f} TFLOP/s, {:.0f} GB/s ({})\n", device_name,
-               2e-12 * limits.tensor_multiply_adds, 2e-12 * limits.multiply_adds, 1e-9 * limits.bytes, limits.how);
-    fmt::print("medians of at least {} calls from and to device memory, points prepared once{}\n", study.inputs.repeat,
-               study.inputs.quick ? "; quick: an eighth of points and queries, no absolute goals" : "");
-    fmt::print(heads, "search", "n", "q", "d", "k", "ms", "G/s", "goal", "met", "cand/q", "certified", "retried",
-               "scanned", "prep ms", "");
+    if (study.goals && study.ordinary)
+        throw Error(ErrorCode::invalid_argument, "--goals, --ordinary: expected one of them");
+    const int device = device_of(study, options);
+    const bool on_gpu = device != host_memory;
+    const std::vector<GoalSet> sets =
+        chosen(study.ordinary ? ordinary_goals(study.shape, on_gpu) : search_goals(), study.only);
+    const int threads = options.threads ? options.threads : machine::default_threads();
+    const std::string device_name = on_gpu ? gpu::device_info(device).name : fmt::format("CPU, {} threads", threads);
+    const Limits limits = on_gpu ? cuda_limits(device) : cpu_limits(threads);
+    fmt::print("{}: {}f32 {:.2f} TFLOP/s, {:.0f} GB/s ({})\n", device_name,
+               on_gpu ? fmt::format("bf16 {:.0f} TFLOP/s, ", 2e-12 * limits.tensor_multiply_adds) : "",
+               2e-12 * limits.multiply_adds, 1e-9 * limits.bytes, limits.how);
+    const char* const quick = study.ordinary ? "; quick: an eighth of the points"
+                                             : "; quick: an eighth of points and queries, no absolute goals";
+    fmt::print("medians of at least {} calls from and to {} memory, points prepared once{}\n", study.inputs.repeat,
+               on_gpu ? "device" : "host", study.inputs.quick ? quick : "");
+    fmt::print(heads, "search", "n", "q", "d", "k", "metric", "path", "ms", "G/s", "goal", "share", "met", "cand/q",
+               "certified", "retried", "scanned", "prep ms", "");
     Json document = head(device_name, study.inputs.quick);
     document["limits"] = to_json(limits);
     document["repeat"] = study.inputs.repeat;
@@ -156,7 +171,7 @@ bool run(const GoalStudy& study, const Options& options) {
         try {
             runner.run(set, done);
         } catch (const Error& e) {
-            fmt::print("{:<18} not run: {}\n", set.name, e.what());
+            fmt::print("{:<20} not run: {}\n", set.name, e.what());
             document["notes"][set.name] = e.what();
             failed += e.code() != ErrorCode::invalid_argument || !set.of_file;
         }

@@ -1,5 +1,8 @@
 // The goals of certified search on an H100 with 80 GB: Gaussian data by size, then data that a filter finds harder.
+// Those of ordinary data are relative, and hold everywhere.
 #include "search/goals.h"
+
+#include <algorithm>
 
 #include "kith/plan.h"
 
@@ -86,6 +89,27 @@ const std::vector<GoalSet>& search_goals() {
         {.name = "one-shot", .kind = GoalKind::of_parts, .goals = {{10, 1.3}}},
     };
     return all;
+}
+
+std::vector<GoalSet> ordinary_goals(OrdinaryShape shape, bool gpu) {
+    constexpr std::int64_t points_gpu = std::int64_t{1} << 20, points_cpu = std::int64_t{1} << 17, graph_part = 8;
+    constexpr double of_gaussian = 1.0 / 3, most_scanned = 1e-3;
+    if (shape.n == 0) shape.n = gpu ? points_gpu : points_cpu;
+    std::vector<GoalSet> sets;
+    for (const OrdinarySet& set : ordinary_sets())
+        sets.push_back({.name = set.name,
+                        .type = set.type,
+                        .metric = set.metric,
+                        .n = set.graph ? std::max<std::int64_t>(1, shape.n / graph_part) : shape.n,
+                        .q = shape.q,
+                        .d = set.d,
+                        .graph = set.graph,
+                        .ordinary = &set,
+                        .packed_bits = set.packed_bits,
+                        .kind = GoalKind::of_gaussian,
+                        .goals = {{shape.k, of_gaussian}},
+                        .most_scanned = most_scanned});
+    return sets;
 }
 
 }  // namespace kith::bench

@@ -1,4 +1,4 @@
-// What certified search on a GPU should reach, as data.
+// What certified search should reach, as data.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "search/data.h"
+#include "search/ordinary_data.h"
 
 namespace kith::bench {
 
@@ -30,15 +31,27 @@ struct GoalSet {
     ElementType type = ElementType::f32;
     MetricId metric = MetricId::sqeuclidean;
     std::int64_t n = std::int64_t{1} << 20, q = 8192, d = 128;
-    bool graph = false;        // the points are the queries
-    bool of_file = false;      // --images and --queries instead of `data`
-    double p = 2;              // of minkowski
-    bool packed_bits = false;  // of hamming
-    std::string path = "";     // "": the planner's
+    bool graph = false;                     // the points are the queries
+    bool of_file = false;                   // --images and --queries instead of `data`
+    const OrdinarySet* ordinary = nullptr;  // instead of `data`; null: none
+    double p = 2;                           // of minkowski
+    bool packed_bits = false;               // of hamming
+    std::string path = "";                  // "": the planner's
     GoalKind kind = GoalKind::rate;
     std::vector<Goal> goals = {};
+    double most_scanned = 1;  // a goal is missed where a larger share of the queries is scanned
 };
 
+// Of a GPU.
 const std::vector<GoalSet>& search_goals();
+
+struct OrdinaryShape {
+    std::int64_t n = 0;  // 0: 2^20 on a GPU, 2^17 on a CPU
+    std::int64_t q = 1024, k = 10;
+};
+
+// Searches of every ordinary set, graphs with an eighth of the points: at least a third of the Gaussian rate, and at
+// most one query in 1,000 scanned.
+std::vector<GoalSet> ordinary_goals(OrdinaryShape shape, bool gpu);
 
 }  // namespace kith::bench
