@@ -58,6 +58,13 @@ std::int64_t most_dimensions(const MetricFacts& metric) {
     return metric.traits.factored ? gpu::tuning::factored_max_dimensions : gpu::tuning::filter_max_dimensions;
 }
 
+// Whether the metric itself in f32 can filter on a GPU.
+bool direct_serves(const Request& r, const Machine& m) {
+    const auto direct = std::find_if(paths().begin(), paths().end(),
+                                     [](const PathFacts& path) { return path.path == Path::direct_f32; });
+    return obstacle(*direct, r, true, m).empty();
+}
+
 Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
     const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
     if (!r.path.empty()) {
@@ -80,6 +87,7 @@ Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why)
         const bool filter = path.path != Path::exact;
         if (path.path == Path::gemm_bf16 && r.shape.d < min_bf16_dimensions) continue;
         if (filter && (many || wide)) continue;
+        if (path.path == Path::gemm_f16 && r.shape.d <= gpu::tuning::direct_dimensions && direct_serves(r, m)) continue;
         why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
                            !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
         return path.path;

@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
     const RegisterList<block, per_thread> list(lists, query);
     if (threadIdx.x == 0) s.kept = 0;
     const float infinity = __int_as_float(0x7f800000);
-    const bool none = task.unfit[query] == no_neighbours, enough = list.count >= task.k && task.unfit[query] == fit;
+    const auto fitness = task.unfit[query];
+    const bool enough = list.count >= task.k && fitness == fit;
     const float e = lists.query_error[query], used = lists.threshold[query];
     float threshold = enough ? threshold_of(smallest_key<block>(list.keys, task.k, s), e, lists.growth) : infinity;
     if (enough && threshold > used) {
@@ -154,7 +155,8 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
             within += __syncthreads_count(threshold_of(list.keys[i], e, lists.growth) <= used);
         if (within >= task.k) threshold = used;
     }
-    const bool found = enough && !list.overflowed && threshold <= used, sure = found || none;
+    const bool found = enough && !list.overflowed && threshold <= used;
+    bool sure = found || fitness == no_neighbours;
     __syncthreads();
     if (found) {
         const std::int64_t self = task.self ? task.self[query] : -1;
@@ -163,6 +165,19 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
         for (int i = 0; i < per_thread; ++i) {
             const std::int64_t row = row_at(form, list.entries[i].point, task.n);
             append<1>(list.within(i, threshold) && row != self, &s.kept,
+                      [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
+        }
+    }
+    if (fitness == all_alike) {
+        const std::int64_t self = task.self ? task.self[query] : -1, first = min(task.n, lists.capacity);
+        std::uint32_t own = 0, neighbours = 0;
+        for (std::int64_t row = threadIdx.x; row < first; row += block) own += task.nan[row] == 0;
+        block_prefix<block>(own, s.sums, neighbours);
+        sure = neighbours >= task.k || first == task.n;
+        std::uint32_t* const ids = task.ids + query * lists.capacity;
+        for (std::int64_t at = 0; sure && at < first; at += block) {
+            const std::int64_t row = at + threadIdx.x;
+            append<1>(row < first && row != self, &s.kept,
                       [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
         }
     }

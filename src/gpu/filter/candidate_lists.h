@@ -40,6 +40,7 @@ struct CloseTask {
     std::int64_t n = 0;                    // points
     const std::int64_t* self = nullptr;    // per query: the row to leave out, or null
     const std::uint8_t* unfit = nullptr;   // per query: Fitness
+    const std::uint8_t* nan = nullptr;     // per point: it is nobody's neighbour
     std::uint32_t* ids = nullptr;          // q x capacity: rows of candidates; counts says how many
     std::uint8_t* status = nullptr;        // per query
     unsigned long long* totals = nullptr;  // [0] candidates, [1] queries without a certificate; added to
@@ -48,7 +49,8 @@ struct CloseTask {
 // Ends the passes: T is the k-th smallest upper value of a list (or one a little larger). Where T is within the
 // threshold and the list is complete, every point of the answer is in it with a value of at most T: these are refined.
 // Elsewhere the count becomes 0, and the threshold becomes T if the list has k entries (a certain threshold), else
-// +inf; +inf too where the query cannot be filtered. A query without neighbours is certified with none.
+// +inf; +inf too where the query cannot be filtered. A query without neighbours is certified with
+// none, one that all points are alike to with the first of them.
 void close_lists(const CandidateLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -32,6 +32,11 @@ inline constexpr double filter_max_share = 0.05;
 inline constexpr std::int64_t filter_max_k = 8192;
 // Beyond, the filter's bound on accumulated roundings says nothing.
 inline constexpr std::int64_t filter_max_dimensions = 65536;
+// Up to so many dimensions the metric itself costs about what products do, and its error, which is relative, tells near
+// points apart that products do not.
+inline constexpr std::int64_t direct_dimensions = 8;
+// So many rows that equal one are worth leaving out.
+inline constexpr std::int64_t many_repeats = 256;
 // Beyond, multiplying by a factor (metric::Traits::factored) is no longer small beside the search.
 inline constexpr std::int64_t factored_max_dimensions = 4096;
 // Rows that are multiplied by a factor at a time: 8 MiB of coordinates, whole blocks, at least all of a sample.

@@ -214,9 +214,9 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     // One that cannot be rounded is scanned.
     const bool coarse =
         rho > 1.001 * query_residual(form.terms) * norm || sqrt(v.second2) > 1.001 * half_residual * norm;
-    const bool nothing = v.zero && (l2 || form.gemm == metric::Gemm::dot);
-    const bool scan = !v.finite || nothing || (!l2 && coarse);
-    unfit[row] = nan ? no_neighbours : scan ? to_scan : fit;
+    const bool alike = v.zero && M::traits.gemm == metric::Gemm::cosine;
+    const bool scan = !v.finite || v.zero || (!l2 && coarse);
+    unfit[row] = nan ? no_neighbours : alike ? all_alike : scan ? to_scan : fit;
     // Only points that pass every threshold pass that of such a query.
     query_error[row] = nan || scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
 }

@@ -22,8 +22,9 @@ struct PreparedRows {
     const std::uint8_t* nan = nullptr;
 };
 
-// Whether a query can be filtered: to_scan is one that the bound does not hold for, no_neighbours one with a NaN.
-enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2 };
+// Whether a query can be filtered: to_scan is one that the bound does not hold for, no_neighbours one with a NaN,
+// all_alike one that is as far from every point (a zero vector of a cosine).
+enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2, all_alike = 3 };
 
 // How coordinates become the vectors of the filter (docs/exactness.md): v = (map(x) - centre) * scale, or
 // v = (map(x) / |map(x)| - centre) * scale where `unit`, v = (L' W (map(x) - centre)) * scale where the metric has a

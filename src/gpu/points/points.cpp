@@ -289,6 +289,12 @@ const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric
     return *made;
 }
 
+const Repeats* known_repeats(const Chunk& chunk) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    const Repeats* const found = chunk.finer->repeats.get();
+    return found && found->many() ? found : nullptr;
+}
+
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
     const std::lock_guard lock(chunk.finer->mutex);
     auto& found = chunk.finer->repeats;

@@ -96,7 +96,9 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
                              cudaStream_t stream);
 // Those of a finer kind than the chunk's own, made at the first call; safe from several threads.
 const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
-// Its equal rows, counted at the first call; safe from several threads.
+// Its equal rows, counted at the first call; and if they have been, and many are equal, else null. Safe from several
+// threads.
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d);
+const Repeats* known_repeats(const Chunk& chunk);
 
 }  // namespace kith::gpu

@@ -2,6 +2,7 @@
 // be among them: the others need not be candidates.
 #pragma once
 
+#include "gpu/filter/tuning.h"
 #include "gpu/points/points.h"
 
 namespace kith::gpu {
@@ -9,6 +10,7 @@ namespace kith::gpu {
 struct Repeats {
     Buffer<std::uint32_t> earlier;  // per row: how many rows with smaller ids have the same bits, or fewer
     std::int64_t most = 0;          // the largest of them
+    bool many() const { return most >= tuning::many_repeats; }
 };
 
 // Synchronises.

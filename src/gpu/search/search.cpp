@@ -96,9 +96,9 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
                step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found =
-            filter_tile(chunk, {.filter = chunk.filter, .thresholds = thresholds.data() + first}, context.points.metric,
-                        again.tile(first, some), context.k, context.plan, context.stream);
+        FilterOutcome found = filter_tile(
+            chunk, {.filter = chunk.filter, .thresholds = thresholds.data() + first, .repeats = known_repeats(chunk)},
+            context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
         scatter_result(context, found.result, again, first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
@@ -138,21 +138,24 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
     return left;
 }
 
-// Retries queries whose neighbours the chunk's filter cannot tell apart: with finer filters, then without the rows that
-// are equal to more others than can be neighbours. Returns those that are left.
+// Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
+// than can be neighbours, then with finer filters. Returns those that are left.
 std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
                                       const std::int64_t* self, std::vector<std::int64_t> which, TileResult& result) {
     try {
-        const FilterVectors* finest = &chunk.filter;
+        const Repeats* repeats = known_repeats(chunk);
+        if (!repeats && static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries &&
+            repeats_of(chunk, context.points.d).many()) {
+            repeats = known_repeats(chunk);
+            which =
+                retry_with(context, chunk, {.filter = chunk.filter, .repeats = repeats}, queries, self, which, result);
+        }
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, kind, which.size())) continue;
-            finest = &finer_filter(chunk, context.points.metric, kind);
-            which = retry_with(context, chunk, {.filter = *finest}, queries, self, which, result);
+            const FilterVectors& finer = finer_filter(chunk, context.points.metric, kind);
+            which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
         }
-        if (static_cast<std::int64_t>(which.size()) < tuning::repeats_queries) return which;
-        const Repeats& repeats = repeats_of(chunk, context.points.d);
-        if (repeats.most < tuning::many_repeats) return which;
-        return retry_with(context, chunk, {.filter = *finest, .repeats = &repeats}, queries, self, which, result);
+        return which;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
         return which;  // the full scan needs no more than the plan has
@@ -205,8 +208,9 @@ public:
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
         else
-            found_ = filter_tile(chunk, {.filter = chunk.filter}, context.points.metric, tile, context.k, context.plan,
-                                 context.stream);
+            found_ = filter_tile(chunk,
+                                 {.filter = chunk.filter, .repeats = tile.by_position ? nullptr : known_repeats(chunk)},
+                                 context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
     }
 

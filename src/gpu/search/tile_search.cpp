@@ -140,7 +140,14 @@ public:
     // The canonical distances of the candidates, and the k smallest.
     FilterOutcome refine(std::int64_t k) {
         Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
-        const CloseTask close{wanted_, n_, queries_.self, unfit(), ids.get(), status(), totals_.get()};
+        const CloseTask close{.k = wanted_,
+                              .n = n_,
+                              .self = queries_.self,
+                              .unfit = unfit(),
+                              .nan = chunk_.points.nan.get(),
+                              .ids = ids.get(),
+                              .status = status(),
+                              .totals = totals_.get()};
         close_lists(lists(), filter_.form, close, stream_);
         auto* const keys = reinterpret_cast<std::uint64_t*>(
             candidates_.get());  // in the memory of the candidates, which have become ids

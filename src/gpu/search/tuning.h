@@ -24,8 +24,8 @@ inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan
 inline constexpr std::int64_t finer_queries(bool direct) {
     return direct ? 16 : 32;
 }
-// From so many queries that filters cannot tell apart, equal rows are looked for; fewer of a kind are no cause.
-inline constexpr std::int64_t repeats_queries = 4, many_repeats = 256;
+// From so many queries without a certificate, equal rows are looked for.
+inline constexpr std::int64_t repeats_queries = 4;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
