@@ -121,8 +121,7 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
             const long double rank = judge.rank(&q.values[i * size], &x.values[k * size], &q.aux[i * metric::max_aux],
                                                 &x.aux[k * metric::max_aux], params);
             if (centred_units) {
-                const bool apart = zero(q, i) || zero(x, k);
-                out.exact.push_back((apart ? 1 - query2 / 2 : squares / 2 - product) * t * t);
+                out.exact.push_back((squares / 2 - product) * t * t);
                 out.canonical.push_back((rank - query2 / 2) * t * t);
             } else if (judge.form == Gemm::l2) {
                 out.exact.push_back((squares / 2 - product) * t * t);

@@ -109,17 +109,24 @@ List tightened(const List& list, const std::vector<float>& f, std::int64_t order
 }
 
 Closed closed(const List& list, const std::vector<float>& f, std::int64_t k, std::int64_t self = -1,
-              bool unfit = false) {
+              gpu::Fitness fitness = gpu::fit, std::vector<std::uint8_t> nan = {}) {
     Closed out;
     const OnDevice<std::int64_t> selves({self});
-    const OnDevice<std::uint8_t> unfits({static_cast<std::uint8_t>(unfit)}), status({0xff});
+    nan.resize(f.size());
+    const OnDevice<std::uint8_t> unfit({fitness}), nans(nan), status({0xff});
     const OnDevice<std::uint32_t> ids(std::vector<std::uint32_t>(list.entries.size(), 0xffffffffu));
     const OnDevice<unsigned long long> totals({0, 0});
     const List after = with_lists(list, f, [&](const CandidateLists& lists) {
         gpu::FilterForm form;  // a position is its row
         gpu::close_lists(lists, form,
-                         {k, static_cast<std::int64_t>(f.size()), self >= 0 ? selves.get() : nullptr, unfits.get(),
-                          ids.get(), status.get(), totals.get()},
+                         {.k = k,
+                          .n = static_cast<std::int64_t>(f.size()),
+                          .self = self >= 0 ? selves.get() : nullptr,
+                          .unfit = unfit.get(),
+                          .nan = nans.get(),
+                          .ids = ids.get(),
+                          .status = status.get(),
+                          .totals = totals.get()},
                          nullptr);
     });
     out.status = status.host()[0];
@@ -242,9 +249,24 @@ TEST(GpuBoundLists, CertificateNeedsAllThree) {
     for (std::size_t i = 3; i < list.entries.size(); ++i) list.entries[i] = {50, 0};
     EXPECT_EQ(gpu::uncertain, closed(list, p.f, 3).status) << "the list overflowed";
     list.count = 3;
-    c = closed(list, p.f, 3, -1, true);
+    c = closed(list, p.f, 3, -1, gpu::to_scan);
     EXPECT_EQ(gpu::uncertain, c.status) << "the query cannot be filtered";
     EXPECT_EQ(infinity, c.threshold);
+}
+
+// A query with a NaN is certified with nothing; one that is as far from every point with the first of them, if they are
+// enough without those of a NaN.
+TEST(GpuBoundLists, QueriesThatNeedNoList) {
+    const Pair p{{1, 2, 3, 4, 5, 6}, std::vector<float>(6, 0.0f), 0};
+    const List list = list_of(p, 4);
+    Closed c = closed(list, p.f, 2, -1, gpu::no_neighbours);
+    EXPECT_EQ(gpu::certified, c.status);
+    EXPECT_TRUE(c.candidates.empty());
+    c = closed(list, p.f, 3, 2, gpu::all_alike, {0, 1});
+    EXPECT_EQ(gpu::certified, c.status) << "itself among them";
+    EXPECT_EQ((Points{0, 1, 3}), c.candidates);
+    EXPECT_EQ(gpu::uncertain, closed(list, p.f, 4, -1, gpu::all_alike, {0, 1}).status);
+    EXPECT_EQ(gpu::certified, closed(list_of(p), p.f, 6, -1, gpu::all_alike, {0, 1}).status) << "there are no more";
 }
 
 // What did not fit is overflowed for good, whatever a lower threshold leaves.

@@ -25,7 +25,7 @@ constexpr int slice = 16, stages = 3;  // words of a row that are copied at once
 constexpr int slice_bytes = slice * tile * 4, stage_bytes = 2 * slice_bytes;
 constexpr int list_bytes = WarpList::room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
 constexpr int shared_bytes = stages * stage_bytes + warps * list_bytes + tile * 4;
-static_assert(filter_tile_points % tile == 0 && slice % direct_words == 0);
+static_assert(filter_tile_points % tile == 0);
 
 // A metric's step: what a word adds to a pair's accumulator, and the value of that.
 struct FloatStep {
@@ -224,21 +224,25 @@ __global__ void __launch_bounds__(threads, S::blocks)
             const auto* const points =
                 reinterpret_cast<const float*>(direct_shared + used * stage_bytes + slice_bytes) + own_point(0);
             const int words = min(slice, static_cast<int>(pass.width) - s * slice);
+            const auto take = [&](int w) {
+                float q[8], x[8];
+                load_four(q, 0, queries + w * tile);
+                load_four(q, 1, queries + w * tile + query_apart);
+                load_four(x, 0, points + w * tile);
+                load_four(x, 1, points + w * tile + point_apart);
+#pragma unroll
+                for (int a = 0; a < 8; ++a)
+#pragma unroll
+                    for (int b = 0; b < 8; ++b) S::step(acc[a][b], q[a], x[b], pass.exponent);
+            };
+            int w = 0;
 #pragma unroll 1
-            for (int w = 0; w < words; w += direct_words) {
+            for (; w + 4 <= words; w += 4) {
 #pragma unroll
-                for (int i = 0; i < static_cast<int>(direct_words); ++i) {
-                    float q[8], x[8];
-                    load_four(q, 0, queries + (w + i) * tile);
-                    load_four(q, 1, queries + (w + i) * tile + query_apart);
-                    load_four(x, 0, points + (w + i) * tile);
-                    load_four(x, 1, points + (w + i) * tile + point_apart);
-#pragma unroll
-                    for (int a = 0; a < 8; ++a)
-#pragma unroll
-                        for (int b = 0; b < 8; ++b) S::step(acc[a][b], q[a], x[b], pass.exponent);
-                }
+                for (int i = 0; i < 4; ++i) take(w + i);
             }
+#pragma unroll 1
+            for (; w < words; ++w) take(w);
             used = used + 1 == stages ? 0 : used + 1;
         }
 

@@ -7,14 +7,12 @@
 namespace kith::gpu {
 
 // Rows lie in panels of filter_tile_queries (both sides alike): the first word of each of its rows, then the second,
-// and so on; rows of `width` words, a multiple of direct_words, zeros beyond the last coordinate and the last row.
-inline constexpr std::int64_t direct_words = 4;
+// and so on; rows of `width` words, zeros beyond the last coordinate and the last row.
 
 // Words per row.
 inline std::int64_t direct_width(const exact::DirectForm& form, std::int64_t d) {
     const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
-    const std::int64_t words = (d + per_word - 1) / per_word;
-    return (words + direct_words - 1) / direct_words * direct_words;
+    return (d + per_word - 1) / per_word;
 }
 
 // Where word i of a row lies.

@@ -96,7 +96,8 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
         // Outside of these limits squares lose bits in binary64, here and in the canonical form.
         usable = usable && (norm2 == 0 || (norm2 >= smallest_square && norm2 <= largest_square));
     }
-    const bool centred = unit && form.centre && !v.zero;
+    const bool centred = unit && form.centre;
+    if (centred && v.zero) usable = false;  // at distance 1 of everything
     const std::int64_t part = form.terms == 1 ? form.width : form.width / 3;
     if constexpr (M::traits.factored) {
         usable = usable && form.factor.rows;
@@ -173,15 +174,7 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     if (form.gemm == metric::Gemm::l2) {
         half_square = 0.5 * v.norm2;
         bound = l2_bound<M>(form, v);
-        if (form.unit) {
-            const double square = form.scale * form.scale;
-            bound += canonical_slack * square;
-            // At distance 1 of everything: w = square - |u|^2 / 2, of which what exceeds an eighth is E's.
-            if (v.zero) {
-                half_square = 0.875 * square;
-                bound += 0.125 * square;
-            }
-        }
+        if (form.unit) bound += canonical_slack * form.scale * form.scale;
     } else {
         bound = s * (rho + half_residual * sqrt(v.second2) + form.gamma * v.size() + canonical_slack * norm);
         if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form.terms) * (norm + rho);
@@ -207,8 +200,7 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     double bound = 0;
     if (l2) {
         bound = l2_bound<M>(form, v);
-        const double square = form.scale * form.scale;
-        if (unit) bound += canonical_slack * square + fmax(0.0, 0.5 * v.norm2 - 0.125 * square);
+        if (unit) bound += canonical_slack * form.scale * form.scale;
     } else if (form.gemm == metric::Gemm::cosine) bound = form.scale * rho;
     bound = widened(form, bound);
     // One that cannot be rounded is scanned.

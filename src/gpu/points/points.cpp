@@ -167,10 +167,10 @@ private:
         }
     }
     // Unit vectors are centred where their mean leaves little of one: half of their squared distance is their cosine
-    // distance. Closer than that, the scale grows no further, as the keys' own rounding would count.
+    // distance. fp16 holds unit vectors that lie elsewhere at the largest scale.
     bool choose_unit_centre() {
         constexpr double little = 0.25;
-        constexpr int most_scale = 17;
+        constexpr int most_scale = 14;
         const std::vector<double> centre = take_off_mean(2);
         typical_ = typical();
         if (typical_ == 0) typical_ = largest();

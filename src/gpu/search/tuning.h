@@ -44,8 +44,7 @@ inline std::int64_t kept_bytes(std::int64_t device_bytes) {
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
-    return path == Path::direct_f32 ? 4.0 * static_cast<double>((d + 3) / 4 * 4)
-                                    : 2.0 * static_cast<double>(filter_width(d, 1));
+    return path == Path::direct_f32 ? 4.0 * static_cast<double>(d) : 2.0 * static_cast<double>(filter_width(d, 1));
 }
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
