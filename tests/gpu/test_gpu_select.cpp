@@ -24,11 +24,14 @@ kith::Options on_gpu(const std::string& selector = "") {
 }
 
 // Whether a case is within a selector's range, and not one that takes it seconds: selectors that give each row a single
-// thread, and those that insert one candidate at a time.
+// thread, and those that insert one candidate at a time. While such a kernel runs, the other processes wait.
 bool within_range(const kith::gpu::Selector& selector, const Case& c) {
     if (!kith::gpu::serves(selector, {c.cols, c.rows, c.k, c.f64})) return false;
     if (selector.layout == kith::gpu::SelectLayout::by_column && c.cols > 1 << 17) return false;
     const std::string_view name = selector.name;
+    const bool in_order = c.label.starts_with("ascending") || c.label.starts_with("descending");
+    if (name.starts_with("insertion") && in_order && c.cols * c.k > 1 << 23) return false;
+    if (name == "comb-sort" && c.cols > 1 << 15) return false;
     const bool one_by_one = name == "heap-buffered" || name == "truncated-bubble" || name == "truncated-heap" ||
                             name == "truncated-insertion";
     return !one_by_one || c.cols * c.k <= 1 << 27;
