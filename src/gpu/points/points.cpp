@@ -165,8 +165,8 @@ private:
         for (std::int64_t s = 0; s < samples_; ++s) {
             const double size = norm(s);
             for (std::int64_t i = 0; i < d_; ++i)
-                row(s)[i] = size > 0 && std::isfinite(size) ? row(s)[i] / size
-                                                            : std::numeric_limits<double>::quiet_NaN();
+                row(s)[i] =
+                    size > 0 && std::isfinite(size) ? row(s)[i] / size : std::numeric_limits<double>::quiet_NaN();
         }
     }
     // Unit vectors are centred where their mean leaves little of one: half of their squared distance is their cosine
