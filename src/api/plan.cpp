@@ -27,6 +27,7 @@ planner::Request requested(const Shape& shape, const Options& options) {
     MetricSpec metric;
     metric.id = options.metric.id;
     metric.functor = options.metric.functor;
+    metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
     if (metric.id == MetricId::functor && !metric.functor)
         refuse("functor: null; expected the result of functor_metric()");
     const int dimensions = api::facts(metric).traits.dimensions;

@@ -3,6 +3,7 @@
 
 #include "api/validate.h"
 #include "cpu/simd/isa.h"
+#include "exact/direct_form.h"
 #include "exact/refuse.h"
 #include "gpu/backend.h"
 #include "kith/functor.h"
@@ -22,6 +23,8 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.user = m.id == MetricId::formula || m.id == MetricId::functor;
     f.user_device = m.id != MetricId::functor || m.functor->device;
     f.traits = traits_of(m.id);
+    // A form that parameters such as a large exponent leave without a bound is none.
+    if (!exact::direct_form(f.traits, m.params, ElementType::f32)) f.traits.direct = metric::Direct::none;
     return f;
 }
 

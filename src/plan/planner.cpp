@@ -163,8 +163,10 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     }
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
     p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
-    std::int64_t qt = std::min(
-        s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d)) : t::exact_query_tile);
+    const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
+    std::int64_t qt =
+        std::min(s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d, cost))
+                             : t::exact_query_tile);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = p.path == Path::gemm_f16 ? gpu_isa(r.isa, device) : "";

@@ -178,12 +178,52 @@ TEST(GpuDirect, NearTies) {
     }
 }
 
+// A power whose error is no small number is not filtered.
+TEST(GpuDirect, ServesNoPowerBeyondItsError) {
+    const std::vector<float> points = {0, 1, 2, 4, 8, 16}, query = {1.25f, 2.5f};
+    Options options;
+    options.device = "cuda";
+    options.metric = MetricId::minkowski;
+    for (const double p : {1024.0, 1025.0, 5000.0}) {
+        options.metric.p = p;
+        const Neighbors found = search(view(points.data(), 3, 2), view(query.data(), 1, 2), 2, options);
+        EXPECT_EQ((std::vector<std::int64_t>{0, 1}), found.ids) << p;
+        EXPECT_EQ(found.ids, Index(view(points.data(), 3, 2), options).search(view(query.data(), 1, 2), 2, options).ids)
+            << p;
+    }
+}
+
+// An Index of few dimensions takes queries of another type, too.
+TEST(GpuDirect, AnIndexServesQueriesOfF64) {
+    std::mt19937_64 random(5);
+    std::normal_distribution<double> normal;
+    std::vector<float> points(30000 * 3);
+    std::vector<double> queries(50 * 3);
+    for (float& x : points) x = static_cast<float>(normal(random));
+    for (double& x : queries) x = normal(random);
+    Options options;
+    options.device = "cuda";
+    options.f64 = true;
+    const Index index(view(points.data(), 30000, 3), options);
+    for (const char* path : {"", "gemm-f16"}) {
+        options.path = path;
+        const Neighbors found = index.search(view(queries.data(), 50, 3), 7, options);
+        options.path = "exact";
+        const Neighbors truth = index.search(view(queries.data(), 50, 3), 7, options);
+        EXPECT_EQ(truth.ids, found.ids) << path;
+        EXPECT_EQ(truth.distances64, found.distances64) << path;
+        EXPECT_EQ("gemm-f16", found.report.path) << path;
+        EXPECT_EQ(0, found.report.scanned) << path;
+    }
+}
+
 // What this many queries and points take: tiles of several panels, parts of slices, lists that are flushed; ordinary
 // data are certified at once.
 TEST(GpuDirect, CertifiesOrdinaryData) {
     std::mt19937_64 random(3);
     std::normal_distribution<float> normal;
-    for (const auto& [n, q, d, k] : {std::tuple{20000, 300, 70, 10}, std::tuple{70000, 5, 3, 100}}) {
+    for (const auto& [n, q, d, k] :
+         {std::tuple{20000, 300, 70, 10}, {70000, 5, 3, 100}, {30000, 400, 5, 10}, {20000, 257, 16, 10}}) {
         std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
         for (float& x : points) x = std::abs(normal(random));
         for (float& x : queries) x = std::abs(normal(random));

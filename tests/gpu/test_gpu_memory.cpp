@@ -390,7 +390,7 @@ TEST(GpuMemory, ReturnsWithWhatWasAnsweredAgain) {
     const auto report = index.search_into(kith::view(queries.data(), q, d), k, options,
                                           {static_cast<std::int64_t*>(ids), nullptr, kith::host_memory});
     EXPECT_EQ(cudaSuccess, cudaStreamQuery(stream.get()));
-    EXPECT_LT(0, report.scanned);
+    EXPECT_LT(0, report.retried + report.scanned);
     gpu_arrays::check(cudaFreeHost(ids));
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "metric/metric.h"
+
 namespace kith::gpu::tuning {
 
 // Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples
@@ -21,10 +23,16 @@ inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions =
 // And up to which: all queries go at once, so not so many that a search reports nothing for seconds; more than two
 // K-tiles of 64 dimensions have not been timed.
 inline constexpr std::int64_t symmetric_most_points = 3 << 19, symmetric_most_dimensions = 128;
+// What a coordinate costs, products in matrix units being 1: in f32, and with special functions.
+inline double direct_cost(metric::Direct form) {
+    const bool special =
+        form == metric::Direct::powers || form == metric::Direct::quotients || form == metric::Direct::divergence;
+    return special ? 150 : 25;
+}
 // Queries that take about half a second at most, so that progress can be reported and a search cancelled between tiles.
-inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d) {
-    const double pairs = 0x1p40 * 128 / static_cast<double>(std::max<std::int64_t>(d, 128));
-    return std::max<std::int64_t>(1024, static_cast<std::int64_t>(pairs / static_cast<double>(n)));
+inline std::int64_t responsive_queries(std::int64_t n, std::int64_t d, double cost) {
+    const double pairs = 0x1p40 * 128 / static_cast<double>(std::max<std::int64_t>(d, 128)) / cost;
+    return std::max<std::int64_t>(cost > 1 ? 128 : 1024, static_cast<std::int64_t>(pairs / static_cast<double>(n)));
 }
 // Above this share of the points the full scan is cheaper than filtering; with more neighbours candidate lists exceed
 // what a block holds.

@@ -1,5 +1,7 @@
 // The double buffer of chunk_stream.h.
 #include "gpu/points/chunk_stream.h"
+
+#include "gpu/points/prepare_filter.h"
 #include "gpu/runtime/device.h"
 
 #include <algorithm>

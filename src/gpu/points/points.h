@@ -45,10 +45,11 @@ struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
-    // Finer filters, and which rows are equal: made at the first queries that `filter` leaves without a certificate.
+    // Other filters, and which rows are equal: made at the first queries that want them, or that `filter` leaves
+    // without a certificate.
     struct Finer {
         std::mutex mutex;
-        std::unique_ptr<FilterVectors> two_terms, direct;
+        std::unique_ptr<FilterVectors> one_term, two_terms, direct;
         std::shared_ptr<const Repeats> repeats;
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
@@ -84,18 +85,13 @@ DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count
                   const CopyWatch& watch = {});
 // Their auxiliary values and NaN flags.
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
-// A product in one or two terms of fp16, or the metric itself in f32 (null form: the metric has none, for elements of
-// that type).
+// A product in one or two terms of fp16, or the metric itself in f32.
 enum class FilterKind { one_term, two_terms, direct };
 inline FilterKind kind_of(Path path) {
     return path == Path::direct_f32 ? FilterKind::direct : FilterKind::one_term;
 }
-bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind);
-// Vectors of the filter. Synchronises for centre and scale.
-FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
-                             cudaStream_t stream);
-// Those of a finer kind than the chunk's own, made at the first call; safe from several threads.
-const FilterVectors& finer_filter(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
+// Those of a kind, the chunk's own or made at the first call; safe from several threads.
+const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
 // Its equal rows, counted at the first call; and if they have been, and many are equal, else null. Safe from several
 // threads.
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d);

@@ -97,6 +97,7 @@ Repeats count_repeats(const Rows& rows, std::int64_t d, cudaStream_t stream) {
     check(cudaMemcpyAsync(&found, most.get(), sizeof found, cudaMemcpyDefault, stream), "cudaMemcpy");
     copy.wait("looking for equal rows");
     out.most = found;
+    if (!out.many()) out.earlier = {};
     return out;
 }
 

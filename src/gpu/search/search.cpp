@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/chunk_stream.h"
+#include "gpu/points/prepare_filter.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
@@ -32,6 +34,16 @@ struct SearchContext : SearchRequest {
         worst = std::max<std::uint8_t>(worst, outcome);
     }
 };
+
+void cancel_if_asked(const SearchContext& context) {
+    context.progress.poll("search");
+    context.progress.throw_if_cancelled();
+}
+
+// The filter of the plan's path.
+const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
+    return filter_of(chunk, context.points.metric, kind_of(context.plan.path));
+}
 
 // Rows [first, first + count) of the queries, measured.
 DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count) {
@@ -87,7 +99,9 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
         const bool certain = std::isfinite(uncertain.thresholds[i]);
         (certain ? which : left).push_back(uncertain.rows[i]);
         // A little wider: the threshold's values may have been computed with the other side of the pair as query.
-        if (certain) thresholds.push_back(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f);
+        if (certain)
+            thresholds.push_back(std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f,
+                                          std::numeric_limits<float>::max()));
     }
     if (which.empty()) return left;
     const InFlight reading(context.stream);
@@ -96,12 +110,16 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
                step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(
-            chunk, {.filter = chunk.filter, .thresholds = thresholds.data() + first, .repeats = known_repeats(chunk)},
-            context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
+        FilterOutcome found =
+            filter_tile(chunk,
+                        {.filter = own_filter(context, chunk),
+                         .thresholds = thresholds.data() + first,
+                         .repeats = known_repeats(chunk)},
+                        context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
         scatter_result(context, found.result, again, first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
+        cancel_if_asked(context);
     }
     std::sort(left.begin(), left.end());
     return left;
@@ -126,7 +144,12 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
     std::vector<std::int64_t> left;
     const InFlight reading(context.stream);
     const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
-    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, context.plan.query_tile / 4 + 1);
+    const auto count = static_cast<std::int64_t>(which.size());
+    std::int64_t step = std::min(count, context.plan.query_tile / 4 + 1);
+    if (choice.filter.form.is_direct()) {
+        const double cost = tuning::direct_cost(context.points.metric.kernels->traits.direct);
+        step = std::min(step, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
+    }
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
         FilterOutcome found = filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
@@ -134,8 +157,22 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
         scatter_result(context, found.result, again, first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
+        cancel_if_asked(context);
     }
     return left;
+}
+
+// Which rows are equal, if that is known, or worth counting for so many queries and within the plan; else null.
+const Repeats* counted_repeats(const SearchContext& context, const Chunk& chunk, std::size_t queries) {
+    constexpr double bytes_per_row = 48;  // while they are sorted
+    const bool room = bytes_per_row * static_cast<double>(chunk.points.rows.count) <=
+                      static_cast<double>(context.plan.workspace_bytes) / 2;
+    try {
+        if (room && static_cast<std::int64_t>(queries) >= tuning::repeats_queries) repeats_of(chunk, context.points.d);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+    }
+    return known_repeats(chunk);
 }
 
 // Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
@@ -143,16 +180,14 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
 std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
                                       const std::int64_t* self, std::vector<std::int64_t> which, TileResult& result) {
     try {
-        const Repeats* repeats = known_repeats(chunk);
-        if (!repeats && static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries &&
-            repeats_of(chunk, context.points.d).many()) {
-            repeats = known_repeats(chunk);
-            which =
-                retry_with(context, chunk, {.filter = chunk.filter, .repeats = repeats}, queries, self, which, result);
-        }
+        const Repeats* const before = known_repeats(chunk);
+        const Repeats* const repeats = counted_repeats(context, chunk, which.size());
+        if (repeats && !before)
+            which = retry_with(context, chunk, {.filter = own_filter(context, chunk), .repeats = repeats}, queries,
+                               self, which, result);
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, kind, which.size())) continue;
-            const FilterVectors& finer = finer_filter(chunk, context.points.metric, kind);
+            const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
             which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
         }
         return which;
@@ -176,6 +211,10 @@ void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRow
         const TileResult found =
             scan_tile(chunk, context.points.metric, again.tile(first, some), context.k, tile.points, context.stream);
         scatter_result(context, found, again, first, some, result);
+        if (first + some < count) {
+            check(cudaStreamSynchronize(context.stream), "scan of queries without a certificate");
+            cancel_if_asked(context);
+        }
     }
     reading.wait("scan of queries without a certificate");
     context.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
@@ -192,7 +231,7 @@ public:
                         Buffer<std::uint32_t>(count * context.k, context.stream)};
             // The points in the order of their positions: each tile of the filter serves its rows and its columns.
             Buffer<std::int64_t> rows(count, context.stream);
-            position_rows(chunk.filter.form, count, rows.get(), context.stream);
+            position_rows(own_filter(context, chunk).form, count, rows.get(), context.stream);
             check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, context.stream),
                   "cudaMemcpy");
@@ -208,9 +247,10 @@ public:
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
         else
-            found_ = filter_tile(chunk,
-                                 {.filter = chunk.filter, .repeats = tile.by_position ? nullptr : known_repeats(chunk)},
-                                 context.points.metric, tile, context.k, context.plan, context.stream);
+            found_ = filter_tile(
+                chunk,
+                {.filter = own_filter(context, chunk), .repeats = tile.by_position ? nullptr : known_repeats(chunk)},
+                context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
     }
 
@@ -276,11 +316,6 @@ void deliver(const SearchContext& context, Lists lists, std::int64_t first, std:
     check(cudaMemcpyAsync(distances, values, static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
                           context.stream),
           "copy of the distances");
-}
-
-void cancel_if_asked(const SearchContext& context) {
-    context.progress.poll("search");
-    context.progress.throw_if_cancelled();
 }
 
 // A tile of queries through one chunk into its lists, merged with what they hold; the lists of the last chunk go to the

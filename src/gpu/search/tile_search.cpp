@@ -88,11 +88,7 @@ public:
         pass_.queries = vectors_.get();
         pass_.points = filter.vectors.get();
         pass_.half_norm = filter.half_norm.get();
-        if (choice.repeats) {
-            half_norm_ = Buffer<float>(filter.half_norm.size(), stream);
-            drop_repeats(*choice.repeats, filter, n_, wanted_, half_norm_.get(), stream);
-            pass_.half_norm = half_norm_.get();
-        }
+        if (choice.repeats) leave_out(*choice.repeats);
         pass_.q = q_;
         pass_.n = n_;
         pass_.width = filter.form.width;
@@ -165,6 +161,17 @@ public:
     }
 
 private:
+    // Where there is no memory for that, all rows remain.
+    void leave_out(const Repeats& repeats) {
+        try {
+            half_norm_ = Buffer<float>(filter_.half_norm.size(), stream_);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+            return;
+        }
+        drop_repeats(repeats, filter_, n_, wanted_, half_norm_.get(), stream_);
+        pass_.half_norm = half_norm_.get();
+    }
     // The first sample: every value is stored, so some queries at a time.
     void start(const FilterLevels& levels) {
         const std::int64_t step = std::min(q_, tuning::dense_queries);

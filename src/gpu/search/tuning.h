@@ -110,8 +110,8 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
         const FilterLevels levels = filter_levels(n, queries, k + 1);
         most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
     }
-    // Panels of the direct filter are whole.
-    return most + (1 << 20) + (path == Path::direct_f32 ? 256 * vector_bytes(path, d) : 0);
+    // Panels of the direct filter are whole, of points and of queries.
+    return most + (1 << 20) + (path == Path::direct_f32 ? 2 * 256 * vector_bytes(path, d) : 0);
 }
 
 // Queries that may be tried again at a time within so many bytes.

@@ -1,0 +1,248 @@
+// Centre, scale and bound of a filter's form; see prepare_filter.h.
+#include "gpu/points/prepare_filter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "exact/factor.h"
+#include "gpu/filter/direct.h"
+#include "gpu/filter/levels.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// A stride that is prime to n, near its golden section: any run of multiples is spread evenly.
+std::uint32_t spread(std::int64_t n) {
+    auto stride = static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(n));
+    while (stride > 1 && std::gcd(stride, n) != 1) --stride;
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
+}
+
+// Centre, scale and kappa from a sample of the points, less its far outliers. They affect how tight the bound is, not
+// the answer.
+class SampledForm {
+public:
+    SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream)
+        : points_(points), metric_(metric), out_(out), form_(out.form), d_(metric.params.d), stream_(stream) {
+        take();
+        if (form_.unit) {
+            make_unit();
+            if (!choose_unit_centre()) return;
+        } else {
+            typical_ = typical();
+            if (!std::isfinite(typical_)) return;
+            if (form_.gemm == metric::Gemm::l2) choose_centre();
+            if (typical_ == 0) typical_ = largest();
+            if (typical_ > 0) form_.scale = power_of_two(5 - std::ilogb(typical_), 400);
+        }
+        choose_kappa();
+    }
+
+private:
+    // A scale at which the typical norm is near 32: an exact scaling that leaves fp16 room above for points of a
+    // thousand times that norm, and below for small coordinates. The limits are those beyond which binary64 squares,
+    // and with them distance keys, would lose bits.
+    static double power_of_two(int exponent, int most) { return std::ldexp(1.0, std::clamp(exponent, -400, most)); }
+    double* row(std::int64_t s) { return rows_.data() + s * d_; }
+
+    // The coordinates of the sample, after the factor where the form has a centre to take off before.
+    void take() {
+        Buffer<double> rows(samples_ * d_, stream_);
+        FilterForm form = form_;
+        if (!form.centre) form.factor.matrix = nullptr;
+        metric_.kernels->sample(points_.prepared(), samples_, form, rows.get(), metric_.params, stream_);
+        rows_.resize(static_cast<std::size_t>(samples_ * d_));
+        InFlight copy(stream_);
+        check(cudaMemcpyAsync(rows_.data(), rows.get(), rows_.size() * sizeof(double), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        copy.wait("sample");
+    }
+    double norm(std::int64_t s) {
+        const double* const x = row(s);
+        const double norm = std::sqrt(std::inner_product(x, x + d_, x, 0.0));
+        return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
+    }
+    // The median norm.
+    double typical() {
+        std::vector<double> norms;
+        for (std::int64_t s = 0; s < samples_; ++s) norms.push_back(norm(s));
+        const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+        std::nth_element(norms.begin(), middle, norms.end());
+        return *middle;
+    }
+    double largest() {
+        double most = 0;
+        for (std::int64_t s = 0; s < samples_; ++s)
+            if (const double size = norm(s); std::isfinite(size)) most = std::max(most, size);
+        return most;
+    }
+    // The mean of rows that are not much longer than the typical one, taken off.
+    std::vector<double> take_off_mean(double most) {
+        std::vector<double> mean(static_cast<std::size_t>(d_));
+        double count = 0;
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            if (!(norm(s) <= most)) continue;
+            for (std::int64_t i = 0; i < d_; ++i) mean[static_cast<std::size_t>(i)] += row(s)[i];
+            count += 1;
+        }
+        for (double& m : mean) m /= std::max(count, 1.0);
+        shift(mean);
+        return mean;
+    }
+    void shift(const std::vector<double>& by) {
+        for (std::int64_t s = 0; s < samples_; ++s)
+            for (std::int64_t i = 0; i < d_; ++i) row(s)[i] -= by[static_cast<std::size_t>(i)];
+    }
+    void use(const std::vector<double>& centre) {
+        out_.centre = Buffer<double>(d_, stream_);
+        form_.centre = out_.centre.get();
+        InFlight reading(stream_);
+        check(cudaMemcpyAsync(out_.centre.get(), centre.data(), centre.size() * sizeof(double), cudaMemcpyDefault,
+                              stream_),
+              "cudaMemcpy");
+        reading.wait("sample");
+    }
+    void choose_centre() {
+        std::vector<double> centre = take_off_mean(4 * typical_);
+        typical_ = typical();
+        if (metric_.kernels->traits.factored) {
+            use(centre);
+            take();
+            typical_ = typical();
+            return;
+        }
+        // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
+        // exact.
+        if (typical_ > 0 && std::isfinite(typical_)) {
+            const double grid = std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
+            std::vector<double> change = centre;
+            for (double& c : centre) c = std::nearbyint(c / grid) * grid;
+            for (std::size_t i = 0; i < change.size(); ++i) change[i] = centre[i] - change[i];
+            shift(change);
+            typical_ = typical();
+        }
+        use(centre);
+    }
+    // Rows without a direction become NaN, which nothing below counts.
+    void make_unit() {
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            const double size = norm(s);
+            for (std::int64_t i = 0; i < d_; ++i)
+                row(s)[i] =
+                    size > 0 && std::isfinite(size) ? row(s)[i] / size : std::numeric_limits<double>::quiet_NaN();
+        }
+    }
+    // Unit vectors are centred where their mean leaves little of one: half of their squared distance is their cosine
+    // distance. fp16 holds unit vectors that lie elsewhere at the largest scale.
+    bool choose_unit_centre() {
+        constexpr double little = 0.25;
+        constexpr int most_scale = 14;
+        const std::vector<double> centre = take_off_mean(2);
+        typical_ = typical();
+        if (typical_ == 0) typical_ = largest();
+        if (!(typical_ > 0 && typical_ <= little)) return false;
+        form_.gemm = metric::Gemm::l2;
+        form_.scale = power_of_two(5 - std::ilogb(typical_), most_scale);
+        use(centre);
+        return true;
+    }
+    // The typical relative residual of rounding.
+    void choose_kappa() {
+        double squares = 0, residuals = 0;
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            if (!(norm(s) <= 4 * typical_)) continue;
+            for (std::int64_t i = 0; i < d_; ++i) {
+                const double x = row(s)[i] * form_.scale, first = half(x);
+                const double rest = x - first, left = form_.terms == 1 ? rest : rest - half(rest);
+                squares += x * x;
+                residuals += left * left;
+            }
+        }
+        const double kappa = std::sqrt(residuals / squares);
+        if (std::isfinite(kappa)) form_.kappa = std::max(kappa, form_.kappa);
+    }
+    static double half(double x) { return static_cast<double>(__half2float(__double2half(x))); }
+
+    const DeviceRows& points_;
+    const DeviceMetric& metric_;
+    FilterVectors& out_;
+    FilterForm& form_;
+    std::int64_t d_;
+    cudaStream_t stream_;
+    std::int64_t samples_ = std::min<std::int64_t>(points_.rows.count, 128);
+    std::vector<double> rows_;
+    double typical_ = 0;
+};
+
+}  // namespace
+
+bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind) {
+    if (!metric.kernels) return false;
+    const metric::Traits& traits = metric.kernels->traits;
+    if (kind != FilterKind::direct) return metric::gpu_gemm(traits) != metric::Gemm::none;
+    return points != ElementType::f64 && exact::direct_form(traits, metric.params, points).has_value();
+}
+
+namespace {
+
+void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int terms, FilterVectors& out,
+                     cudaStream_t stream) {
+    FilterForm& form = out.form;
+    form.gemm = metric::gpu_gemm(metric.kernels->traits);
+    form.factor = metric.factor;
+    form.terms = terms;
+    form.width = filter_width(metric.params.d, terms);
+    form.gamma = filter_gamma(form.width);
+    form.unit = form.gemm == metric::Gemm::cosine;
+    // Rounding that costs less than accumulation is not worth telling apart.
+    form.kappa = form.gamma / 2;
+    if (form.unit) form.scale = 32;
+    if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
+    if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
+}
+
+float round_up(double x) {
+    const auto f = static_cast<float>(x);
+    return static_cast<double>(f) < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
+}
+
+void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+    FilterForm& form = out.form;
+    form.direct = exact::direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
+    form.width = direct_width(form.direct, metric.params.d);
+    const exact::DirectBound bound = exact::direct_bound(form.direct.error, metric.params.d);
+    form.growth = round_up(bound.growth);
+    form.lost = round_up(bound.lost);
+    const std::int64_t samples = std::min<std::int64_t>(points.rows.count - 1, 63);
+    if (form.direct.degree == 0 || samples <= 0) return;
+    Buffer<double> differences(samples, stream);
+    std::vector<double> host(static_cast<std::size_t>(samples));
+    metric.kernels->largest_differences(points.prepared(), samples, differences.get(), metric.params, stream);
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(host.data(), differences.get(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copy.wait("sample");
+    form.scale = exact::direct_scale(form.direct, std::move(host));
+}
+
+}  // namespace
+
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
+                             cudaStream_t stream) {
+    const std::int64_t n = points.rows.count;
+    FilterVectors out;
+    out.form.stride = spread(n);
+    if (kind == FilterKind::direct) prepare_direct(points, metric, out, stream);
+    else prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);
+    out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
+    out.half_norm = Buffer<float>(whole_tiles(n), stream);
+    out.point_error = Buffer<float>(whole_tiles(n), stream);
+    metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
+                                  out.point_error.get(), metric.params, stream);
+    return out;
+}
+
+}  // namespace kith::gpu

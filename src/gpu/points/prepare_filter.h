@@ -1,0 +1,14 @@
+// Preparing points for a filter: its form, from a sample of them, and their vectors.
+#pragma once
+
+#include "gpu/points/points.h"
+
+namespace kith::gpu {
+
+// Whether the metric has that kind of filter, for points of that type.
+bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind);
+// Vectors of the filter. Synchronises for centre and scale.
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
+                             cudaStream_t stream);
+
+}  // namespace kith::gpu
