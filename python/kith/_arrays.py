@@ -116,9 +116,9 @@ def readable(array: Any, name: str) -> Any:
     if isinstance(array, (np.ndarray, *_SEQUENCES)):
         return _numpy_readable(np.asanyarray(array), name)
     if hasattr(array, "__dlpack__"):
-        if type(array).__module__.partition(".")[0] == "cupy" and array.ndim == 2:
-            if array.itemsize not in array.strides:
-                array = array.copy()
+        of_cupy = type(array).__module__.partition(".")[0] == "cupy"
+        if of_cupy and array.ndim == 2 and array.itemsize not in array.strides:  # as torch's
+            array = array.copy()
         return array if str(getattr(array, "dtype", "")) not in _WIDER else _widened(array, name)
     if hasattr(array, "__cuda_array_interface__"):
         return _from_cuda_array_interface(array, name)
