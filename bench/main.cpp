@@ -47,9 +47,11 @@ void add_studies(CLI::App* select, kith::bench::Study& study) {
         ->type_name("NAME");
     select->add_flag("--goals", study.goals, "What selection should reach, as shares of the read rate");
     select->add_flag("--regret", study.regret, "The planner's choice against every candidate, over a grid of shapes");
+    select->add_flag("--small", study.small,
+                     "Calls with little to select from: the planner's choice and every candidate");
     select->add_option("--times", study.times, "With --regret: take the times from an earlier --json file")
         ->type_name("FILE");
-    select->add_option("--selectors", study.selectors, "Candidates of --goals and --regret")->delimiter(',');
+    select->add_option("--selectors", study.selectors, "Candidates of --goals, --regret and --small")->delimiter(',');
     select->add_flag("--quick", study.quick, "A small grid");
 }
 

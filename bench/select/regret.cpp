@@ -24,13 +24,6 @@ constexpr std::int64_t most_values = std::int64_t{1} << 28, most_quick_values = 
 constexpr double hopeless = 20;  // times the best at a smaller n, at this k or at all of them: left out at the next
 constexpr double behind = 3;     // times the best so far: one run says enough
 
-std::vector<std::string> candidates() {
-    std::vector<std::string> names;
-    for (const gpu::Selector& s : gpu::selectors)
-        if (s.candidate) names.emplace_back(s.name);
-    return names;
-}
-
 struct Cell {
     std::int64_t n, q, k;
     std::map<std::string, double> seconds;
@@ -68,10 +61,6 @@ std::vector<Cell> grid(bool quick) {
             for (const std::int64_t k : k_of(n, quick)) cells.push_back({n, q, k, {}, "", ""});
         }
     return cells;
-}
-
-bool serves(const gpu::Selector& s, std::int64_t k) {
-    return k >= s.min_k && (!s.max_k || k <= s.max_k);
 }
 
 // Which selectors need not be tried any more as n grows, cell by cell.
@@ -148,6 +137,13 @@ Json to_json(const Cell& c) {
 
 }  // namespace
 
+std::vector<std::string> candidates() {
+    std::vector<std::string> names;
+    for (const gpu::Selector& s : gpu::selectors)
+        if (s.candidate) names.emplace_back(s.name);
+    return names;
+}
+
 Json regret(Runner& runner, std::vector<std::string> selectors, bool quick) {
     if (!runner.on_gpu()) throw Error(ErrorCode::device, "regret: needs a GPU");
     if (selectors.empty()) selectors = candidates();
@@ -167,7 +163,7 @@ Json regret(Runner& runner, std::vector<std::string> selectors, bool quick) {
         n = c.n;
         double best = no_figure;
         for (const std::string& name : selectors) {
-            if (!serves(*gpu::find_selector(name), c.k) || left_out.contains(name, c)) continue;
+            if (!gpu::serves(*gpu::find_selector(name), {c.n, c.q, c.k}) || left_out.contains(name, c)) continue;
             const double seconds = runner.select({name, c.q, c.n, c.k}, behind * (std::isnan(best) ? 1.0 : best));
             if (std::isnan(seconds)) continue;
             c.seconds[name] = seconds;

@@ -8,6 +8,9 @@
 
 namespace kith::bench {
 
+// The candidates of selectors.def.
+std::vector<std::string> candidates();
+
 // `selectors` empty: the candidates of selectors.def. Prints; the result holds every time.
 Json regret(Runner& runner, std::vector<std::string> selectors, bool quick);
 

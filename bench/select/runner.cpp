@@ -15,6 +15,7 @@
 #include "kith/kith.h"
 #include "machine/parallel.h"
 #include "select/device.h"
+#include "timing.h"
 
 namespace kith::bench {
 
@@ -160,6 +161,37 @@ double Runner::select(const Case& c, double enough) {
         notes_.try_emplace(c.selector, e.what());
     }
     return seconds;
+}
+
+CallTimes Runner::calls(const Case& c) {
+    constexpr int in_a_row = 50;
+    CallTimes times{none, none};
+    Options options = options_of(c);
+    try {
+        const MatrixView matrix = values(c, false);
+        const NeighborsView out{static_cast<std::int64_t*>(memory_->ids.data.get()), memory_->distances.data.get(),
+                                device_};
+        times.call = repeated(
+                         repeat_, [&] { return select_into(matrix, c.k, options, out); }, 0.02)
+                         .median();
+        options.enqueue = true;
+        times.enqueued = repeated(
+                             repeat_,
+                             [&] {
+                                 Report report;
+                                 for (int i = 0; i < in_a_row; ++i) report = select_into(matrix, c.k, options, out);
+                                 std::int64_t first = 0;
+                                 gpu::copy(&first, out.ids, sizeof(first));  // behind all of them
+                                 return report;
+                             },
+                             0.02)
+                             .median() /
+                         in_a_row;
+    } catch (const Error& e) {
+        if (e.code() == ErrorCode::device) throw;
+        notes_.try_emplace(c.selector, e.what());
+    }
+    return times;
 }
 
 double Runner::select_on_cpu(const Case& c, int threads) {

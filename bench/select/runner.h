@@ -31,6 +31,11 @@ private:
     }
 };
 
+// Median seconds of a call that waits for its result, and of one that only enqueues it, of many in a row.
+struct CallTimes {
+    double call, enqueued;
+};
+
 class Runner {
 public:
     // `options` says which device; `repeat` is the most timed runs of a case. preferred_layout: each selector gets its
@@ -50,6 +55,8 @@ public:
     // `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes() says
     // which.
     double select(const Case& c, double enough = 1.0);
+    // What a caller waits for, on a GPU: NaN as of select().
+    CallTimes calls(const Case& c);
     // The same on the CPU from host memory; threads 0: all.
     double select_on_cpu(const Case& c, int threads);
     // Seconds of a case's parts that are no selection. NaN without a GPU.

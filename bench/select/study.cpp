@@ -7,21 +7,23 @@
 #include "select/engine.h"
 #include "select/regret.h"
 #include "select/report.h"
+#include "select/small.h"
 
 namespace kith::bench {
 
 void run(const Study& study, const Options& options) {
-    if (study.goals + study.regret + !study.table.empty() > 1)
-        throw Error(ErrorCode::invalid_argument, "--table, --goals, --regret: expected one of them");
+    if (study.goals + study.regret + study.small + !study.table.empty() > 1)
+        throw Error(ErrorCode::invalid_argument, "--table, --goals, --regret, --small: expected one of them");
     if (!study.times.empty() && !study.regret) throw Error(ErrorCode::invalid_argument, "--times: serves --regret");
     if (study.regret && !study.times.empty()) {
         const Json document = regret_of(read(study.times));
         if (!study.json.empty()) write(document, study.json);
         return;
     }
-    if (study.regret) {
+    if (study.regret || study.small) {
         Runner runner(options, study.repeat, false);
-        const Json document = regret(runner, study.selectors, study.quick);
+        const Json document =
+            study.small ? small_batches(runner, study.selectors) : regret(runner, study.selectors, study.quick);
         if (!study.json.empty()) write(document, study.json);
         return;
     }

@@ -1,4 +1,5 @@
-// What `kith-bench select` can do besides one selection: the papers' tables, the goals, the planner's regret.
+// What `kith-bench select` can do besides one selection: the papers' tables, the goals, the planner's regret, small
+// batches.
 #pragma once
 
 #include <string>
@@ -9,15 +10,15 @@
 namespace kith::bench {
 
 struct Study {
-    std::string table;                   // name of a paper's table
-    bool goals = false, regret = false;  // at most one of the three
-    std::vector<std::string> selectors;  // of goals and regret; empty: their own
+    std::string table;                                  // name of a paper's table
+    bool goals = false, regret = false, small = false;  // at most one of the four
+    std::vector<std::string> selectors;                 // of the last three; empty: their own
     bool quick = false;
     int repeat = 5;
     std::string times;  // of regret: a file of an earlier run, whose times take the place of new ones
     std::string json;   // file; "": none
 
-    bool asked() const { return goals || regret || !table.empty(); }
+    bool asked() const { return goals || regret || small || !table.empty(); }
 };
 
 // The tables that there are.

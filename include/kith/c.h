@@ -150,6 +150,11 @@ typedef struct kith_options {
                           (default): nothing is known */
     const kith_matrix* variances; /* seuclidean: d x 1 or 1 x d, f64, host, above zero; NULL (default): estimated */
     int32_t include_self; /* graph only: row i begins with id i at its distance to itself, and k counts it; default 0 */
+    const kith_matrix* lengths; /* select only: rows x 1 of i64, in host memory or where the matrix lies: of row i only
+                                   the first lengths[i] values are there, the rest of a shorter result is missing; NULL
+                                   (default): all are */
+    int32_t enqueue; /* select on a GPU: only enqueues the work on `stream` and returns, as within the capture of a CUDA
+                        graph; values, lengths and results lie on that device until it is over; default 0 */
 } kith_options;
 
 /* Every default into *options; struct_size is sizeof(kith_options). */
@@ -194,8 +199,8 @@ KITH_EXPORT int kith_search(const kith_matrix* points, const kith_matrix* querie
 KITH_EXPORT int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
                            kith_report* report);
 
-/* The k smallest (largest) values of each row of a matrix of f32 or f64 with their column indices, by (value, smaller
- * index), NaN last. 1 <= k <= cols. out: rows x k; out->distances has the matrix' own type. */
+/* The k smallest (largest) values of each row of a matrix of f32, f64, f16 or bf16 with their column indices, by
+ * (value, smaller index), NaN last. 1 <= k <= cols. out: rows x k; out->distances has the matrix' own type. */
 KITH_EXPORT int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options,
                             const kith_neighbors* out, kith_report* report);
 
@@ -242,7 +247,7 @@ typedef struct kith_shape {
 KITH_EXPORT int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity,
                           size_t* length);
 
-/* The same of kith_select() on a matrix of f32 or f64 in host memory. */
+/* The same of kith_select() on a matrix of f32, f64, f16 or bf16 in host memory. */
 KITH_EXPORT int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type, const kith_options* options,
                                  char* text, size_t capacity, size_t* length);
 

@@ -39,9 +39,10 @@ KITH_EXPORT Neighbors graph(const MatrixView& points, std::int64_t k, const Opti
 KITH_EXPORT Report graph_into(const MatrixView& points, std::int64_t k, const Options& options,
                               const NeighborsView& out);
 
-// The k smallest (Options::largest: largest) values of each row of a matrix of f32 or f64 with their column indices, by
-// (value, smaller index), NaN last; -0 and +0 are equal. rows x k; the values come back in the matrix' own type's field
-// (f32: distances, f64: distances64).
+// The k smallest (Options::largest: largest) values of each row of a matrix of f32, f64, f16 or bf16 with their column
+// indices, by (value, smaller index), NaN last; -0 and +0 are equal. rows x k. select() returns the values of f64 in
+// distances64, all others in distances; select_into() writes elements of the matrix' own type. Rows may have different
+// lengths (Options::lengths), and a GPU's work may be left on the caller's stream (Options::enqueue).
 //   1 <= k <= cols, else invalid_argument.
 KITH_EXPORT Neighbors select(const MatrixView& distances, std::int64_t k, const Options& options = {});
 KITH_EXPORT Report select_into(const MatrixView& distances, std::int64_t k, const Options& options,

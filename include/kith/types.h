@@ -147,8 +147,12 @@ struct Progress {
 struct Options {
     // ---- what changes the answer
     Metric metric{};
-    bool largest = false;       // select() only: the k largest instead of the k smallest
-    bool sorted = true;         // select() only: false permits any order within a row
+    bool largest = false;  // select() only: the k largest instead of the k smallest
+    bool sorted = true;    // select() only: false permits any order within a row
+    MatrixView lengths{};  // select() only: rows x 1 of i64, in host memory or where the matrix lies: of row i the
+                           // first lengths[i] values alone are there. 0 to cols (on a device cut to that, in host
+                           // memory an error); where they are fewer than k, the rest of a result is missing. Without
+                           // data all values of every row are there
     bool include_self = false;  // graph() only: row i begins with id i at its distance to itself, and k counts it
     bool f64 = false;           // distances as f64 (Neighbors::distances64) instead of f32
 
@@ -166,6 +170,10 @@ struct Options {
     std::string isa;  // force an instruction set: "avx512", "avx2", "baseline" on a CPU, "sm_90a", "sm_80" on a GPU;
                       // "": the best there is
     void* stream = nullptr;  // cudaStream_t of the caller; the work is ordered on it and has finished on return
+    bool enqueue = false;    // select_into() on a GPU: only enqueues the work on `stream` and returns, as within the
+                             // capture of a CUDA graph. Values, lengths and results lie on that device, and stay until
+                             // the work is over, whose errors the stream then reports; Report::device_seconds is 0,
+                             // progress is not called
     // Called from the calling thread about ten times a second in calls of over a second, while the points are prepared
     // and searched; false cancels: within half a second the call throws Error{cancelled} and leaves a caller's result
     // arrays unspecified. The constructor of an Index calls it, too.
@@ -193,7 +201,7 @@ struct Report {
 };
 
 // q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points)
-// is id -1 at distance +inf (-inf for inner_product).
+// is id -1 at distance +inf (-inf for inner_product and for the largest of select()).
 struct Neighbors {
     std::int64_t queries = 0;
     std::int64_t k = 0;
@@ -204,7 +212,7 @@ struct Neighbors {
 };
 
 // Caller's memory for a result: both arrays q x k, row-major, contiguous, on `device`. `distances` holds f32, or f64
-// with Options::f64; may be null when only the ids are wanted.
+// with Options::f64, of select() elements of the matrix' own type; may be null when only the ids are wanted.
 struct NeighborsView {
     std::int64_t* ids = nullptr;
     void* distances = nullptr;

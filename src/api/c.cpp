@@ -115,6 +115,8 @@ struct Converted {
         options.selector = text(o.selector);
         options.isa = text(o.isa);
         options.order = text(o.order);
+        if (o.lengths) options.lengths = matrix(o.lengths, "lengths");
+        options.enqueue = o.enqueue != 0;
         options.stream = o.stream;
         if (o.progress) {
             options.progress = [callback = o.progress, user = o.progress_user](const kith::Progress& p) {

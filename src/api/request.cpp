@@ -28,7 +28,7 @@ planner::MetricFacts facts(const MetricSpec& m) {
     return f;
 }
 
-planner::Machine machine(const std::string& device) {
+planner::Machine machine(const std::string& device, std::int64_t assumed) {
     planner::Machine m;
     m.isa = cpu::name(cpu::best_isa());
     m.bf16 = cpu::supports_bf16();
@@ -37,8 +37,8 @@ planner::Machine machine(const std::string& device) {
     if (device == "cpu") return m;
     m.no_device = gpu::absence();
     for (int i = 0; i < gpu::device_count(); ++i) {
-        const gpu::DeviceInfo info = gpu::device_info(i);
-        m.devices.push_back({info.name, info.capability, info.free_bytes, info.multiprocessors});
+        const gpu::DeviceInfo info = assumed ? gpu::device_facts(i) : gpu::device_info(i);
+        m.devices.push_back({info.name, info.capability, assumed ? assumed : info.free_bytes, info.multiprocessors});
     }
     return m;
 }
@@ -61,6 +61,8 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     r.order = o.order;
     r.largest = o.largest;
     r.sorted = o.sorted;
+    r.lengths = o.lengths.data != nullptr;
+    r.enqueue = o.enqueue;
     return r;
 }
 
@@ -73,9 +75,16 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
     return plan;
 }
 
+// What a small selection of values that lie on a device takes is there without a question, which would take longer.
+constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
+
 Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options) {
-    const Shape shape{m.cols, m.rows, 1, k, m.type, false};
-    return planner::selection(request(shape, MetricSpec{}, options, m.device), machine(options.device));
+    const planner::Request asked = request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
+    if (options.memory == 0 && m.device != host_memory) {
+        const planner::Machine here = machine(options.device, assumed_free);
+        if (planner::selection_bytes(asked, here) <= assumed_free / 2.0) return planner::selection(asked, here);
+    }
+    return planner::selection(asked, machine(options.device));
 }
 
 }  // namespace kith::api

@@ -13,7 +13,8 @@ int threads_of(const Options& options);
 planner::MetricFacts facts(const MetricSpec& metric);
 
 // This machine, asked once per call; GPUs are not looked at, and CUDA is not started, where Options::device is "cpu".
-planner::Machine machine(const std::string& device);
+// assumed: bytes that are taken for free on each GPU; 0: they are asked.
+planner::Machine machine(const std::string& device, std::int64_t assumed = 0);
 
 planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device);
 

@@ -123,6 +123,7 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
 Report run(const Prepared& points, const Call& call) {
     const auto& [queries, k, graph, plan, options, progress, out] = call;
     if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
+    if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     const auto start = std::chrono::steady_clock::now();
     Report report;
     report.path = name(plan.path);
@@ -132,7 +133,7 @@ Report run(const Prepared& points, const Call& call) {
         run_on_cpu(points, call, report);
         name_cpu(plan, report);
     } else {
-        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_name(plan.device));
+        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
         if (k > points.n) run_for_all(points, call, report);
         else gpu::search(*points.gpu, {queries, k, graph, plan, options.f64, options.stream, progress, out, report});
     }

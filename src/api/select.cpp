@@ -1,6 +1,7 @@
 // select: the k smallest or largest values of each row.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "api/guard.h"
@@ -9,22 +10,61 @@
 #include "api/run.h"
 #include "api/validate.h"
 #include "cpu/select/driver.h"
+#include "exact/element.h"
+#include "exact/refuse.h"
 #include "kith/kith.h"
 
 namespace kith {
 
 namespace {
 
-void check(const MatrixView& m, std::int64_t k) {
+void check(const MatrixView& m, std::int64_t k, const Options& options) {
     api::check_view(m, "distances");
     api::check_selection(m, k);
+    api::check_lengths(options.lengths, m);
+}
+
+// Everything that only-enqueued work touches stays on the device.
+void check_enqueued(const MatrixView& m, const Options& options, const Plan& plan, const NeighborsView& out) {
+    const char* const elsewhere = plan.device == host_memory  ? "the selection runs on the CPU"
+                                  : m.device != plan.device   ? "the values do not lie on the device that selects"
+                                  : out.device != plan.device ? "the results do not lie on the device that selects"
+                                  : options.lengths.data && options.lengths.device != plan.device
+                                      ? "the lengths do not lie on the device that selects"
+                                      : nullptr;
+    if (elsewhere) refuse("enqueue: {}", elsewhere);
+}
+
+// On the CPU: what lies on a device is copied to the host, and results back.
+void select_on_cpu(const MatrixView& m, Selection selection, const Options& options, const Plan& plan,
+                   ProgressMeter& progress, const NeighborsView& out) {
+    std::vector<std::byte> storage, lengths;
+    const MatrixView host = api::on_host(m, storage);
+    if (options.lengths.data) {
+        MatrixView all = api::on_host(options.lengths, lengths);
+        selection.lengths = static_cast<const std::int64_t*>(all.data);
+        auto* const copied = reinterpret_cast<std::int64_t*>(lengths.data());
+        for (std::int64_t i = 0; !lengths.empty() && i < m.rows; ++i)
+            copied[i] = std::clamp<std::int64_t>(copied[i], 0, m.cols);
+    }
+    const auto cells = static_cast<std::size_t>(m.rows * selection.k);
+    if (out.device != host_memory)
+        api::check_result_memory(selection.k, m.rows,
+                                 static_cast<std::int64_t>(sizeof(std::int64_t) + size_of(m.type)));
+    std::vector<std::int64_t> ids(out.device == host_memory ? 0 : cells);
+    std::vector<std::byte> values(ids.empty() || !out.distances ? 0 : cells * size_of(m.type));
+    cpu::select(host, selection, plan, progress, ids.empty() ? out.ids : ids.data(),
+                values.empty() ? out.distances : values.data());
+    progress.throw_if_cancelled();
+    if (!ids.empty()) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
+    if (!values.empty()) gpu::copy(out.distances, values.data(), values.size());
 }
 
 }  // namespace
 
 Report select_into(const MatrixView& m, std::int64_t k, const Options& options, const NeighborsView& out) {
     return api::guarded([&] {
-        check(m, k);
+        check(m, k, options);
         api::check_out(out);
         const auto start = std::chrono::steady_clock::now();
         const Plan plan = api::plan_selection(m, k, options);
@@ -33,23 +73,19 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
         report.queries = m.rows;
         report.pairs = static_cast<double>(m.rows) * static_cast<double>(m.cols);
         ProgressMeter progress(options.progress, report.pairs);
+        if (options.enqueue) check_enqueued(m, options, plan, out);
+        Selection selection{k, options.largest, options.sorted, nullptr};
         if (plan.device != host_memory) {
-            report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_info(plan.device).name);
-            gpu::select({m, k, options.largest, options.sorted, plan, options.stream, progress, out, report});
+            report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+            const int lengths_on = options.lengths.data ? options.lengths.device : host_memory;
+            if (lengths_on != host_memory && lengths_on != plan.device)
+                refuse("lengths: on cuda:{}; the selection runs on cuda:{}", lengths_on, plan.device);
+            selection.lengths = static_cast<const std::int64_t*>(options.lengths.data);
+            gpu::select({m, selection, lengths_on != host_memory, plan, options.stream, options.enqueue, progress, out,
+                         report});
         } else {
-            std::vector<std::byte> storage;
-            const MatrixView host = api::on_host(m, storage);
-            const auto cells = static_cast<std::size_t>(m.rows * k);
-            if (out.device != host_memory)
-                api::check_result_memory(k, m.rows, static_cast<std::int64_t>(sizeof(std::int64_t) + size_of(m.type)));
-            std::vector<std::int64_t> ids(out.device == host_memory ? 0 : cells);
-            std::vector<std::byte> values(ids.empty() || !out.distances ? 0 : cells * size_of(m.type));
-            cpu::select(host, k, options.largest, options.sorted, plan, progress, ids.empty() ? out.ids : ids.data(),
-                        values.empty() ? out.distances : values.data());
-            progress.throw_if_cancelled();
+            select_on_cpu(m, selection, options, plan, progress, out);
             api::name_cpu(plan, report);
-            if (!ids.empty()) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
-            if (!values.empty()) gpu::copy(out.distances, values.data(), values.size());
         }
         progress.throw_if_cancelled();
         report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -59,9 +95,16 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
 
 Neighbors select(const MatrixView& m, std::int64_t k, const Options& options) {
     return api::guarded([&] {
-        check(m, k);
-        return api::collect(m.rows, k, m.type == ElementType::f64,
-                            [&](const NeighborsView& out) { return select_into(m, k, options, out); });
+        check(m, k, options);
+        if (options.enqueue) refuse("enqueue: serves select_into(), whose results lie on the device");
+        return api::collect(m.rows, k, m.type == ElementType::f64, [&](const NeighborsView& out) {
+            if (m.type != ElementType::f16 && m.type != ElementType::bf16) return select_into(m, k, options, out);
+            std::vector<std::uint16_t> narrow(static_cast<std::size_t>(m.rows * k));
+            Report report = select_into(m, k, options, {out.ids, narrow.data(), host_memory});
+            std::ranges::transform(narrow, static_cast<float*>(out.distances),
+                                   m.type == ElementType::f16 ? exact::half_to_float : exact::bfloat_to_float);
+            return report;
+        });
     });
 }
 

@@ -133,10 +133,30 @@ void check_out(const NeighborsView& out) {
 }
 
 void check_selection(const MatrixView& m, std::int64_t k) {
-    if (m.type != ElementType::f32 && m.type != ElementType::f64)
-        refuse("distances: element type {}; expected f32 or f64", name(m.type));
+    if (m.type != ElementType::f32 && m.type != ElementType::f64 && m.type != ElementType::f16 &&
+        m.type != ElementType::bf16)
+        refuse("distances: element type {}; expected f32, f64, f16 or bf16", name(m.type));
     check_k(k, m.rows);
     if (k > m.cols) refuse("k: {}; expected at most the {} columns", k, m.cols);
+}
+
+void check_lengths(const MatrixView& lengths, const MatrixView& m) {
+    if (!lengths.data) return;
+    const bool column = lengths.cols == 1 && lengths.rows == m.rows, row = lengths.rows == 1 && lengths.cols == m.rows;
+    if (lengths.type != ElementType::i64 || !(column || row))
+        refuse("lengths: {} x {} of {}; expected {} x 1 of i64", lengths.rows, lengths.cols, name(lengths.type),
+               m.rows);
+    const std::int64_t step = (lengths.layout == Layout::row_major) == column ? lengths.stride : 1;
+    if (step != 1 && m.rows > 1) refuse("lengths: stride {}; expected them side by side", lengths.stride);
+    check_device(lengths.device, "lengths");
+    const int lies = gpu::location(lengths.data);
+    if (lies != host_memory && lies != lengths.device)
+        refuse("lengths: device {}; the data lie on cuda:{}", lengths.device, lies);
+    if (lengths.device != host_memory) return;
+    const auto* const values = static_cast<const std::int64_t*>(lengths.data);
+    for (std::int64_t i = 0; i < m.rows; ++i)
+        if (values[i] < 0 || values[i] > m.cols)
+            refuse("lengths: {} in row {}; expected 0 to the {} columns", values[i], i, m.cols);
 }
 
 metric::Traits traits_of(MetricId id) {

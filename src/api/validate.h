@@ -27,6 +27,8 @@ void check_out(const NeighborsView& out);
 
 // What select() asks of a matrix' type and sizes; does not look at its data.
 void check_selection(const MatrixView& matrix, std::int64_t k);
+// Of the rows of that matrix; those on a device are not read.
+void check_lengths(const MatrixView& lengths, const MatrixView& matrix);
 
 // A metric's traits. A formula and a functor have none.
 metric::Traits traits_of(MetricId id);

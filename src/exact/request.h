@@ -21,12 +21,20 @@ struct SearchRequest {
     Report& report;     // counters are added
 };
 
-struct SelectRequest {
-    MatrixView matrix;  // of f32 or f64, in host or device memory
+// What is to be selected from the rows of a matrix.
+struct Selection {
     std::int64_t k = 0;
     bool largest = false, sorted = true;
+    const std::int64_t* lengths = nullptr;  // of each row, at most its columns, or null: all of them
+};
+
+struct SelectRequest {
+    MatrixView matrix;  // of f32, f64, f16 or bf16, in host or device memory
+    Selection selection;
+    bool lengths_on_device = false;
     const Plan& plan;
     void* stream = nullptr;
+    bool enqueue = false;  // only enqueues: everything lies on the plan's device
     ProgressMeter& progress;
     NeighborsView out;
     Report& report;

@@ -23,10 +23,10 @@ std::string absence() {
 std::string formula_compiler() {
     return "";
 }
-std::string device_name(int) {
+DeviceInfo device_info(int) {
     refuse();
 }
-DeviceInfo device_info(int) {
+DeviceInfo device_facts(int) {
     refuse();
 }
 int location(const void*) {

@@ -25,8 +25,8 @@ struct DeviceInfo {
 int device_count();
 // Throws device.
 DeviceInfo device_info(int device);
-// Its name alone, without asking for free memory, which takes as long as a small search.
-std::string device_name(int device);
+// The same without asking for free memory, which takes as long as a small search: free_bytes is 0.
+DeviceInfo device_facts(int device);
 // "" or the reason why device_count() is 0.
 std::string absence();
 // The ordinal on which `data` lies, or host_memory. Does not start CUDA.

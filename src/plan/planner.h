@@ -49,6 +49,8 @@ struct Request {
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;
     bool sorted = true;
+    bool lengths = false;  // rows have their own
+    bool enqueue = false;  // the host may not wait
 };
 
 // Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the
@@ -57,6 +59,9 @@ Plan make(const Request& request, const Machine& machine);
 
 // The plan of a selection: shape.n columns, shape.q rows.
 Plan selection(const Request& request, const Machine& machine);
+// The bytes that it takes on a GPU beyond the caller's memory, all rows at a time; the devices' free memory is not
+// read.
+double selection_bytes(const Request& request, const Machine& machine);
 
 // The device that a request's `device` names on this machine: host_memory or an ordinal.
 int choose_device(const std::string& device, int data_device, const Machine& machine);

@@ -76,7 +76,7 @@ std::string cpu_selector(const Request& r, std::string& why) {
     return "vector";
 }
 
-std::string gpu_selector(const Request& r, std::string& why) {
+std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
     const Shape& s = r.shape;
     const bool f64 = s.type == ElementType::f64;
     if (!r.selector.empty()) {
@@ -85,23 +85,34 @@ std::string gpu_selector(const Request& r, std::string& why) {
                      names_of(gpu::selectors));
         if (f64 && selector->types != gpu::SelectTypes::any)
             refuse("selector: '{}' serves f32; the values are f64", r.selector);
+        if (r.enqueue && selector->waits)
+            refuse("selector: '{}' waits for the device in mid-selection; it cannot be only enqueued", r.selector);
+        const std::int64_t longest = gpu::longest_row(*selector, clusters);
+        if (s.n > longest)
+            refuse("selector: '{}' serves rows of at most {} values on this device; they have {}", r.selector, longest,
+                   s.n);
         why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
     const bool improving = r.order == (r.largest ? "ascending" : "descending");
-    const gpu::SelectChoice& choice = gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.sorted});
+    const gpu::SelectChoice& choice =
+        gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.sorted, clusters, r.enqueue});
     why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
     return choice.selector;
 }
 
 // Bytes that one row takes on the device beyond the caller's memory: its values (copied from the host, or into the
-// other layout), the selector's workspace, the result.
+// other layout, or as f32), the selector's workspace, the result.
 double row_bytes(const Request& r, const gpu::Selector& selector) {
     const auto element = static_cast<double>(size_of(r.shape.type));
-    const double copies = r.data_device == host_memory ? 3 * element : element;
+    // Of 16-bit floats, and of rows that are padded to one length, there is a copy as wide as f32 beside the others.
+    const bool narrow = r.shape.type == ElementType::f16 || r.shape.type == ElementType::bf16;
+    const bool copied = (narrow && selector.types != gpu::SelectTypes::narrow) || (r.lengths && !selector.lengths);
+    const double copies =
+        (r.data_device == host_memory ? 3 : 1) * element + (narrow || copied ? 2 * std::max(element, 4.0) : 0);
     return static_cast<double>(r.shape.n) * (copies + static_cast<double>(selector.per_value)) +
-           static_cast<double>(r.shape.k) * (8 + element + static_cast<double>(selector.per_neighbour)) +
-           static_cast<double>(selector.per_row);
+           static_cast<double>(r.shape.k) * (8 + std::max(element, 4.0) + static_cast<double>(selector.per_neighbour)) +
+           static_cast<double>(selector.per_row) + 8;
 }
 
 void plan_cpu(const Request& r, const Machine& machine, Plan& p) {
@@ -113,7 +124,7 @@ void plan_cpu(const Request& r, const Machine& machine, Plan& p) {
 void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
     if (r.shape.n > most_gpu_columns)
         refuse("distances: {} columns; a GPU selects from at most {}", r.shape.n, most_gpu_columns);
-    p.selector = gpu_selector(r, p.why);
+    p.selector = gpu_selector(r, device.capability >= 90, p.why);
     const double row = row_bytes(r, *gpu::find_selector(p.selector));
     const auto budget = static_cast<double>(r.memory > 0 ? r.memory : device.free_bytes / 2);
     double fit = std::min<double>(budget / row, most_gpu_rows);
@@ -132,6 +143,16 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
 }
 
 }  // namespace
+
+double selection_bytes(const Request& r, const Machine& machine) {
+    const int device = choose_device(r.device, r.data_device, machine);
+    if (device == host_memory) return 0;
+    std::string why;
+    const bool clusters = machine.devices[static_cast<std::size_t>(device)].capability >= 90;
+    const gpu::Selector* const selector =
+        gpu::find_selector(r.selector.empty() ? gpu_selector(r, clusters, why) : r.selector);
+    return selector ? row_bytes(r, *selector) * static_cast<double>(r.shape.q) : 0;
+}
 
 Plan selection(const Request& r, const Machine& machine) {
     Plan p;

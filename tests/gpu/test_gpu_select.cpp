@@ -11,6 +11,7 @@
 #include "gpu/select/choice.h"
 #include "gpu_arrays.h"
 #include "select_cases.h"
+#include "select_ragged.h"
 
 namespace {
 
@@ -226,6 +227,158 @@ TEST(GpuSelect, DeviceMemoryAndStream) {
             if (f64) got.distances64 = values64.host();
             else got.distances = values.host();
             select_cases::check(all, 3000, got, f64, options, kith::name(type));
+        }
+    }
+}
+
+using select_cases::Ragged;
+
+const std::vector<Ragged>& all_ragged() {
+    static const std::vector<Ragged> cases = [] {
+        std::vector<Ragged> made;
+        select_cases::for_every_ragged([&](Ragged r) { made.push_back(std::move(r)); });
+        return made;
+    }();
+    return cases;
+}
+
+TEST(GpuSelect, NarrowValuesAndRowsOfDifferentLengths) {
+    for (const Ragged& r : all_ragged()) {
+        select_cases::check_on_host(r, on_gpu());
+        if (HasFatalFailure()) return;
+        for (const char* const name : {"cluster-select", "sampled", "bits"}) {
+            const bool f64 = r.array.view.type == kith::ElementType::f64;
+            if (f64 || !kith::gpu::serves(*kith::gpu::find_selector(name), {r.array.view.cols, r.array.view.rows, r.k}))
+                continue;
+            select_cases::check_on_host(r, on_gpu(name));
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+// A result in device memory.
+struct DeviceResult {
+    const Ragged& of;
+    gpu_arrays::DeviceArray matrix;
+    gpu_arrays::Buffer<std::int64_t> ids, lengths;
+    gpu_arrays::Buffer<std::byte> values;
+
+    explicit DeviceResult(const Ragged& r)
+        : of(r),
+          matrix(gpu_arrays::on_device(r.array)),
+          ids(r.expected.size()),
+          lengths(r.lengths.size() + 1),
+          values(r.values.size()) {
+        gpu_arrays::check(
+            cudaMemcpy(lengths.data(), r.lengths.data(), r.lengths.size() * sizeof(std::int64_t), cudaMemcpyDefault));
+    }
+    void select(kith::Options options) const {
+        options = of.options(options);
+        if (options.lengths.data) {
+            options.lengths.data = lengths.data();
+            options.lengths.device = matrix.view.device;
+        }
+        kith::select_into(matrix.view, of.k, options, {ids.data(), values.data(), matrix.view.device});
+    }
+    void clear() const {
+        gpu_arrays::check(cudaMemset(ids.data(), 0xa5, of.expected.size() * sizeof(std::int64_t)));
+        gpu_arrays::check(cudaMemset(values.data(), 0xa5, of.values.size()));
+        gpu_arrays::check(cudaDeviceSynchronize());
+    }
+    void check(const char* how) const { select_cases::check(of, ids.host(), values.host(), how); }
+};
+
+// Enqueued: on a stream that is busy, so that what has not been enqueued would be seen; and in a CUDA graph, launched
+// twice.
+TEST(GpuSelect, OnlyEnqueues) {
+    const gpu_arrays::Stream stream;
+    std::vector<std::string> selectors{""};
+    for (const kith::gpu::Selector& s : kith::gpu::selectors)
+        if (s.candidate) selectors.emplace_back(s.name);
+    for (std::size_t i = 0; i < all_ragged().size(); i += 3) {
+        const Ragged& r = all_ragged()[i];
+        const DeviceResult result(r);
+        for (const std::string& selector : selectors) {
+            const auto* const found = kith::gpu::find_selector(selector);
+            const auto& view = r.array.view;
+            const kith::gpu::SelectCase shape{.n = view.cols,
+                                              .rows = view.rows,
+                                              .k = r.k,
+                                              .f64 = view.type == kith::ElementType::f64,
+                                              .enqueue = true};
+            if (found && !kith::gpu::serves(*found, shape)) continue;
+            SCOPED_TRACE(r.label + " by " + selector);
+            kith::Options options = on_gpu(selector);
+            options.stream = stream.get();
+            options.enqueue = true;
+            result.clear();
+            result.select(options);
+            gpu_arrays::check(cudaStreamSynchronize(stream.get()));
+            result.check("enqueued");
+            if (HasFatalFailure()) return;
+            result.clear();
+            cudaGraph_t graph = nullptr;
+            cudaGraphExec_t exec = nullptr;
+            gpu_arrays::check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
+            result.select(options);
+            gpu_arrays::check(cudaStreamEndCapture(stream.get(), &graph));
+            gpu_arrays::check(cudaGraphInstantiate(&exec, graph, 0));
+            if (HasFatalFailure()) return;
+            for (int launch = 0; launch < 2; ++launch) {
+                result.clear();
+                gpu_arrays::check(cudaGraphLaunch(exec, stream.get()));
+                gpu_arrays::check(cudaStreamSynchronize(stream.get()));
+                result.check("captured");
+                if (HasFatalFailure()) return;
+            }
+            cudaGraphExecDestroy(exec);
+            cudaGraphDestroy(graph);
+        }
+    }
+}
+
+TEST(GpuSelect, EnqueuesWhatLiesOnTheDeviceAlone) {
+    const Ragged r =
+        select_cases::make_ragged("ties", 4, 300, 5, kith::ElementType::f32, arrays::Shape::dense, false, false, 2);
+    const DeviceResult result(r);
+    kith::Options options = r.options(on_gpu());
+    options.enqueue = true;
+    std::vector<std::int64_t> ids(r.expected.size());
+    EXPECT_THROW(kith::select_into(r.array.view, r.k, options, {result.ids.data(), nullptr, 0}), kith::Error);
+    EXPECT_THROW(kith::select_into(result.matrix.view, r.k, options, {ids.data(), nullptr, kith::host_memory}),
+                 kith::Error);
+    EXPECT_THROW(kith::select_into(result.matrix.view, r.k, options, {result.ids.data(), nullptr, 0}), kith::Error);
+    EXPECT_THROW(kith::select(result.matrix.view, r.k, options), kith::Error);
+}
+
+// Lengths on a device are not looked at before: what is beyond a row is cut off.
+TEST(GpuSelect, LengthsOnADeviceAreCutToARow) {
+    Ragged r =
+        select_cases::make_ragged("gaussian", 3, 1000, 7, kith::ElementType::f32, arrays::Shape::dense, true, true, 2);
+    for (const char* const selector : {"cluster-select", "sampled"}) {
+        r.lengths = {5000, 1000, std::numeric_limits<std::int64_t>::max()};
+        const DeviceResult result(r);
+        result.select(on_gpu(selector));
+        result.check(selector);
+        if (HasFatalFailure()) return;
+    }
+}
+
+// One row over every number of blocks and of values that a thread holds, whose k-th lies anywhere.
+TEST(GpuSelect, ClustersOfEverySize) {
+    for (const std::int64_t n : {1, 40, 2047, 4096, 4097, 16384, 16385, 65536, 100003, 131073, 262144}) {
+        for (const char* const kind : {"gaussian", "ties", "ascending", "descending", "mixed", "equal", "denormal"}) {
+            for (const std::int64_t rows : {1, 30, 300}) {
+                if (rows * n > 1 << 22) continue;
+                for (const std::int64_t k : {1, 64, 1000, 2048}) {
+                    if (k > n) continue;
+                    const Case c = select_cases::make_case(kind, rows, n, k, false, arrays::Shape::dense, k == 64, true,
+                                                           static_cast<std::uint64_t>(n + k));
+                    if (!within_range(*kith::gpu::find_selector("cluster-select"), c)) continue;
+                    select_cases::check(c, kith::select(c.matrix(), k, c.options(on_gpu("cluster-select"))));
+                    if (HasFatalFailure()) return;
+                }
+            }
         }
     }
 }

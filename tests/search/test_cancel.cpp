@@ -258,7 +258,7 @@ TEST_F(Cancel, LongRowsSelected) {
     plan.threads = 1;
     std::vector<std::int64_t> ids(5);
     expect_watched("row", 2, [&](ProgressMeter& meter) {
-        cpu::select(view(row.data(), 1, n), 5, false, true, plan, meter, ids.data(), nullptr);
+        cpu::select(view(row.data(), 1, n), {.k = 5}, plan, meter, ids.data(), nullptr);
     });
 }
 

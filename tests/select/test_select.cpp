@@ -8,6 +8,7 @@
 #include "cpu/simd/isa.h"
 #include "gpu/select/selectors.h"
 #include "select_cases.h"
+#include "select_ragged.h"
 
 namespace {
 
@@ -52,6 +53,75 @@ TEST(Select, PositionsWithinAThreshold) {
         positions_are_right(kith::cpu::within_kernels(isa).f32, kith::cpu::name(isa));
         positions_are_right(kith::cpu::within_kernels(isa).f64, kith::cpu::name(isa));
     }
+}
+
+TEST(Select, NarrowValuesAndRowsOfDifferentLengths) {
+    select_cases::for_every_ragged([](const select_cases::Ragged& r) {
+        select_cases::check_on_host(r, on_cpu(1));
+        select_cases::check_on_host(r, on_cpu(3));
+    });
+}
+
+// Rows that are cut into parts, of which some are empty.
+TEST(Select, LongRowsOfDifferentLengths) {
+    constexpr std::int64_t n = 700000;
+    for (const auto type : {kith::ElementType::f32, kith::ElementType::f16}) {
+        auto r = select_cases::make_ragged("ties", 2, n, 50, type, arrays::Shape::dense, false, true, 3);
+        select_cases::check_on_host(r, on_cpu(4));
+        r = select_cases::make_ragged("gaussian", 2, n, 50, type, arrays::Shape::column_major, true, false, 5);
+        select_cases::check_on_host(r, on_cpu(4));
+    }
+}
+
+TEST(Select, WidensWhatItReturns) {
+    const auto r = select_cases::make_ragged("mixed", 6, 300, 20, kith::ElementType::bf16, arrays::Shape::strided, true,
+                                             false, 11);
+    const kith::Neighbors got = kith::select(r.array.view, r.k, r.options(on_cpu(1)));
+    EXPECT_EQ(r.expected, got.ids);
+    for (std::size_t i = 0; i < got.ids.size(); ++i) {
+        const double want = kith::exact::load(r.values.data(), kith::ElementType::bf16, static_cast<std::int64_t>(i));
+        EXPECT_TRUE(got.distances[i] == want || (std::isnan(want) && std::isnan(got.distances[i])));
+    }
+}
+
+// What is refused names the argument.
+void refuses(const std::string& word, const kith::MatrixView& matrix, const kith::Options& options) {
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(matrix.rows));
+    try {
+        kith::select_into(matrix, 1, options, {ids.data(), nullptr, kith::host_memory});
+        ADD_FAILURE() << word;
+    } catch (const kith::Error& error) {
+        EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
+        EXPECT_NE(std::string::npos, std::string(error.what()).find(word)) << error.what();
+    }
+}
+
+TEST(Select, RefusesLengthsThatCannotBe) {
+    const std::vector<float> values(12);
+    const auto matrix = kith::view(values.data(), 3, 4);
+    const std::vector<std::int64_t> lengths{4, 5, 4, -1, 0, 1};
+    kith::Options options = on_cpu(1);
+    options.lengths = kith::view(lengths.data(), 3, 1);
+    refuses("lengths: 5 in row 1", matrix, options);
+    options.lengths = kith::view(lengths.data() + 3, 3, 1);
+    refuses("lengths: -1 in row 0", matrix, options);
+    options.lengths = kith::view(lengths.data(), 2, 1);
+    refuses("lengths: 2 x 1", matrix, options);
+    options.lengths = kith::view(lengths.data(), 3, 1, 2);
+    refuses("stride 2", matrix, options);
+    options.lengths = kith::view(values.data(), 3, 1);
+    refuses("of f32", matrix, options);
+    options = on_cpu(1);
+    options.enqueue = true;
+    refuses("enqueue", matrix, options);
+}
+
+TEST(Select, ASearchIsNotOnlyEnqueued) {
+    const std::vector<float> values(12);
+    const auto matrix = kith::view(values.data(), 3, 4);
+    kith::Options options = on_cpu(1);
+    options.enqueue = true;
+    EXPECT_THROW(kith::search(matrix, matrix, 1, options), kith::Error);
 }
 
 TEST(Select, EveryKind) {

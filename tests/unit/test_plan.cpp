@@ -266,7 +266,8 @@ const Machine with_large_gpu = with_gpu(std::int64_t{70} << 30);
 
 TEST(PlanSelection, EverySelectorOfAGpuByName) {
     for (const kith::gpu::Selector& s : kith::gpu::selectors) {
-        Request r = selecting(100, 1 << 20, std::max<std::int64_t>(s.min_k, 1));
+        Request r = selecting(100, std::min<std::int64_t>(1 << 20, kith::gpu::longest_row(s, true)),
+                              std::max<std::int64_t>(s.min_k, 1));
         r.selector = s.name;
         const kith::Plan p = kith::planner::selection(r, with_large_gpu);
         EXPECT_EQ(0, p.device);
@@ -285,6 +286,21 @@ TEST(PlanSelection, EverySelectorOfAGpuByName) {
     }
 }
 
+// Rows of at most so many values, of fewer on a device without clusters; and nothing that makes the host wait.
+TEST(PlanSelection, WhatASelectorCannotDoIsRefused) {
+    Request r = selecting(100, 524289, 10);
+    r.selector = "cluster-select";
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "at most 524288 values"));
+    r.shape.n = 524288;
+    EXPECT_EQ("accepted", refusal_of_selection(r, with_large_gpu));
+    Machine older = with_large_gpu;
+    older.devices[0].capability = 80;
+    EXPECT_TRUE(has(refusal_of_selection(r, older), "at most 32768 values"));
+    r.selector = "sampled-buckets";
+    r.enqueue = true;
+    EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "only enqueued"));
+}
+
 TEST(PlanSelection, ChoosesOneThatServes) {
     for (const std::int64_t cols : {1, 100, 1 << 15, 1 << 20, 1 << 27}) {
         for (const std::int64_t rows : {1, 100, 70000}) {
@@ -294,11 +310,14 @@ TEST(PlanSelection, ChoosesOneThatServes) {
                     r.order = order;
                     r.largest = k % 2;
                     r.sorted = k % 5 != 0;
+                    r.enqueue = k % 7 == 0;
                     r.shape.type = k % 3 ? kith::ElementType::f32 : kith::ElementType::f64;
                     const kith::Plan p = kith::planner::selection(r, with_large_gpu);
                     const kith::gpu::Selector* const s = kith::gpu::find_selector(p.selector);
                     ASSERT_NE(nullptr, s);
-                    EXPECT_TRUE(kith::gpu::serves(*s, {cols, rows, k, k % 3 == 0, false, true})) << p.selector;
+                    EXPECT_TRUE(kith::gpu::serves(
+                        *s, {.n = cols, .rows = rows, .k = k, .f64 = k % 3 == 0, .enqueue = r.enqueue}))
+                        << p.selector;
                     EXPECT_TRUE(has(p.why, "selector " + p.selector + ": ")) << p.why;
                     EXPECT_LE(p.workspace_bytes, std::int64_t{35} << 30);
                     EXPECT_GE(p.query_tile, 1);

@@ -3,6 +3,8 @@
 #include "cpu/select/driver.h"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "cpu/select/selector.h"
 #include "exact/element.h"
@@ -41,58 +43,91 @@ Function<T> function_of(std::string_view name) {
 template <class T>
 struct Scratch {
     std::vector<Packed<T>> kept;
-    std::vector<T> rows;  // of a matrix in columns, side by side
+    std::vector<T> rows;  // of a matrix in columns or of another type, side by side
 };
 
-// A selection, and where it goes.
-template <class T>
+// A selection among elements of E, that are compared as T, and where it goes.
+template <class T, class E>
 struct Job {
+    const Selection& selection;
     const MatrixView& matrix;
-    const T* data;
-    std::int64_t k;
-    bool largest, sorted;
+    const E* data;
     Function<T> select;
     Isa isa;
     int threads;
     ProgressMeter& progress;
     std::int64_t* ids;
-    T* values;  // may be null
+    E* values;  // may be null
 
+    static constexpr bool converted = !std::is_same_v<T, E>;
     std::int64_t step() const { return matrix.layout == Layout::row_major ? 1 : matrix.stride; }
-    const T* row(std::int64_t i) const { return data + exact::offset(matrix, i, 0); }
+    const E* row(std::int64_t i) const { return data + exact::offset(matrix, i, 0); }
+    std::int64_t length(std::int64_t i) const { return selection.lengths ? selection.lengths[i] : matrix.cols; }
+    std::int64_t kept(std::int64_t i) const { return std::min(selection.k, length(i)); }
     void advance(double pairs, int worker) const {
         progress.add(pairs);
         if (worker == 0) progress.poll("select");
     }
+
+    // The result of a row from the columns column(0), column(1), ..., whose elements are value(column).
+    template <class Column, class Value>
+    void put(std::int64_t i, Column column, Value value) const {
+        const std::int64_t first = i * selection.k, count = kept(i);
+        for (std::int64_t j = 0; j < selection.k; ++j) {
+            const std::int64_t index = j < count ? column(j) : -1;
+            ids[first + j] = index;
+            if (values) values[first + j] = j < count ? value(index) : missing(selection.largest);
+        }
+    }
+    static E missing(bool largest) {
+        if constexpr (std::is_same_v<E, float16>) return {static_cast<std::uint16_t>(largest ? 0xfc00 : 0x7c00)};
+        else if constexpr (std::is_same_v<E, bfloat16>) return {static_cast<std::uint16_t>(largest ? 0xff80 : 0x7f80)};
+        else return largest ? -std::numeric_limits<E>::infinity() : std::numeric_limits<E>::infinity();
+    }
 };
 
+float compared(float16 v) {
+    return exact::half_to_float(v.bits);
+}
+float compared(bfloat16 v) {
+    return exact::bfloat_to_float(v.bits);
+}
 template <class T>
-void select_row(const Job<T>& job, std::int64_t row, const T* in, std::int64_t step, std::vector<Packed<T>>& kept) {
-    job.select({in, step, job.matrix.cols, job.k, job.largest, job.sorted, job.isa}, kept);
-    for (std::int64_t j = 0; j < job.k; ++j) {
-        const std::int64_t index = index_of<T>(kept[static_cast<std::size_t>(j)]);
-        job.ids[row * job.k + j] = index;
-        if (job.values) job.values[row * job.k + j] = in[index * step];
-    }
+T compared(T v) {
+    return v;
 }
 
-// Rows [first, first + count) of a matrix in columns as dense rows.
-template <class T>
-void copy_rows(const Job<T>& job, std::int64_t first, std::int64_t count, std::vector<T>& rows) {
-    const std::int64_t n = job.matrix.cols;
+template <class T, class E>
+void select_row(const Job<T, E>& job, std::int64_t row, const T* in, std::int64_t step, std::vector<Packed<T>>& kept) {
+    const Selection& s = job.selection;
+    if (job.kept(row) > 0) job.select({in, step, job.length(row), job.kept(row), s.largest, s.sorted, job.isa}, kept);
+    job.put(
+        row, [&](std::int64_t j) { return static_cast<std::int64_t>(index_of<T>(kept[static_cast<std::size_t>(j)])); },
+        [&](std::int64_t index) {
+            if constexpr (job.converted) return job.row(row)[index * job.step()];
+            else return in[index * step];
+        });
+}
+
+// Rows [first, first + count), columns [column, column + n) as dense rows of T.
+template <class T, class E>
+void copy_rows(const Job<T, E>& job, std::int64_t first, std::int64_t count, std::int64_t column, std::int64_t n,
+               std::vector<T>& rows) {
     rows.resize(static_cast<std::size_t>(count * n));
-    for (std::int64_t column = 0; column < n; ++column) {
-        const T* const in = job.data + column * job.matrix.stride + first;
-        for (std::int64_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(i * n + column)] = in[i];
+    for (std::int64_t j = 0; j < n; ++j) {
+        const E* const in = job.row(first) + (column + j) * job.step();
+        const std::int64_t next = job.matrix.layout == Layout::row_major ? job.matrix.stride : 1;
+        for (std::int64_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(i * n + j)] = compared(in[i * next]);
     }
 }
 
-template <class T>
-void select_whole_rows(const Job<T>& job) {
+template <class T, class E>
+void select_whole_rows(const Job<T, E>& job) {
     const std::int64_t n = job.matrix.cols, row_bytes = n * static_cast<std::int64_t>(sizeof(T));
-    constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
+    constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(E));
     const bool in_columns = job.step() != 1;
     const std::int64_t together = in_columns ? std::clamp<std::int64_t>(copied_bytes / row_bytes, 1, line) : 1;
+    const bool copied = together > 1 || job.converted;
     const std::int64_t share = (job.matrix.rows + job.threads - 1) / job.threads;
     std::int64_t per_task = std::max(together, std::min(task_values / n, share));
     per_task = (per_task + together - 1) / together * together;
@@ -103,31 +138,43 @@ void select_whole_rows(const Job<T>& job) {
                       const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
                       for (std::int64_t first = task * per_task; first < end; first += together) {
                           const std::int64_t count = std::min(together, end - first);
-                          if (together > 1) copy_rows(job, first, count, own.rows);
+                          if (copied) copy_rows(job, first, count, 0, n, own.rows);
                           for (std::int64_t i = 0; i < count; ++i) {
-                              const T* const in = together > 1 ? own.rows.data() + i * n : job.row(first + i);
-                              select_row(job, first + i, in, together > 1 ? 1 : job.step(), own.kept);
+                              if (copied) select_row(job, first + i, own.rows.data() + i * n, 1, own.kept);
+                              else if constexpr (!job.converted)
+                                  select_row(job, first + i, job.row(first + i), job.step(), own.kept);
                           }
                       }
                       job.advance(static_cast<double>(end - task * per_task) * static_cast<double>(n), worker);
                   });
 }
 
-template <class T>
-void select_parts(const Job<T>& job, std::int64_t parts) {
+template <class T, class E>
+void select_parts(const Job<T, E>& job, std::int64_t parts) {
     struct Candidate {
         Key<T> key;
         std::int64_t index;
         bool operator<(const Candidate& o) const { return key != o.key ? key < o.key : index < o.index; }
     };
-    const std::int64_t rows = job.matrix.rows, n = job.matrix.cols, length = (n + parts - 1) / parts;
+    const Selection& s = job.selection;
+    const std::int64_t rows = job.matrix.rows, length = (job.matrix.cols + parts - 1) / parts;
     std::vector<std::vector<Packed<T>>> kept(static_cast<std::size_t>(rows * parts));
+    std::vector<Scratch<T>> scratch(static_cast<std::size_t>(job.threads));
     watched_tasks(job.threads, rows * parts, job.progress, "select", [&](std::int64_t task, int worker) {
-        const std::int64_t first = task % parts * length, count = std::min(length, n - first);
+        const std::int64_t row = task / parts, first = task % parts * length;
+        const std::int64_t count = std::min(length, job.length(row) - first);
         if (count < 1) return;
-        const T* const in = job.row(task / parts) + first * job.step();
-        job.select({in, job.step(), count, std::min(job.k, count), job.largest, false, job.isa},
-                   kept[static_cast<std::size_t>(task)]);
+        std::vector<Packed<T>>& best = kept[static_cast<std::size_t>(task)];
+        const auto select = [&](const T* in, std::int64_t step) {
+            job.select({in, step, count, std::min(s.k, count), s.largest, false, job.isa}, best);
+        };
+        if constexpr (job.converted) {
+            std::vector<T>& part = scratch[static_cast<std::size_t>(worker)].rows;
+            copy_rows(job, row, 1, first, count, part);
+            select(part.data(), 1);
+        } else {
+            select(job.row(row) + first * job.step(), job.step());
+        }
         job.advance(static_cast<double>(count), worker);
     });
     if (job.progress.cancelled()) return;
@@ -136,14 +183,14 @@ void select_parts(const Job<T>& job, std::int64_t parts) {
         for (std::int64_t part = 0; part < parts; ++part)
             for (const Packed<T> p : kept[static_cast<std::size_t>(row * parts + part)])
                 all.push_back({key_of<T>(p), index_of<T>(p) + part * length});
-        std::nth_element(all.begin(), all.begin() + (job.k - 1), all.end());
-        all.resize(static_cast<std::size_t>(job.k));
-        if (job.sorted) std::sort(all.begin(), all.end());
-        for (std::int64_t j = 0; j < job.k; ++j) {
-            const std::int64_t index = all[static_cast<std::size_t>(j)].index;
-            job.ids[row * job.k + j] = index;
-            if (job.values) job.values[row * job.k + j] = job.row(row)[index * job.step()];
-        }
+        const std::int64_t k = job.kept(row);
+        if (k > 0 && k < static_cast<std::int64_t>(all.size()))
+            std::nth_element(all.begin(), all.begin() + (k - 1), all.end());
+        all.resize(static_cast<std::size_t>(k));
+        if (s.sorted) std::sort(all.begin(), all.end());
+        job.put(
+            row, [&](std::int64_t j) { return all[static_cast<std::size_t>(j)].index; },
+            [&](std::int64_t index) { return job.row(row)[index * job.step()]; });
     });
 }
 
@@ -156,31 +203,37 @@ std::int64_t parts_of(std::int64_t rows, std::int64_t n, std::int64_t k, int thr
     return std::max(needed, std::min<std::int64_t>((threads + rows - 1) / rows, worth));
 }
 
-template <class T>
-void select_typed(const MatrixView& m, std::int64_t k, bool largest, bool sorted, const Plan& plan,
-                  ProgressMeter& progress, std::int64_t* ids, void* values) {
-    const Job<T> job{m,
-                     static_cast<const T*>(m.data),
-                     k,
-                     largest,
-                     sorted,
-                     function_of<T>(plan.selector),
-                     isa_named(plan.isa),
-                     std::max(plan.threads, 1),
-                     progress,
-                     ids,
-                     static_cast<T*>(values)};
-    const std::int64_t parts = parts_of(m.rows, m.cols, k, job.threads);
+template <class T, class E>
+void select_typed(const MatrixView& m, const Selection& selection, const Plan& plan, ProgressMeter& progress,
+                  std::int64_t* ids, void* values) {
+    const Job<T, E> job{selection,
+                        m,
+                        static_cast<const E*>(m.data),
+                        function_of<T>(plan.selector),
+                        isa_named(plan.isa),
+                        std::max(plan.threads, 1),
+                        progress,
+                        ids,
+                        static_cast<E*>(values)};
+    const std::int64_t parts = parts_of(m.rows, m.cols, selection.k, job.threads);
     if (parts > 1) select_parts(job, parts);
     else select_whole_rows(job);
 }
 
 }  // namespace
 
-void select(const MatrixView& m, std::int64_t k, bool largest, bool sorted, const Plan& plan, ProgressMeter& progress,
+void select(const MatrixView& m, const Selection& selection, const Plan& plan, ProgressMeter& progress,
             std::int64_t* ids, void* values) {
-    if (m.type == ElementType::f64) select_typed<double>(m, k, largest, sorted, plan, progress, ids, values);
-    else select_typed<float>(m, k, largest, sorted, plan, progress, ids, values);
+    switch (m.type) {
+        case ElementType::f64:
+            return select_typed<double, double>(m, selection, plan, progress, ids, values);
+        case ElementType::f16:
+            return select_typed<float, float16>(m, selection, plan, progress, ids, values);
+        case ElementType::bf16:
+            return select_typed<float, bfloat16>(m, selection, plan, progress, ids, values);
+        default:
+            return select_typed<float, float>(m, selection, plan, progress, ids, values);
+    }
 }
 
 }  // namespace kith::cpu

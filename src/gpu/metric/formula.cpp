@@ -27,8 +27,7 @@ cudaKernel_t load(const std::vector<char>& image) {
 cudaKernel_t kernel_of(const formula::Program& program) {
     static std::map<std::pair<int, std::string>, cudaKernel_t> kernels;
     static std::mutex mutex;
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
+    const int device = current_device();
     const std::string step = step_text(program);
     const std::lock_guard lock(mutex);
     cudaKernel_t& kernel = kernels[{device, step}];

@@ -164,24 +164,25 @@ std::int64_t device_bytes(int device) {
 const DeviceAttributes& device_attributes(int device) {
     return known_device(device).attributes;
 }
-const DeviceAttributes& device_attributes() {
+int current_device() {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
-    return device_attributes(device);
+    return device;
 }
 
-std::string device_name(int device) {
+const DeviceAttributes& device_attributes() {
+    return device_attributes(current_device());
+}
+
+DeviceInfo device_facts(int device) {
     refuse_after_fork();
-    return known_device(device).name;
+    const KnownDevice& known = known_device(device);
+    return {known.name, known.attributes.capability, known.attributes.multiprocessors, known.total_bytes, 0};
 }
 
 DeviceInfo device_info(int device) {
     const DeviceScope scope(device);
-    const KnownDevice& known = known_device(device);
-    DeviceInfo info;
-    info.name = known.name;
-    info.capability = known.attributes.capability;
-    info.multiprocessors = known.attributes.multiprocessors;
+    DeviceInfo info = device_facts(device);
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     const PoolBytes pool = pool_bytes(device);

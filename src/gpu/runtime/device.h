@@ -20,6 +20,9 @@ bool used_before_fork();
 // All memory of a device.
 std::int64_t device_bytes(int device);
 
+// The device that is current for this thread.
+int current_device();
+
 // What launches depend on. Asking for it takes milliseconds and it never changes: asked for once per device.
 struct DeviceAttributes {
     int multiprocessors = 0;

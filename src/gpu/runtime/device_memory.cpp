@@ -36,8 +36,7 @@ cudaMemPool_t pool(int device) {
 }  // namespace
 
 void* allocate(std::size_t bytes, cudaStream_t stream) {
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
+    const int device = current_device();
     void* data = nullptr;
     check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail
     if (cudaMallocFromPoolAsync(&data, bytes, pool(device), stream) != cudaSuccess) {

@@ -2,6 +2,7 @@
 #include "gpu/runtime/upload.h"
 
 #include "exact/progress.h"
+#include "gpu/runtime/device.h"
 #include "gpu/runtime/handles.h"
 #include "gpu/runtime/in_flight.h"
 #include "gpu/runtime/tuning.h"
@@ -220,8 +221,7 @@ void copy_to_device(void* to, const Runs& from, cudaStream_t stream, const CopyW
     auto* const target = static_cast<char*>(to);
     const Runs runs = from.bytes == from.stride ? Runs{from.data, 1, total, total} : from;
     if (total < tuning::upload_staged || !is_pageable(from.data)) return copy_directly(target, runs, stream, watch);
-    int device = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
+    const int device = current_device();
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     SharedRing& shared = shared_ring(device);
     std::unique_lock lock(shared.mutex, std::defer_lock);

@@ -15,6 +15,8 @@ struct SelectCase {
     bool f64 = false;
     bool improving = false;  // within a row later values are better: every value passes a running threshold
     bool sorted = true;
+    bool clusters = true;  // compute capability 9.0
+    bool enqueue = false;  // the host may not wait
 };
 
 // A fact of a case that a row of the table asks for.
@@ -39,7 +41,8 @@ struct SelectChoice {
 };
 
 constexpr bool serves(const Selector& s, const SelectCase& c) {
-    return c.k >= s.min_k && (s.max_k == 0 || c.k <= s.max_k) && (!c.f64 || s.types == SelectTypes::any);
+    return c.k >= s.min_k && (s.max_k == 0 || c.k <= s.max_k) && c.n <= longest_row(s, c.clusters) &&
+           !(c.enqueue && s.waits) && (!c.f64 || s.types == SelectTypes::any);
 }
 
 // Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24, q 1..65,536, k 1..n. The

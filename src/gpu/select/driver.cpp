@@ -1,5 +1,6 @@
 // kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one job per tile.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "gpu/backend.h"
@@ -8,6 +9,7 @@
 #include "gpu/primitives/transpose.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/handles.h"
+#include "gpu/select/ragged.h"
 #include "gpu/select/selector.h"
 
 namespace kith::gpu {
@@ -62,6 +64,33 @@ LayoutCopy in_layout(const Rows& in, std::int64_t n, SelectLayout layout, cudaSt
     return copied;
 }
 
+// Gives a job, whose shape and result are set, its values: the caller's, or such a copy as the selector takes.
+void run_job(const Entry& entry, const Selector& selector, const Rows& in, const std::int64_t* lengths,
+             SelectJob& job) {
+    const bool narrow = in.type == ElementType::f16 || in.type == ElementType::bf16;
+    const bool widen = narrow && selector.types != SelectTypes::narrow, pad = lengths && !selector.lengths;
+    if (!pad) job.lengths = lengths;
+    // A copy that a selector takes whatever it wants: the layout is a selector's that takes narrow values, by_row.
+    if (!widen && !pad && !(narrow && in.col_stride != 1)) {
+        const LayoutCopy copied = in_layout(in, job.n, selector.layout, job.stream);
+        job.values = copied.data;
+        job.type = in.type;
+        job.stride = copied.stride;
+        return entry.function(job, entry.variant);
+    }
+    Rows wide{nullptr, in.count, job.n, 1, in.type == ElementType::f64 ? ElementType::f64 : ElementType::f32};
+    const Buffer<char> values(in.count * job.n * static_cast<std::int64_t>(size_of(wide.type)), job.stream);
+    wide.data = values.get();
+    widen_rows(in, lengths, job.n, values.get(), job.stream);
+    const LayoutCopy copied = in_layout(wide, job.n, selector.layout, job.stream);
+    job.values = copied.data;
+    job.type = wide.type;
+    job.stride = copied.stride;
+    void* const out = std::exchange(job.out, nullptr);
+    entry.function(job, entry.variant);
+    finish_rows(in, lengths, job.n, job.rows, job.k, job.largest, job.ids, out, job.stream);
+}
+
 // Device time between two points of a stream.
 class DeviceTimer {
 public:
@@ -92,10 +121,12 @@ std::vector<std::uint64_t> take_operation_counts() {
 }
 
 void select(const SelectRequest& request) {
-    const auto& [m, k, largest, sorted, plan, caller_stream, progress, out, report] = request;
+    const auto& [m, selection, lengths_on_device, plan, caller_stream, enqueue, progress, out, report] = request;
+    const std::int64_t k = selection.k;
     const DeviceScope scope(plan.device);
     auto* const stream = static_cast<cudaStream_t>(caller_stream);
-    const TrimAtEnd trim(plan.device, stream);
+    std::optional<TrimAtEnd> trim;
+    if (!enqueue) trim.emplace(plan.device, stream);
     const Entry entry = entry_of(plan.selector);
     const Selector& selector = *find_selector(plan.selector);
     const std::int64_t tile = std::min(plan.query_tile, m.rows);
@@ -103,14 +134,22 @@ void select(const SelectRequest& request) {
     const bool direct = out.device == plan.device;
     Buffer<std::int64_t> ids(direct ? 0 : tile * k, stream);
     Buffer<char> values(direct || !out.distances ? 0 : tile * k * element, stream);
+    Buffer<std::int64_t> lengths(selection.lengths && !lengths_on_device ? tile : 0, stream);
     for (std::int64_t first = 0; first < m.rows; first += tile) {
         const std::int64_t rows = std::min(tile, m.rows - first), cells = rows * k;
-        InFlight work(stream);
+        InFlight work = enqueue ? InFlight() : InFlight(stream);
         const DeviceRows loaded = upload(m, first, rows, false, stream);
+        const std::int64_t* row_lengths = selection.lengths ? selection.lengths + first : nullptr;
+        if (row_lengths && !lengths_on_device) {
+            check(cudaMemcpyAsync(lengths.get(), row_lengths, static_cast<std::size_t>(rows) * sizeof(std::int64_t),
+                                  cudaMemcpyDefault, stream),
+                  "copy of the lengths");
+            row_lengths = lengths.get();
+        }
         auto* const target = static_cast<char*>(out.distances);
-        DeviceTimer timer(stream);
-        const LayoutCopy copied = in_layout(loaded.rows, m.cols, selector.layout, stream);
-        SelectJob job{copied.data, m.type, rows, m.cols, k, copied.stride, largest, sorted};
+        std::optional<DeviceTimer> timer;
+        if (!enqueue) timer.emplace(stream);
+        SelectJob job{.rows = rows, .n = m.cols, .k = k, .largest = selection.largest, .sorted = selection.sorted};
         job.ids = direct ? out.ids + first * k : ids.get();
         job.out = direct && target ? target + first * k * element : values.get();
         job.stream = stream;
@@ -119,8 +158,8 @@ void select(const SelectRequest& request) {
         counts.clear_to(0);
         job.counts = counts.get();
 #endif
-        entry.function(job, entry.variant);
-        timer.stop();
+        run_job(entry, selector, loaded.rows, row_lengths, job);
+        if (timer) timer->stop();
 #ifdef KITH_COUNT_OPERATIONS
         std::vector<std::uint64_t> these(operation_slots);
         InFlight counting(stream);
@@ -140,8 +179,9 @@ void select(const SelectRequest& request) {
                                       static_cast<std::size_t>(cells * element), cudaMemcpyDefault, stream),
                       "copy of the values");
         }
+        if (enqueue) continue;
         work.wait("select");
-        report.device_seconds += timer.seconds();
+        report.device_seconds += timer->seconds();
         progress.add(static_cast<double>(rows) * static_cast<double>(m.cols));
         progress.poll("select");
         progress.throw_if_cancelled();

@@ -15,12 +15,15 @@
 namespace kith::gpu {
 
 struct SelectJob {
-    const void* values = nullptr;  // f32; f64 for selectors of any type
+    const void* values = nullptr;  // of a type that the selector's line names
     ElementType type = ElementType::f32;
     std::int64_t rows = 0, n = 0, k = 0;  // 1 <= k <= n < 2^32 - 1
     std::int64_t stride = 0;              // elements; by_row: from row to row, by_column: from column to column
     bool largest = false;
     bool sorted = true;  // false: any order within a row
+    // Per row, on the device, or null: the first so many of the n values (within 0..n) are there; the rest of a row's
+    // result is missing. For selectors whose line says so.
+    const std::int64_t* lengths = nullptr;
     // The result on the device, rows x k, dense.
     std::int64_t* ids = nullptr;
     void* out = nullptr;                   // values in `type`; may be null

@@ -8,7 +8,8 @@
 namespace kith::gpu {
 
 enum class SelectLayout : std::uint8_t { by_row, by_column };
-enum class SelectTypes : std::uint8_t { f32, any };
+// f32; f32 and f64; f32, f16 and bf16. Values of 16 bits are widened for selectors that do not take them.
+enum class SelectTypes : std::uint8_t { f32, any, narrow };
 
 struct Selector {
     const char* name = "";
@@ -20,7 +21,10 @@ struct Selector {
     // by_row: a row's values are adjacent; by_column: the rows' values of one column are. The caller's matrix is
     // transposed where it differs.
     SelectLayout layout = SelectLayout::by_row;
-    SelectTypes types = SelectTypes::f32;  // any: f32 and f64
+    SelectTypes types = SelectTypes::f32;
+    std::int64_t max_n = 0, max_n_without_clusters = 0;  // of a row; 0: any. Clusters: compute capability 9.0
+    bool lengths = false;  // takes rows of different lengths; the others are given rows that are padded
+    bool waits = false;    // the host waits for a number in mid-selection: it cannot be only enqueued
     // The planner may choose it (choice.h), and `kith-bench select --regret` holds that choice against it; the others
     // are for the tables of their papers.
     bool candidate = false;
@@ -36,6 +40,12 @@ inline constexpr auto selectors = [] {
 #undef KITH_SELECTOR
     });
 }();
+
+// The longest row that a selector takes.
+constexpr std::int64_t longest_row(const Selector& s, bool clusters) {
+    const std::int64_t most = clusters ? s.max_n : s.max_n_without_clusters;
+    return most == 0 ? INT64_MAX : most;
+}
 
 // Null where no selector has that name.
 constexpr const Selector* find_selector(std::string_view name) {
