@@ -1,4 +1,4 @@
-// What a command is: a subcommand of the CLI11 app that, once parsed, leaves the work to do in `Run`.
+// What a command is: a subcommand of the CLI11 app that, once parsed, leaves the work to do in `CommandRun`.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@ inline constexpr int exit_usage = 2;      // usage or bad input
 inline constexpr int exit_device = 3;     // device or memory
 
 // The work of the chosen command; returns the exit code.
-using Run = std::function<int()>;
+using CommandRun = std::function<int()>;
 
 // Each adds its subcommand to `app`; parsing that subcommand sets `run`. `app` and `run` outlive the commands.
-void add_search(CLI::App& app, Run& run);
-void add_graph(CLI::App& app, Run& run);
-void add_select(CLI::App& app, Run& run);
-void add_verify(CLI::App& app, Run& run);
-void add_groundtruth(CLI::App& app, Run& run);
-void add_convert(CLI::App& app, Run& run);
-void add_plan(CLI::App& app, Run& run);
-void add_info(CLI::App& app, Run& run);
-void add_demo(CLI::App& app, Run& run);
-void add_completion(CLI::App& app, Run& run);
+void add_search(CLI::App& app, CommandRun& run);
+void add_graph(CLI::App& app, CommandRun& run);
+void add_select(CLI::App& app, CommandRun& run);
+void add_verify(CLI::App& app, CommandRun& run);
+void add_groundtruth(CLI::App& app, CommandRun& run);
+void add_convert(CLI::App& app, CommandRun& run);
+void add_plan(CLI::App& app, CommandRun& run);
+void add_info(CLI::App& app, CommandRun& run);
+void add_demo(CLI::App& app, CommandRun& run);
+void add_completion(CLI::App& app, CommandRun& run);
 
 }  // namespace kith::cli

@@ -223,7 +223,7 @@ int execute(const CLI::App& app, const std::string& shell) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Run& run) {
+void add_completion(CLI::App& app, CommandRun& run) {
     const auto shell = std::make_shared<std::string>();
     CLI::App* command = app.add_subcommand("completion", "A completion script for your shell");
     command->footer(

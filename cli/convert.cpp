@@ -111,7 +111,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_convert(CLI::App& app, Run& run) {
+void add_convert(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("convert", "A matrix from any format to any other");
     command->footer(

@@ -173,7 +173,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Run& run) {
+void add_demo(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command =
         app.add_subcommand("demo", "Real neighbours of real images: Fashion-MNIST, and a contact sheet");

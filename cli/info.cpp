@@ -70,7 +70,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Run& run) {
+void add_info(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("info", "What this build and this machine have: devices, metrics, formats");
     command->add_flag("--selectors", args->selectors, "The selectors of kith select instead, with their ranges of k");

@@ -73,7 +73,7 @@ int execute_search(const Args& args) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Run& run) {
+void add_plan(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("plan", "What a search or a selection of that shape would do, and why");
     const char* group = "Shape of a search";

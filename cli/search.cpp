@@ -164,7 +164,7 @@ int execute(const Args& args) {
     return exit_ok;
 }
 
-void add(CLI::App& app, Run& run, bool graph) {
+void add(CLI::App& app, CommandRun& run, bool graph) {
     const auto args = std::make_shared<Args>();
     args->graph = graph;
     CLI::App* command = graph ? app.add_subcommand("graph", "Each point's k nearest among the other points")
@@ -214,10 +214,10 @@ void add(CLI::App& app, Run& run, bool graph) {
 
 }  // namespace
 
-void add_search(CLI::App& app, Run& run) {
+void add_search(CLI::App& app, CommandRun& run) {
     add(app, run, false);
 }
-void add_graph(CLI::App& app, Run& run) {
+void add_graph(CLI::App& app, CommandRun& run) {
     add(app, run, true);
 }
 

@@ -114,7 +114,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_select(CLI::App& app, Run& run) {
+void add_select(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command =
         app.add_subcommand("select", "The k smallest values of each row of a matrix, with their columns");

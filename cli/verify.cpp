@@ -310,7 +310,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Run& run) {
+void add_verify(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("verify", "Is a file of neighbours exact? Exit code 1 if it is not");
     command->footer("Ties listed in another order count as exact, and are reported.");

@@ -8,7 +8,7 @@
 
 namespace kith::cli {
 
-void add_groundtruth(CLI::App& app, Run& run) {
+void add_groundtruth(CLI::App& app, CommandRun& run) {
     CLI::App* command = app.add_subcommand(
         "groundtruth", "A search or graph in units: interrupted, continued, verified, spread over machines");
     command->footer(

@@ -7,11 +7,11 @@
 
 namespace kith::cli::groundtruth {
 
-void add_init(CLI::App& app, Run& run);
-void add_run(CLI::App& app, Run& run);
-void add_status(CLI::App& app, Run& run);
-void add_verify(CLI::App& app, Run& run);
-void add_merge(CLI::App& app, Run& run);
+void add_init(CLI::App& app, CommandRun& run);
+void add_run(CLI::App& app, CommandRun& run);
+void add_status(CLI::App& app, CommandRun& run);
+void add_verify(CLI::App& app, CommandRun& run);
+void add_merge(CLI::App& app, CommandRun& run);
 
 // The folder of the job, which each of them takes.
 void add_folder(CLI::App& command, std::string& folder);

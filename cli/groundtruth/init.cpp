@@ -204,7 +204,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_init(CLI::App& app, Run& run) {
+void add_init(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("init", "Cut a search or a graph into units and write the manifest");
     command->footer(

@@ -53,7 +53,7 @@ Json metric_json(const Job& job) {
 Json rows_json(const Rows& rows) {
     Json files = Json::array(), pieces = Json::array();
     for (const RowFile& file : rows.files) files.push_back({{"path", file.path}, {"rows", file.rows}});
-    for (const Piece& piece : rows.pieces)
+    for (const RowPiece& piece : rows.pieces)
         pieces.push_back({{"file", piece.file},
                           {"file_row", piece.file_row},
                           {"first", piece.first},
@@ -191,7 +191,7 @@ void require_no_job(const std::string& folder) {
                     fmt::format("{}: is there already; kith groundtruth run {} goes on with it", path, folder));
 }
 
-std::string Job::unit_name(const Unit& unit) const {
+std::string Job::unit_name(const WorkUnit& unit) const {
     return fmt::format("s{:05}-q{:05}", unit.shard, unit.block);
 }
 

@@ -17,10 +17,10 @@
 namespace kith::cli::groundtruth {
 
 // A unit is a shard of the base and a block of the queries; its result is a function of the manifest and of those rows.
-struct Unit {
+struct WorkUnit {
     std::int64_t shard = 0;  // piece of the base
     std::int64_t block = 0;  // piece of the queries
-    bool operator==(const Unit&) const = default;
+    bool operator==(const WorkUnit&) const = default;
 };
 
 struct Job {
@@ -43,18 +43,18 @@ struct Job {
     std::int64_t shards() const { return static_cast<std::int64_t>(base.pieces.size()); }
     std::int64_t blocks() const { return static_cast<std::int64_t>(queries.pieces.size()); }
     std::int64_t units() const { return shards() * blocks(); }
-    const Piece& shard(const Unit& unit) const { return base.pieces[static_cast<std::size_t>(unit.shard)]; }
-    const Piece& block(const Unit& unit) const { return queries.pieces[static_cast<std::size_t>(unit.block)]; }
+    const RowPiece& shard(const WorkUnit& unit) const { return base.pieces[static_cast<std::size_t>(unit.shard)]; }
+    const RowPiece& block(const WorkUnit& unit) const { return queries.pieces[static_cast<std::size_t>(unit.block)]; }
     // Units are counted shard by shard.
-    Unit unit(std::int64_t number) const { return {number / blocks(), number % blocks()}; }
-    std::int64_t number(const Unit& unit) const { return unit.shard * blocks() + unit.block; }
-    double pairs(const Unit& unit) const {
+    WorkUnit unit(std::int64_t number) const { return {number / blocks(), number % blocks()}; }
+    std::int64_t number(const WorkUnit& unit) const { return unit.shard * blocks() + unit.block; }
+    double pairs(const WorkUnit& unit) const {
         return static_cast<double>(shard(unit).rows) * static_cast<double>(block(unit).rows);
     }
     double pairs() const { return static_cast<double>(base.count) * static_cast<double>(queries.count); }
 
-    std::string unit_name(const Unit& unit) const;  // "s00012-q00003"
-    std::string unit_path(const Unit& unit) const { return folder + "/units/" + unit_name(unit); }
+    std::string unit_name(const WorkUnit& unit) const;  // "s00012-q00003"
+    std::string unit_path(const WorkUnit& unit) const { return folder + "/units/" + unit_name(unit); }
     std::string claims() const { return folder + "/claims"; }
 };
 

@@ -129,7 +129,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_merge(CLI::App& app, Run& run) {
+void add_merge(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("merge", "Write the result: the files of one search of everything");
     add_folder(*command, args->folder);

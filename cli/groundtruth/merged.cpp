@@ -13,7 +13,7 @@ std::optional<PartialNeighbors> Merger::block(std::int64_t block) {
     bool whole = true;
     for (std::int64_t shard = 0; shard < job_.shards(); ++shard) {
         stop_if_interrupted();
-        const Unit unit{shard, block};
+        const WorkUnit unit{shard, block};
         try {
             std::optional<PartialNeighbors> part = read_unit(job_, unit);
             missing_ += !part;

@@ -34,7 +34,7 @@ void require_same(const Rows& rows, const RowFile& file, const FileInfo& found) 
 
 // The piece's elements in order, block by block.
 template <class Take>
-void for_blocks(MatrixReader& reader, const Piece& piece, std::byte* whole, const Take& take) {
+void for_blocks(MatrixReader& reader, const RowPiece& piece, std::byte* whole, const Take& take) {
     const FileInfo& info = reader.info();
     const std::int64_t row_bytes = info.cols * static_cast<std::int64_t>(size_of(info.type));
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / row_bytes, 1, piece.rows);
@@ -109,7 +109,7 @@ void cut(Rows& rows, std::int64_t most) {
 void add_checksums(Rows& rows, const std::function<void(std::int64_t rows)>& step) {
     std::optional<MatrixReader> reader;
     std::int64_t open = -1;
-    for (Piece& piece : rows.pieces) {
+    for (RowPiece& piece : rows.pieces) {
         const RowFile& file = rows.files[static_cast<std::size_t>(piece.file)];
         if (open != piece.file) reader.emplace(file.path, reading(rows.format));
         open = piece.file;
@@ -130,7 +130,7 @@ void require_same_files(const Rows& rows) {
     }
 }
 
-Matrix read_piece(const Rows& rows, const Piece& piece) {
+Matrix read_piece(const Rows& rows, const RowPiece& piece) {
     const RowFile& file = rows.files[static_cast<std::size_t>(piece.file)];
     MatrixReader reader(file.path, reading(rows.format));
     require_same(rows, file, reader.info());
@@ -148,7 +148,7 @@ Matrix read_piece(const Rows& rows, const Piece& piece) {
     return searchable(std::move(matrix), what);
 }
 
-std::string described(const Rows& rows, const Piece& piece) {
+std::string described(const Rows& rows, const RowPiece& piece) {
     return fmt::format("rows {} to {} of {}", piece.file_row, piece.file_row + piece.rows - 1,
                        rows.files[static_cast<std::size_t>(piece.file)].path);
 }

@@ -16,7 +16,7 @@ struct RowFile {
 };
 
 // Rows of one file, never of two: what has changed is named by its file.
-struct Piece {
+struct RowPiece {
     std::int64_t file = 0;
     std::int64_t file_row = 0;  // its first row in that file
     std::int64_t first = 0;     // the same row among all
@@ -31,7 +31,7 @@ struct Rows {
     std::int64_t cols = 0;
     ElementType type = ElementType::f32;  // as the files have it
     std::vector<RowFile> files;
-    std::vector<Piece> pieces;
+    std::vector<RowPiece> pieces;
 };
 
 // Looks at the headers. Throws invalid_argument, naming `option`, where the files disagree in columns or type.
@@ -44,8 +44,8 @@ void add_checksums(Rows& rows, const std::function<void(std::int64_t rows)>& ste
 // Throws bad_file, naming the file, where a header is another than it was.
 void require_same_files(const Rows& rows);
 // A piece, to search in (files.h). Throws bad_file, naming the file and the rows, where it has changed.
-Matrix read_piece(const Rows& rows, const Piece& piece);
+Matrix read_piece(const Rows& rows, const RowPiece& piece);
 // "rows 1000 to 1999 of base.fvecs"
-std::string described(const Rows& rows, const Piece& piece);
+std::string described(const Rows& rows, const RowPiece& piece);
 
 }  // namespace kith::cli::groundtruth

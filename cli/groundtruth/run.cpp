@@ -90,7 +90,7 @@ private:
         for (const std::int64_t number : free_units()) {
             stop_if_interrupted();
             if (ends() || since_look.seconds() > std::max(look_serves, look_seconds_ * looks_apart)) break;
-            const Unit unit = job_.unit(number);
+            const WorkUnit unit = job_.unit(number);
             const std::unique_ptr<Claim> claim = claims_.take(job_.unit_name(unit));
             // Another may have done it since the look.
             if (!claim || has_unit(job_, unit)) continue;
@@ -123,7 +123,7 @@ private:
         return units;
     }
 
-    void run_unit(const Unit& unit, Claim& claim) {
+    void run_unit(const WorkUnit& unit, Claim& claim) {
         if (claim.was_taken_over()) remove_leftovers(job_, unit);
         shard_ = unit.shard;
         const double pairs = job_.pairs(unit);
@@ -213,7 +213,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Run& run) {
+void add_run(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("run", "Do units until none is left, beside any number of others");
     command->footer(

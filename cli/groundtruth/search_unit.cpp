@@ -19,7 +19,7 @@ constexpr std::int64_t workspace_part = 4;
 Options unit_options(const Job& job, Options options) {
     options.metric = job.metric;
     if (options.memory > 0) return options;
-    const Unit first{};
+    const WorkUnit first{};
     const Shape shape{job.shard(first).rows, job.block(first).rows, job.base.cols, job.k, ElementType::f32, false};
     Options typical = options;
     if (job.metric.packed_bits) typical.metric.packed_bits = false;
@@ -38,13 +38,13 @@ const Matrix& UnitSearch::hold(Held& held, const Rows& rows, std::int64_t piece)
     return held.rows;
 }
 
-PartialNeighbors UnitSearch::run(const Unit& unit, const std::function<bool(const Progress&)>& progress) {
+PartialNeighbors UnitSearch::run(const WorkUnit& unit, const std::function<bool(const Progress&)>& progress) {
     const Matrix& shard = hold(shard_, job_.base, unit.shard);
     const Matrix& block = hold(block_, job_.queries, unit.block);
     Options options = options_;
     options.progress = progress;
-    const Piece& points = job_.shard(unit);
-    const Piece& queries = job_.block(unit);
+    const RowPiece& points = job_.shard(unit);
+    const RowPiece& queries = job_.block(unit);
     try {
         if (job_.graph) return graph_shard(shard.view(), points.first, block.view(), queries.first, job_.k, options);
         return search_shard(shard.view(), points.first, block.view(), job_.k, options);

@@ -15,7 +15,7 @@ public:
     UnitSearch(const Job& job, Options options);
 
     // Throws bad_file where the rows have changed; what a search throws, with the rows named.
-    PartialNeighbors run(const Unit& unit, const std::function<bool(const Progress&)>& progress);
+    PartialNeighbors run(const WorkUnit& unit, const std::function<bool(const Progress&)>& progress);
 
 private:
     struct Held {

@@ -84,7 +84,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_status(CLI::App& app, Run& run) {
+void add_status(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("status", "How far it is: units, workers, rate and time left");
     add_folder(*command, args->folder);

@@ -14,10 +14,10 @@ namespace kith::cli::groundtruth {
 namespace {
 
 // The unit of a name, or nothing where it is none of this job.
-std::optional<Unit> unit_of(const Job& job, const std::string& name) {
+std::optional<WorkUnit> unit_of(const Job& job, const std::string& name) {
     const std::size_t middle = name.find("-q");
     if (name.empty() || name[0] != 's' || middle == std::string::npos) return std::nullopt;
-    Unit unit;
+    WorkUnit unit;
     const char* const text = name.data();
     std::from_chars(text + 1, text + middle, unit.shard);
     std::from_chars(text + middle + 2, text + name.size(), unit.block);
@@ -39,7 +39,7 @@ Survey Surveyor::look(bool tidy) {
     survey.pairs = job_.pairs();
     std::error_code failed;
     for (const auto& entry : std::filesystem::directory_iterator(job_.folder + "/units", failed)) {
-        const std::optional<Unit> unit = unit_of(job_, entry.path().filename().string());
+        const std::optional<WorkUnit> unit = unit_of(job_, entry.path().filename().string());
         if (!unit) continue;
         const std::int64_t number = job_.number(*unit);
         if (!whole_.count(number)) {
@@ -51,7 +51,7 @@ Survey Surveyor::look(bool tidy) {
         survey.pairs_done += job_.pairs(*unit);
     }
     for (Seen& claim : claims_.list()) {
-        const std::optional<Unit> unit = unit_of(job_, claim.name);
+        const std::optional<WorkUnit> unit = unit_of(job_, claim.name);
         if (!unit) continue;
         const std::int64_t number = job_.number(*unit);
         if (survey.done[static_cast<std::size_t>(number)]) {

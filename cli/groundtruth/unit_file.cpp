@@ -27,7 +27,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-Header header_of(const Job& job, const Unit& unit) {
+Header header_of(const Job& job, const WorkUnit& unit) {
     Header header;
     job.id.copy(header.job.data(), header.job.size());
     header.shard = unit.shard;
@@ -43,7 +43,7 @@ struct Sizes {
     std::size_t file;
 };
 
-Sizes sizes_of(const Job& job, const Unit& unit) {
+Sizes sizes_of(const Job& job, const WorkUnit& unit) {
     const auto cells = static_cast<std::size_t>(job.block(unit).rows * job.k);
     return {cells, sizeof(Header) + cells * (sizeof(std::int64_t) + sizeof(double)) + sizeof(std::uint64_t)};
 }
@@ -96,7 +96,7 @@ private:
 
 }  // namespace
 
-void write_unit(const Job& job, const Unit& unit, const PartialNeighbors& found) {
+void write_unit(const Job& job, const WorkUnit& unit, const PartialNeighbors& found) {
     const std::string path = job.unit_path(unit);
     OutputSet outputs;
     outputs.add_bytes("the unit", path);
@@ -116,7 +116,7 @@ void write_unit(const Job& job, const Unit& unit, const PartialNeighbors& found)
     outputs.commit();
 }
 
-bool has_unit(const Job& job, const Unit& unit) {
+bool has_unit(const Job& job, const WorkUnit& unit) {
     try {
         Reader reader(job.unit_path(unit));
         if (!reader.is_there() || reader.size() != sizes_of(job, unit).file) return false;
@@ -128,7 +128,7 @@ bool has_unit(const Job& job, const Unit& unit) {
     }
 }
 
-std::optional<PartialNeighbors> read_unit(const Job& job, const Unit& unit) {
+std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit) {
     const std::string path = job.unit_path(unit);
     const auto damaged = [&](const std::string& why) { throw DamagedUnit(fmt::format("{}: damaged: {}", path, why)); };
     const Sizes sizes = sizes_of(job, unit);
@@ -151,7 +151,7 @@ std::optional<PartialNeighbors> read_unit(const Job& job, const Unit& unit) {
     return partial;
 }
 
-std::string set_aside(const Job& job, const Unit& unit) {
+std::string set_aside(const Job& job, const WorkUnit& unit) {
     const std::string path = job.unit_path(unit);
     const std::string name = job.unit_name(unit) + ".damaged";
     if (std::rename(path.c_str(), (path + ".damaged").c_str()) != 0)
@@ -159,7 +159,7 @@ std::string set_aside(const Job& job, const Unit& unit) {
     return fmt::format("now {}", name);
 }
 
-void remove_leftovers(const Job& job, const Unit& unit) {
+void remove_leftovers(const Job& job, const WorkUnit& unit) {
     const std::string prefix = job.unit_name(unit) + ".part-";
     std::error_code failed;
     for (const auto& entry : std::filesystem::directory_iterator(job.folder + "/units", failed)) {

@@ -83,7 +83,7 @@ void compute_again(const Job& job, std::vector<Sample>& samples, const Options& 
     for (std::int64_t shard = 0; shard < job.shards() && !samples.empty(); ++shard) {
         stop_if_interrupted();
         bar.draw("computing again", static_cast<double>(shard), static_cast<double>(job.shards()), 0);
-        const Piece& piece = job.base.pieces[static_cast<std::size_t>(shard)];
+        const RowPiece& piece = job.base.pieces[static_cast<std::size_t>(shard)];
         const Matrix points = read_piece(job.base, piece);
         for (Sample& sample : samples) {
             PartialNeighbors part = search_again(job, sample, points, piece.first, options);
@@ -170,7 +170,7 @@ int execute(const Args& args) {
                 outcome.left_out += static_cast<std::int64_t>(rows->second.size());
                 continue;
             }
-            const Piece& piece = job.queries.pieces[static_cast<std::size_t>(block)];
+            const RowPiece& piece = job.queries.pieces[static_cast<std::size_t>(block)];
             const Matrix queries = read_piece(job.queries, piece);
             Sample sample{gather(queries.view(), rows->second), {}, rows_of(*merged, rows->second), {}};
             for (const std::int64_t row : rows->second) sample.numbers.push_back(piece.first + row);
@@ -188,7 +188,7 @@ int execute(const Args& args) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Run& run) {
+void add_verify(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command =
         app.add_subcommand("verify", "Are all units done and whole, and a sample exact? Exit code 1 if not");

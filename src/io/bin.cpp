@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t header_bytes = 2 * sizeof(std::uint32_t);
 
 SourcePtr open_bin(const Location& location, const char* format, ElementType type) {
-    std::unique_ptr<Input> input = open_input(location);
+    std::unique_ptr<ByteInput> input = open_input(location);
     const FileInfo info{format, input->value_at<std::uint32_t>(0), input->value_at<std::uint32_t>(4), type};
     require_exact_size(*input, info, header_bytes);
     return std::make_unique<FlatSource>(std::move(input), info, header_bytes);

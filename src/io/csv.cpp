@@ -59,7 +59,7 @@ bool is_header(std::string_view line, Separator separator) {
 }
 
 // Reads all lines once: every row has as many cells as the first, so that the matrix is no larger than its text allows.
-Table examine(Input& input) {
+Table examine(ByteInput& input) {
     Table table;
     Lines lines(input);
     for (std::string_view line; lines.next(line);) {
@@ -85,7 +85,7 @@ Table examine(Input& input) {
 template <class T>
 class CsvSource final : public Source {
 public:
-    CsvSource(std::unique_ptr<Input> input, const char* format, ElementType type, Table table)
+    CsvSource(std::unique_ptr<ByteInput> input, const char* format, ElementType type, Table table)
         : Source({format, table.rows, table.cols, type}),
           input_(std::move(input)),
           table_(std::move(table)),
@@ -148,7 +148,7 @@ private:
                  fmt::format("line {}, column {}: expected {}, found {}", lines_.number(), col + 1, expected, found));
     }
 
-    std::unique_ptr<Input> input_;
+    std::unique_ptr<ByteInput> input_;
     Table table_;
     Lines lines_;
     std::int64_t next_row_ = 0;
@@ -156,7 +156,7 @@ private:
 
 template <class T>
 SourcePtr open_table(const Location& location, const char* format, ElementType type) {
-    std::unique_ptr<Input> input = open_input(location);
+    std::unique_ptr<ByteInput> input = open_input(location);
     Table table = examine(*input);
     return std::make_unique<CsvSource<T>>(std::move(input), format, type, std::move(table));
 }

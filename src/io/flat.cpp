@@ -10,7 +10,7 @@
 
 namespace kith::io {
 
-void require_exact_size(Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored) {
+void require_exact_size(ByteInput& input, const FileInfo& info, std::int64_t offset, std::string_view stored) {
     if (info.rows < 1 || info.cols < 1) {
         bad_bytes(input.path(), offset, "at least one row and one column",
                   fmt::format("{} x {}", info.rows, info.cols));
@@ -30,7 +30,7 @@ void require_exact_size(Input& input, const FileInfo& info, std::int64_t offset,
     if (found != bytes) refuse(found, " or more");
 }
 
-FlatSource::FlatSource(std::unique_ptr<Input> input, FileInfo info, std::int64_t offset, bool swapped)
+FlatSource::FlatSource(std::unique_ptr<ByteInput> input, FileInfo info, std::int64_t offset, bool swapped)
     : Source(std::move(info)),
       input_(std::move(input)),
       offset_(offset),

@@ -15,16 +15,16 @@ namespace kith::io {
 // Throws bad_file unless the matrix is not empty and fills the file exactly from `offset` to its end.
 // `stored` names the type in the file where it is another than info.type, of the same size.
 // Where the input is compressed and will be held in memory, a matrix too large for that is out_of_memory at once.
-void require_exact_size(Input& input, const FileInfo& info, std::int64_t offset, std::string_view stored = "");
+void require_exact_size(ByteInput& input, const FileInfo& info, std::int64_t offset, std::string_view stored = "");
 
 class FlatSource final : public Source {
 public:
     // The rows start at `offset`, which the caller has checked; `swapped`: big-endian elements.
-    FlatSource(std::unique_ptr<Input> input, FileInfo info, std::int64_t offset, bool swapped = false);
+    FlatSource(std::unique_ptr<ByteInput> input, FileInfo info, std::int64_t offset, bool swapped = false);
     void read(std::int64_t first, std::int64_t count, std::byte* out) override;
 
 private:
-    std::unique_ptr<Input> input_;
+    std::unique_ptr<ByteInput> input_;
     std::int64_t offset_;
     std::int64_t row_bytes_;
     bool swapped_;

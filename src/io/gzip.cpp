@@ -164,7 +164,7 @@ void StreamInput::fetch(std::int64_t offset, std::byte* out, std::int64_t count)
     for (; count > 0; count -= step_bytes, out += step_bytes) forward(out, std::min(step_bytes, count));
 }
 
-std::unique_ptr<Input> open_gzip(const Location& location) {
+std::unique_ptr<ByteInput> open_gzip(const Location& location) {
     return std::make_unique<GzipInput>(location);
 }
 

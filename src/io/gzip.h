@@ -9,14 +9,14 @@
 
 namespace kith::io {
 
-class StreamInput : public Input {
+class StreamInput : public ByteInput {
 public:
     std::int64_t size_within(std::int64_t limit) final;
     bool is_counted() const final { return is_counted_; }
     bool is_sequential() const final { return !is_kept_; }
 
 protected:
-    using Input::Input;
+    using ByteInput::ByteInput;
     // Back to the start.
     virtual void restart() = 0;
     // Up to `count` bytes from the current place, `count` at most 2^24; fewer only at the end of a complete stream.
@@ -34,6 +34,6 @@ private:
     std::int64_t position_ = 0;
 };
 
-std::unique_ptr<Input> open_gzip(const Location& location);
+std::unique_ptr<ByteInput> open_gzip(const Location& location);
 
 }  // namespace kith::io

@@ -18,7 +18,7 @@ constexpr std::array<IdxType, 5> idx_types{{{0x08, ElementType::u8},
                                             {0x0d, ElementType::f32},
                                             {0x0e, ElementType::f64}}};
 
-std::int64_t big_endian_u32(Input& input, std::int64_t offset) {
+std::int64_t big_endian_u32(ByteInput& input, std::int64_t offset) {
     return __builtin_bswap32(input.value_at<std::uint32_t>(offset));
 }
 
@@ -30,7 +30,7 @@ void append_big_endian(std::string& text, std::int64_t value) {
 }  // namespace
 
 SourcePtr open_idx(const Location& location) {
-    std::unique_ptr<Input> input = open_input(location);
+    std::unique_ptr<ByteInput> input = open_input(location);
     const auto magic = input->value_at<std::array<std::uint8_t, 4>>(0);
     if (magic[0] != 0 || magic[1] != 0) {
         bad_bytes(input->path(), 0, "00 00 (IDX)", fmt::format("{:02x} {:02x}", magic[0], magic[1]));

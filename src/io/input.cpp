@@ -22,9 +22,9 @@ std::int64_t time_of_change(const struct stat& status) {
     return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-class PlainInput final : public Input {
+class PlainInput final : public ByteInput {
 public:
-    explicit PlainInput(const Location& location) : Input(location), file_(location) { size_ = file_.size(); }
+    explicit PlainInput(const Location& location) : ByteInput(location), file_(location) { size_ = file_.size(); }
 
 private:
     void fetch(std::int64_t offset, std::byte* out, std::int64_t count) override {
@@ -51,7 +51,7 @@ void require_proceed(const Proceed& proceed) {
     if (proceed && !proceed()) throw Error(ErrorCode::cancelled, "cancelled");
 }
 
-void Input::read_at(std::int64_t offset, void* out, std::int64_t count) {
+void ByteInput::read_at(std::int64_t offset, void* out, std::int64_t count) {
     std::int64_t end = 0;
     if (__builtin_add_overflow(offset, count, &end)) end = INT64_MAX;
     if (const std::int64_t size = size_within(end); end > size) {
@@ -60,7 +60,7 @@ void Input::read_at(std::int64_t offset, void* out, std::int64_t count) {
     if (count > 0) fetch(offset, static_cast<std::byte*>(out), count);
 }
 
-void Input::require_room(std::int64_t bytes, const std::string& what) const {
+void ByteInput::require_room(std::int64_t bytes, const std::string& what) const {
     if (held_) require_memory(bytes, what);
 }
 
@@ -112,12 +112,12 @@ void OpenFile::require_unchanged() const {
     }
 }
 
-std::unique_ptr<Input> open_bytes(const Location& location) {
+std::unique_ptr<ByteInput> open_bytes(const Location& location) {
     if (location.gzipped || is_gzip_name(location.file)) return open_gzip(location);
     return std::make_unique<PlainInput>(location);
 }
 
-std::unique_ptr<Input> open_input(const Location& location) {
+std::unique_ptr<ByteInput> open_input(const Location& location) {
     if (!location.dataset.empty()) {
         const std::string file = name_in_messages(location.file);
         bad_argument(

@@ -20,9 +20,9 @@ void require_proceed(const Proceed& proceed);
 // Readers ask whether to go on after at most so many bytes.
 constexpr std::int64_t polled_bytes = std::int64_t{16} << 20;
 
-class Input {
+class ByteInput {
 public:
-    virtual ~Input() = default;
+    virtual ~ByteInput() = default;
     const std::string& path() const { return path_; }
     // Bytes that are really there: what is compressed is counted by decompressing it once.
     std::int64_t size() { return size_within(INT64_MAX - 1); }
@@ -48,7 +48,7 @@ public:
     }
 
 protected:
-    explicit Input(const Location& location)
+    explicit ByteInput(const Location& location)
         : path_(name_in_messages(location.file)), proceed_(location.proceed), held_(location.held) {}
     // Throws cancelled where the caller wants no more. Between any two calls lie at most 16 MiB.
     void poll() const { require_proceed(proceed_); }
@@ -63,10 +63,10 @@ private:
 };
 
 // Gunzips names that end in ".gz". Throws bad_file.
-std::unique_ptr<Input> open_bytes(const Location& location);
+std::unique_ptr<ByteInput> open_bytes(const Location& location);
 
 // As above, for formats of one matrix per file: invalid_argument where a data set is named.
-std::unique_ptr<Input> open_input(const Location& location);
+std::unique_ptr<ByteInput> open_input(const Location& location);
 
 bool is_gzip_name(std::string_view path);
 

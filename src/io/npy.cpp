@@ -31,7 +31,7 @@ void scatter_column(const std::byte* column, std::int64_t rows, std::byte* out, 
 // Column-major in the file, row-major for the reader.
 class FortranSource final : public Source {
 public:
-    FortranSource(std::unique_ptr<Input> input, const FileInfo& info, const NpyHeader& header)
+    FortranSource(std::unique_ptr<ByteInput> input, const FileInfo& info, const NpyHeader& header)
         : Source(info), input_(std::move(input)), offset_(header.data_offset), swapped_(header.swapped) {}
 
     bool reads_whole() const override { return true; }
@@ -100,7 +100,7 @@ private:
         }
     }
 
-    std::unique_ptr<Input> input_;
+    std::unique_ptr<ByteInput> input_;
     std::int64_t offset_;
     bool swapped_;
     std::vector<std::byte> rows_;  // all of them, where they are kept
@@ -186,7 +186,7 @@ private:
 
 }  // namespace
 
-SourcePtr open_array(std::unique_ptr<Input> input, const char* format) {
+SourcePtr open_array(std::unique_ptr<ByteInput> input, const char* format) {
     const NpyHeader header = read_npy_header(*input);
     // As it lies in the file; foreign elements as any of the same size.
     FileInfo info{format, header.shape[0], 1, type_in_file(header)};

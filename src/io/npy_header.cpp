@@ -159,7 +159,7 @@ void parse_dictionary(Cursor& cursor, NpyHeader& header) {
 
 }  // namespace
 
-NpyHeader read_npy_header(Input& input) {
+NpyHeader read_npy_header(ByteInput& input) {
     std::array<char, 8> start{};
     input.read_at(0, start.data(), start.size());
     if (std::string_view(start.data(), magic.size()) != magic) {

@@ -24,7 +24,7 @@ struct NpyHeader {
 };
 
 // Throws bad_file.
-NpyHeader read_npy_header(Input& input);
+NpyHeader read_npy_header(ByteInput& input);
 
 // A version 1.0 header in C order, padded as NumPy pads it. Empty where npy has no such type.
 std::string npy_header(std::int64_t rows, std::int64_t cols, ElementType type);

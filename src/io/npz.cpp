@@ -15,7 +15,7 @@ std::string array_name(const ZipMember& member) {
 }
 
 // The members that are arrays.
-std::vector<ZipMember> arrays_in(Input& archive) {
+std::vector<ZipMember> arrays_in(ByteInput& archive) {
     std::vector<ZipMember> members = zip_members(archive);
     members.erase(std::remove_if(members.begin(), members.end(),
                                  [](const ZipMember& member) { return !member.name.ends_with(suffix); }),
@@ -37,7 +37,7 @@ std::vector<std::string> names_npz(const Location& location) {
 }
 
 SourcePtr open_npz(const Location& location) {
-    std::unique_ptr<Input> archive = open_bytes(location);
+    std::unique_ptr<ByteInput> archive = open_bytes(location);
     const std::vector<ZipMember> members = arrays_in(*archive);
     const std::vector<std::string> names = names_of(members);
     const std::string name = location.dataset.empty() ? only_name(location, names) : location.dataset;

@@ -1,4 +1,4 @@
-// Reads an Input for Apache Arrow.
+// Reads a ByteInput for Apache Arrow.
 #include "io/parquet_file.h"
 
 #include <arrow/buffer.h>
@@ -63,7 +63,7 @@ std::string in_one_line(std::string text) {
     return text;
 }
 
-ParquetFile open_parquet_file(std::unique_ptr<Input> input) {
+ParquetFile open_parquet_file(std::unique_ptr<ByteInput> input) {
     ParquetFile opened;
     opened.file = std::make_shared<ArrowFile>(std::move(input));
     guarded(*opened.file, [&] {

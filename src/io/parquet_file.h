@@ -1,4 +1,4 @@
-// A Parquet file, as Apache Arrow opens it through an Input.
+// A Parquet file, as Apache Arrow opens it through a ByteInput.
 #pragma once
 
 #include <arrow/io/interfaces.h>
@@ -15,10 +15,10 @@
 
 namespace kith::io {
 
-// An Input, plain or gunzipped, as Arrow reads files. What it throws is kept while Arrow's frames lie between.
+// A ByteInput, plain or gunzipped, as Arrow reads files. What it throws is kept while Arrow's frames lie between.
 class ArrowFile final : public arrow::io::RandomAccessFile {
 public:
-    explicit ArrowFile(std::unique_ptr<Input> input) : input_(std::move(input)) {}
+    explicit ArrowFile(std::unique_ptr<ByteInput> input) : input_(std::move(input)) {}
 
     const std::string& path() const { return input_->path(); }
     void rethrow() {
@@ -36,7 +36,7 @@ public:
     arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t count) override;
 
 private:
-    std::unique_ptr<Input> input_;
+    std::unique_ptr<ByteInput> input_;
     std::exception_ptr thrown_;
     std::int64_t place_ = 0;
     bool closed_ = false;
@@ -76,6 +76,6 @@ struct ParquetFile {
 };
 
 // Throws bad_file.
-ParquetFile open_parquet_file(std::unique_ptr<Input> input);
+ParquetFile open_parquet_file(std::unique_ptr<ByteInput> input);
 
 }  // namespace kith::io

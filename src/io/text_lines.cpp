@@ -17,7 +17,7 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 }  // namespace
 
-Lines::Lines(Input& input, std::int64_t offset, std::int64_t number)
+Lines::Lines(ByteInput& input, std::int64_t offset, std::int64_t number)
     : input_(&input), read_to_(offset), number_(number) {}
 
 bool Lines::fill() {

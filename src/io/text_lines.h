@@ -13,7 +13,7 @@ namespace kith::io {
 class Lines {
 public:
     // From `offset` on, which is the start of line `number`, counted from 1.
-    explicit Lines(Input& input, std::int64_t offset = 0, std::int64_t number = 1);
+    explicit Lines(ByteInput& input, std::int64_t offset = 0, std::int64_t number = 1);
     // The next line, without its end; valid until the next call. False at the end of the file. Throws bad_file for a
     // line that is longer than 64 MiB.
     bool next(std::string_view& line);
@@ -24,7 +24,7 @@ public:
 private:
     bool fill();
 
-    Input* input_;
+    ByteInput* input_;
     std::vector<char> buffer_;
     std::size_t begin_ = 0, end_ = 0;  // what is unread within the buffer
     std::int64_t read_to_;             // where the buffer ends within the file

@@ -21,7 +21,7 @@ struct TruthShape {
     std::int64_t half;  // bytes of the ids, and of the distances
 };
 
-TruthShape examine(Input& input) {
+TruthShape examine(ByteInput& input) {
     const std::int64_t queries = input.value_at<std::uint32_t>(0);
     const std::int64_t k = input.value_at<std::uint32_t>(4);
     // Ids and distances are together as large as one matrix of 64-bit elements.
@@ -40,7 +40,7 @@ TruthShape examine(Input& input) {
 // One of the two halves.
 class TruthSource final : public Source {
 public:
-    TruthSource(std::unique_ptr<Input> input, const TruthShape& shape, bool ids)
+    TruthSource(std::unique_ptr<ByteInput> input, const TruthShape& shape, bool ids)
         : Source({"truth", shape.queries, shape.k, ids ? ElementType::i32 : ElementType::f32}),
           input_(std::move(input)),
           offset_(header_bytes + (ids ? 0 : shape.half)) {}
@@ -51,7 +51,7 @@ public:
     }
 
 private:
-    std::unique_ptr<Input> input_;
+    std::unique_ptr<ByteInput> input_;
     std::int64_t offset_;
 };
 
@@ -75,7 +75,7 @@ SourcePtr open_truth(const Location& location) {
     if (!part.empty() && part != "ids" && part != "distances") {
         bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
     }
-    std::unique_ptr<Input> input = open_bytes(location);
+    std::unique_ptr<ByteInput> input = open_bytes(location);
     const TruthShape shape = examine(*input);
     return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
 }
@@ -123,7 +123,7 @@ void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
 
 Neighbors read_big_ann_truth(const std::string& path) {
     using namespace io;
-    std::unique_ptr<Input> input = open_bytes({path});
+    std::unique_ptr<ByteInput> input = open_bytes({path});
     const TruthShape shape = examine(*input);
     const auto cells = static_cast<std::size_t>(shape.queries * shape.k);
     Neighbors neighbors;

@@ -33,12 +33,12 @@ struct Directory {
     std::int64_t offset, bytes, entries;
 };
 
-std::int64_t signed_of(Input& archive, std::int64_t at, std::uint64_t value) {
+std::int64_t signed_of(ByteInput& archive, std::int64_t at, std::uint64_t value) {
     if (value > INT64_MAX) bad_bytes(archive.path(), at, "a number below 2^63", fmt::format("{}", value));
     return static_cast<std::int64_t>(value);
 }
 
-Directory find_directory(Input& archive) {
+Directory find_directory(ByteInput& archive) {
     const std::int64_t tail = std::min(archive.size(), end_bytes + longest_comment);
     std::vector<char> bytes(static_cast<std::size_t>(tail));
     archive.read_at(archive.size() - tail, bytes.data(), tail);
@@ -90,10 +90,11 @@ void widen(const std::vector<char>& bytes, std::size_t extra, std::size_t end, s
     }
 }
 
-class StoredMember final : public Input {
+class StoredMember final : public ByteInput {
 public:
-    StoredMember(std::unique_ptr<Input> archive, const Location& location, std::int64_t offset, const ZipMember& member)
-        : Input(location), archive_(std::move(archive)), offset_(offset) {
+    StoredMember(std::unique_ptr<ByteInput> archive, const Location& location, std::int64_t offset,
+                 const ZipMember& member)
+        : ByteInput(location), archive_(std::move(archive)), offset_(offset) {
         size_ = member.size;
         require_checksum(member.crc);
     }
@@ -117,13 +118,13 @@ private:
         archive_->read_at(offset_ + offset, out, count);
     }
 
-    std::unique_ptr<Input> archive_;
+    std::unique_ptr<ByteInput> archive_;
     std::int64_t offset_;
 };
 
 class InflatedMember final : public StreamInput {
 public:
-    InflatedMember(std::unique_ptr<Input> archive, const Location& location, std::int64_t offset,
+    InflatedMember(std::unique_ptr<ByteInput> archive, const Location& location, std::int64_t offset,
                    const ZipMember& member)
         : StreamInput(location), archive_(std::move(archive)), offset_(offset), member_(member), read_(1 << 16) {
         if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) bad_file(path_, "cannot start decompression");
@@ -174,7 +175,7 @@ private:
         stream_.avail_in = static_cast<uInt>(some);
     }
 
-    std::unique_ptr<Input> archive_;
+    std::unique_ptr<ByteInput> archive_;
     std::int64_t offset_;
     ZipMember member_;
     std::vector<Bytef> read_;
@@ -186,7 +187,7 @@ private:
 
 }  // namespace
 
-std::vector<ZipMember> zip_members(Input& archive) {
+std::vector<ZipMember> zip_members(ByteInput& archive) {
     const Directory directory = find_directory(archive);
     std::vector<char> bytes(static_cast<std::size_t>(directory.bytes));
     archive.read_at(directory.offset, bytes.data(), directory.bytes);
@@ -223,7 +224,8 @@ std::vector<ZipMember> zip_members(Input& archive) {
     return members;
 }
 
-std::unique_ptr<Input> open_member(std::unique_ptr<Input> archive, const ZipMember& member, const Location& location) {
+std::unique_ptr<ByteInput> open_member(std::unique_ptr<ByteInput> archive, const ZipMember& member,
+                                       const Location& location) {
     if (member.header > archive->size() - local_bytes ||
         archive->value_at<std::uint32_t>(member.header) != local_magic) {
         bad_bytes(archive->path(), member.header, fmt::format("the header of {}", member.name), "other bytes");

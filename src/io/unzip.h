@@ -20,9 +20,10 @@ struct ZipMember {
 };
 
 // Throws bad_file, also for a member that is encrypted or compressed in another way.
-std::vector<ZipMember> zip_members(Input& archive);
+std::vector<ZipMember> zip_members(ByteInput& archive);
 
 // The content of a member. `location` names it in messages.
-std::unique_ptr<Input> open_member(std::unique_ptr<Input> archive, const ZipMember& member, const Location& location);
+std::unique_ptr<ByteInput> open_member(std::unique_ptr<ByteInput> archive, const ZipMember& member,
+                                       const Location& location);
 
 }  // namespace kith::io

@@ -23,7 +23,7 @@ std::int64_t rows_per_buffer(std::int64_t rows, std::int64_t stride) {
 }
 
 // Counts the rows of what is compressed only as far as memory holds them.
-void require_room(Input& input, std::int64_t d, ElementType type, std::int64_t stride) {
+void require_room(ByteInput& input, std::int64_t d, ElementType type, std::int64_t stride) {
     if (!input.held() || input.is_counted()) return;
     const std::int64_t most_rows = free_memory() / (stride - prefix_bytes) + 1;
     std::int64_t limit = 0;
@@ -34,7 +34,7 @@ void require_room(Input& input, std::int64_t d, ElementType type, std::int64_t s
         fmt::format("{} ({}{} x {} {})", input.path(), rows, input.is_counted() ? "" : " or more", d, name(type)));
 }
 
-FileInfo examine(Input& input, const char* format, ElementType type) {
+FileInfo examine(ByteInput& input, const char* format, ElementType type) {
     const auto d = input.value_at<std::int32_t>(0);
     if (d < 1) bad_bytes(input.path(), 0, "a row length of at least 1", fmt::format("{}", d));
     const std::int64_t stride = prefix_bytes + d * static_cast<std::int64_t>(size_of(type));
@@ -49,7 +49,7 @@ FileInfo examine(Input& input, const char* format, ElementType type) {
 
 class VecsSource final : public Source {
 public:
-    VecsSource(std::unique_ptr<Input> input, const FileInfo& info)
+    VecsSource(std::unique_ptr<ByteInput> input, const FileInfo& info)
         : Source(info),
           input_(std::move(input)),
           row_bytes_(info_.cols * static_cast<std::int64_t>(size_of(info_.type))),
@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    std::unique_ptr<Input> input_;
+    std::unique_ptr<ByteInput> input_;
     std::int64_t row_bytes_;
     std::int64_t stride_;
 };
@@ -111,7 +111,7 @@ private:
 };
 
 SourcePtr open_vecs(const Location& location, const char* format, ElementType type) {
-    std::unique_ptr<Input> input = open_input(location);
+    std::unique_ptr<ByteInput> input = open_input(location);
     const FileInfo info = examine(*input, format, type);
     return std::make_unique<VecsSource>(std::move(input), info);
 }

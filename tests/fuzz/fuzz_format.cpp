@@ -43,9 +43,9 @@ const Folder& folder() {
 }
 
 // A file in memory, under a name on the disk that ends as the format wants it.
-class Input {
+class MemoryFile {
 public:
-    Input() : fd_(::memfd_create("input", MFD_CLOEXEC)), path_(folder().file("input")) {
+    MemoryFile() : fd_(::memfd_create("input", MFD_CLOEXEC)), path_(folder().file("input")) {
         fs::create_symlink("/proc/self/fd/" + std::to_string(fd_), path_);
     }
     void store(const std::uint8_t* data, std::size_t size) const {
@@ -145,7 +145,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const Input input;
+    static const MemoryFile input;
     input.store(data, size);
     const std::string& path = input.path();
     read_everything(path);

@@ -21,20 +21,20 @@ namespace {
 
 using gpu_arrays::check;
 
-enum class Place { pageable, pinned, device };
+enum class MemoryKind { pageable, pinned, device };
 
 // Memory of the caller's that can be taken away and given back.
 class Memory {
 public:
-    Memory(std::size_t bytes, Place place) : bytes_(bytes), place_(place), poison_(bytes, poison) {
-        if (place == Place::pageable)
+    Memory(std::size_t bytes, MemoryKind kind) : bytes_(bytes), kind_(kind), poison_(bytes, poison) {
+        if (kind == MemoryKind::pageable)
             data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        else if (place == Place::pinned) check(cudaMallocHost(&data_, bytes));
+        else if (kind == MemoryKind::pinned) check(cudaMallocHost(&data_, bytes));
         else check(cudaMalloc(&data_, bytes));
     }
     ~Memory() {
-        if (place_ == Place::pageable) munmap(data_, bytes_);
-        else if (place_ == Place::pinned) cudaFreeHost(data_);
+        if (kind_ == MemoryKind::pageable) munmap(data_, bytes_);
+        else if (kind_ == MemoryKind::pinned) cudaFreeHost(data_);
         else cudaFree(data_);
     }
     Memory(const Memory&) = delete;
@@ -44,10 +44,10 @@ public:
     T* as() const {
         return static_cast<T*>(data_);
     }
-    int device() const { return place_ == Place::device ? 0 : kith::host_memory; }
+    int device() const { return kind_ == MemoryKind::device ? 0 : kith::host_memory; }
     // Gives it back, with that in it.
     void give(const void* from) {
-        if (place_ == Place::pageable) {
+        if (kind_ == MemoryKind::pageable) {
             ASSERT_EQ(0, mprotect(data_, bytes_, PROT_READ | PROT_WRITE));
         }
         check(cudaMemcpy(data_, from, bytes_, cudaMemcpyDefault));
@@ -55,9 +55,9 @@ public:
     void give() { give(poison_.data()); }
     // On no stream that work of ours could be ordered with. A thread that touches pageable memory ends the test.
     void take(cudaStream_t stream) {
-        if (place_ == Place::pageable) {
+        if (kind_ == MemoryKind::pageable) {
             ASSERT_EQ(0, mprotect(data_, bytes_, PROT_NONE));
-        } else if (place_ == Place::pinned) {
+        } else if (kind_ == MemoryKind::pinned) {
             std::memset(data_, poison, bytes_);
         } else {
             check(cudaMemsetAsync(data_, poison, bytes_, stream));
@@ -66,7 +66,7 @@ public:
     }
     // Since take().
     bool untouched() const {
-        if (place_ == Place::pageable) return true;
+        if (kind_ == MemoryKind::pageable) return true;
         std::vector<unsigned char> now(bytes_);
         check(cudaMemcpy(now.data(), data_, bytes_, cudaMemcpyDefault));
         return now == poison_;
@@ -80,7 +80,7 @@ public:
 private:
     static constexpr unsigned char poison = 0x5a;
     std::size_t bytes_;
-    Place place_;
+    MemoryKind kind_;
     std::vector<unsigned char> poison_;
     void* data_ = nullptr;
 };
@@ -182,7 +182,7 @@ class GpuCancel : public testing::TestWithParam<std::string> {};
 // The scene's memory in some places, and its call.
 class Stage {
 public:
-    Stage(const Scene& scene, Place in, Place out)
+    Stage(const Scene& scene, MemoryKind in, MemoryKind out)
         : scene_(scene),
           cells_(static_cast<std::size_t>(scene.q * scene.k)),
           points_(scene.points.size() * sizeof(float), in),
@@ -245,12 +245,13 @@ private:
 template <class F>
 void on_stages(const Scene& scene, F f) {
     const bool streams = scene.name == "chunks" || scene.name == "scanned_chunks";  // from the host only
-    const std::pair<Place, Place> places[] = {{Place::pageable, Place::pageable},
-                                              {Place::pinned, Place::pinned},
-                                              {streams ? Place::pinned : Place::device, Place::device}};
+    const std::pair<MemoryKind, MemoryKind> places[] = {
+        {MemoryKind::pageable, MemoryKind::pageable},
+        {MemoryKind::pinned, MemoryKind::pinned},
+        {streams ? MemoryKind::pinned : MemoryKind::device, MemoryKind::device}};
     std::vector<unsigned char> first;
     for (const auto& [in, out] : places) {
-        if (scene.name == "symmetric" && in != Place::pinned) continue;  // one of 50 MB is enough
+        if (scene.name == "symmetric" && in != MemoryKind::pinned) continue;  // one of 50 MB is enough
         SCOPED_TRACE("memory " + std::to_string(int(in)) + " " + std::to_string(int(out)));
         Stage stage(scene, in, out);
         ASSERT_EQ("", stage.call(scene.options, kith::ErrorCode::cancelled));
@@ -333,7 +334,7 @@ class GpuCancelAlone : public testing::TestWithParam<std::string> {};
 TEST_P(GpuCancelAlone, FailuresKeepNoDeviceMemory) {
     using kith::gpu::InjectedFault;
     const Scene s = scene(GetParam());
-    Stage stage(s, Place::pinned, Place::pinned);
+    Stage stage(s, MemoryKind::pinned, MemoryKind::pinned);
     ASSERT_EQ("", stage.call(s.options, kith::ErrorCode::cancelled));
     const std::int64_t free = kith::gpu::device_info(0).free_bytes;
     constexpr std::int64_t step = 3;
@@ -360,7 +361,7 @@ TEST(GpuCancelScenes, WhatDoesNotFitIsPlannedWithLess) {
     for (const char* name : {"chunks", "uncertain"}) {
         Scene s = scene(name);
         s.options.memory = 0;
-        Stage stage(s, Place::pageable, Place::pageable);
+        Stage stage(s, MemoryKind::pageable, MemoryKind::pageable);
         ASSERT_EQ("", stage.call(s.options, kith::ErrorCode::cancelled));
         const auto want = stage.result();
         // Not the questions that the plan asks before.
@@ -480,7 +481,7 @@ TEST(GpuCancelScenes, TakeTheirPaths) {
     EXPECT_GT(200, kith::plan_select(matrix.n, matrix.d, matrix.k, kith::ElementType::f32, matrix.options).query_tile);
     EXPECT_EQ(kith::gpu::device_info(0).capability == 90, plan("symmetric").symmetric);
     const Scene uncertain = scene("uncertain");
-    Stage stage(uncertain, Place::pageable, Place::pageable);
+    Stage stage(uncertain, MemoryKind::pageable, MemoryKind::pageable);
     kith::Report report;
     ASSERT_EQ("", stage.call(uncertain.options, kith::ErrorCode::cancelled, &report));
     EXPECT_LT(0, report.retried);

@@ -20,7 +20,7 @@ constexpr std::int64_t few_points = 6000, many_points = 60000, q = 8000, capacit
 
 enum class Kept { rows, both, all };
 
-struct Way {
+struct PassCase {
     gpu::FilterIsa isa;
     int cluster;
     Kept kept;
@@ -28,12 +28,12 @@ struct Way {
     std::int64_t n = few_points;  // many: units of dozens of tiles, which run as far ahead as the pipeline lets them
 };
 
-std::string name(const testing::TestParamInfo<Way>& info) {
-    const Way& w = info.param;
+std::string name(const testing::TestParamInfo<PassCase>& info) {
+    const PassCase& c = info.param;
     const std::array kept = {"rows", "both", "all"};
-    return (w.isa == gpu::FilterIsa::sm_80 ? "sm_80_" : "sm_90a_cluster_" + std::to_string(w.cluster) + "_") +
-           kept.at(static_cast<std::size_t>(w.kept)) + "_" + std::to_string(w.width) +
-           (w.n > few_points ? "_many" : "");
+    return (c.isa == gpu::FilterIsa::sm_80 ? "sm_80_" : "sm_90a_cluster_" + std::to_string(c.cluster) + "_") +
+           kept.at(static_cast<std::size_t>(c.kept)) + "_" + std::to_string(c.width) +
+           (c.n > few_points ? "_many" : "");
 }
 
 template <class T>
@@ -85,24 +85,24 @@ std::vector<__half> halves(const std::vector<int>& values) {
     return out;
 }
 
-class GpuRing : public testing::TestWithParam<Way> {};
+class GpuRing : public testing::TestWithParam<PassCase> {};
 
 TEST_P(GpuRing, LeavesTheSameValues) {
-    const Way way = GetParam();
-    if (way.isa == gpu::FilterIsa::sm_90a) {
+    const PassCase c = GetParam();
+    if (c.isa == gpu::FilterIsa::sm_90a) {
         int major = 0;
         gpu_arrays::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
         if (major != 9) GTEST_SKIP() << "not a device of compute capability 9.0";
     }
-    const std::int64_t n = way.n;
-    const Numbers numbers(n, way.width, way.kept == Kept::both);
+    const std::int64_t n = c.n;
+    const Numbers numbers(n, c.width, c.kept == Kept::both);
     const std::int64_t padded = gpu::whole_tiles(n);
     std::vector<float> h(static_cast<std::size_t>(padded), std::numeric_limits<float>::infinity());
     std::copy(numbers.h.begin(), numbers.h.end(), h.begin());
     const auto queries = on_device(halves(numbers.u)), points = on_device(halves(numbers.v));
     const auto half_norms = on_device(h), threshold = on_device(numbers.threshold);
     const gpu::Buffer<float> column_threshold(padded, nullptr);
-    const bool all = way.kept == Kept::all;
+    const bool all = c.kept == Kept::all;
     const gpu::Buffer<float> values(all ? numbers.queries * padded : 0, nullptr);
     const gpu::Buffer<gpu::Candidate> candidates(all ? 0 : numbers.queries * capacity, nullptr);
     const auto counts = on_device(std::vector<std::int32_t>(static_cast<std::size_t>(numbers.queries)));
@@ -112,19 +112,19 @@ TEST_P(GpuRing, LeavesTheSameValues) {
     pass.half_norm = half_norms.get();
     pass.q = numbers.queries;
     pass.n = pass.count = n;
-    pass.width = way.width;
+    pass.width = c.width;
     pass.threshold = threshold.get();
     pass.candidates = candidates.get();
     pass.counts = counts.get();
     pass.capacity = capacity;
     pass.all = values.get();
     pass.ld = padded;
-    pass.most_cluster = way.cluster;
-    if (way.kept == Kept::both) {
+    pass.most_cluster = c.cluster;
+    if (c.kept == Kept::both) {
         gpu::column_thresholds(threshold.get(), half_norms.get(), n, column_threshold.get(), nullptr);
         pass.column_threshold = column_threshold.get();
     }
-    gpu::filter_pass(pass, way.isa, nullptr);
+    gpu::filter_pass(pass, c.isa, nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
 
     const auto value = on_host(values);
@@ -154,8 +154,8 @@ TEST_P(GpuRing, LeavesTheSameValues) {
     EXPECT_TRUE(all || kept > 100) << kept;
 }
 
-std::vector<Way> ways() {
-    std::vector<Way> out;
+std::vector<PassCase> pass_cases() {
+    std::vector<PassCase> out;
     for (const std::int64_t width : {16, 80, 144, 320}) {
         for (const Kept kept : {Kept::rows, Kept::both, Kept::all}) {
             for (const int cluster : {1, 2}) {
@@ -171,6 +171,6 @@ std::vector<Way> ways() {
     return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Pass, GpuRing, testing::ValuesIn(ways()), name);
+INSTANTIATE_TEST_SUITE_P(Pass, GpuRing, testing::ValuesIn(pass_cases()), name);
 
 }  // namespace

@@ -5,10 +5,10 @@
 
 namespace {
 
-kith::Neighbors graph(const search_cases::Case& c, const search_cases::Way& way) {
-    const kith::Options options = search_cases::options_of("cpu", c.variant, way, false);
+kith::Neighbors graph(const search_cases::Case& c, const search_cases::Execution& execution) {
+    const kith::Options options = search_cases::options_of("cpu", c.variant, execution, false);
     const auto run = [&](const kith::Options& o) { return kith::graph(c.points.view, c.k, o); };
-    return way.small_memory ? search_cases::with_small_memory(options, run) : run(options);
+    return execution.small_memory ? search_cases::with_small_memory(options, run) : run(options);
 }
 
 class Graph : public testing::TestWithParam<std::string> {};
@@ -23,8 +23,8 @@ TEST_P(Graph, ExcludesItselfById) {
             const auto c =
                 search_cases::make_case(all[turn % all.size()], data, size, type, type, arrays::shapes[turn % 3], turn);
             const Truth truth(c.variant.name, c.variant.params, c.points.view, {}, c.k, true);
-            for (const auto& way : {search_cases::Way{}, {"exact", "", 2, false}, {"", "", 1, true}}) {
-                ASSERT_EQ("", truth.difference(graph(c, way))) << c.label << ", " << way.label();
+            for (const auto& execution : {search_cases::Execution{}, {"exact", "", 2, false}, {"", "", 1, true}}) {
+                ASSERT_EQ("", truth.difference(graph(c, execution))) << c.label << ", " << execution.label();
             }
             ++turn;
         }

@@ -53,12 +53,12 @@ inline void every_path(const std::string& device, const std::string& name) {
     }
     for (const char* path : {"", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "exact"}) {
         for (const bool f64 : {false, true}) {
-            const search_cases::Way way{path, "", 0, false};
-            const auto got = search_cases::answer(device, c, way, f64);
+            const search_cases::Execution execution{path, "", 0, false};
+            const auto got = search_cases::answer(device, c, execution, f64);
             if (!got) break;
-            ASSERT_EQ("", truth.difference(*got)) << name << ", " << way.label();
+            ASSERT_EQ("", truth.difference(*got)) << name << ", " << execution.label();
             const kith::Report& r = got->report;
-            EXPECT_EQ(q, r.certified + r.retried + r.scanned) << name << ", " << way.label();
+            EXPECT_EQ(q, r.certified + r.retried + r.scanned) << name << ", " << execution.label();
         }
     }
 }

@@ -57,8 +57,8 @@ inline Case make_case(const Variant& variant, const std::string& data, Size size
     return out;
 }
 
-// Ways that must not change a bit of the answer.
-struct Way {
+// How a search runs: nothing of it may change a bit of the answer.
+struct Execution {
     std::string path, isa;
     int threads = 0;
     bool small_memory = false;
@@ -69,13 +69,14 @@ struct Way {
     }
 };
 
-inline kith::Options options_of(const std::string& device, const Variant& variant, const Way& way, bool f64) {
+inline kith::Options options_of(const std::string& device, const Variant& variant, const Execution& execution,
+                                bool f64) {
     kith::Options options;
     options.device = device;
     options.metric = variant.metric;
-    options.path = way.path;
-    options.isa = way.isa;
-    options.threads = way.threads;
+    options.path = execution.path;
+    options.isa = execution.isa;
+    options.threads = execution.threads;
     options.f64 = f64;
     return options;
 }
@@ -111,11 +112,12 @@ inline bool few_tiles(const Case& c, const kith::Options& options) {
 }
 
 // The answer, or nothing where the metric, type or machine refuses a forced path or instruction set, naming it.
-inline std::optional<kith::Neighbors> answer(const std::string& device, const Case& c, const Way& way, bool f64) {
-    const kith::Options options = options_of(device, c.variant, way, f64);
+inline std::optional<kith::Neighbors> answer(const std::string& device, const Case& c, const Execution& execution,
+                                             bool f64) {
+    const kith::Options options = options_of(device, c.variant, execution, f64);
     const auto search = [&](const kith::Options& o) { return kith::search(c.points.view, c.queries.view, c.k, o); };
     try {
-        return way.small_memory
+        return execution.small_memory
                    ? with_small_memory(options, search, [&](const kith::Options& o) { return few_tiles(c, o); })
                    : search(options);
     } catch (const kith::Error& error) {
@@ -123,14 +125,15 @@ inline std::optional<kith::Neighbors> answer(const std::string& device, const Ca
         const auto names = [&](const std::string& forced) {
             return !forced.empty() && message.find("'" + forced + "'") != std::string::npos;
         };
-        if (error.code() != kith::ErrorCode::invalid_argument || !(names(way.path) || names(way.isa))) throw;
+        if (error.code() != kith::ErrorCode::invalid_argument || !(names(execution.path) || names(execution.isa)))
+            throw;
         return std::nullopt;
     }
 }
 
-// Every data set in every element type, sizes, layouts, query types and ways taking turns.
+// Every data set in every element type, sizes, layouts, query types and executions taking turns.
 inline void every_data_set(const std::string& device, const std::string& metric) {
-    const Way ways[] = {{"", "", 0, false}, {"", "", 1, true}, {"exact", "", 2, false}};
+    const Execution executions[] = {{"", "", 0, false}, {"", "", 1, true}, {"exact", "", 2, false}};
     std::uint64_t turn = 0;
     for (const std::string& data : adversarial::names()) {
         for (ElementType type : arrays::element_types) {
@@ -144,10 +147,10 @@ inline void every_data_set(const std::string& device, const std::string& metric)
                 const ElementType other = variant.metric.packed_bits ? type : query_type;
                 const Case c = make_case(variant, data, size, type, other, arrays::shapes[turn % 3], turn);
                 const bool f64 = turn % 4 == 3;
-                const Way& way = ways[turn % std::size(ways)];
-                const auto got = answer(device, c, way, f64);
-                ASSERT_TRUE(got) << c.label << ", " << way.label();
-                ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << way.label();
+                const Execution& execution = executions[turn % std::size(executions)];
+                const auto got = answer(device, c, execution, f64);
+                ASSERT_TRUE(got) << c.label << ", " << execution.label();
+                ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << execution.label();
                 ++turn;
             }
         }
@@ -169,10 +172,10 @@ inline void every_way(const std::string& device, const std::string& metric) {
                 for (const char* path : {"", "exact", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32"}) {
                     for (const std::string& isa : isas) {
                         for (int count : threads) {
-                            const Way way{path, isa, count, seed % 2 == 0};
-                            const auto got = answer(device, c, way, seed % 3 == 0);
+                            const Execution execution{path, isa, count, seed % 2 == 0};
+                            const auto got = answer(device, c, execution, seed % 3 == 0);
                             if (!got) continue;
-                            ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << way.label();
+                            ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << execution.label();
                         }
                     }
                 }
@@ -188,10 +191,10 @@ inline void many_points(const std::string& device, const std::string& metric) {
         const Case c =
             make_case(variant, data, {100000, 2, 16, 10}, ElementType::f32, ElementType::f32, arrays::Shape::dense, 77);
         const Truth truth = c.truth();
-        for (const Way& way : {Way{"", "", 0, false}, Way{"exact", "", 2, true}}) {
-            const auto got = answer(device, c, way, false);
+        for (const Execution& execution : {Execution{"", "", 0, false}, Execution{"exact", "", 2, true}}) {
+            const auto got = answer(device, c, execution, false);
             ASSERT_TRUE(got) << c.label;
-            ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << way.label();
+            ASSERT_EQ("", truth.difference(*got)) << c.label << ", " << execution.label();
         }
     }
 }

@@ -25,14 +25,14 @@ __device__ __forceinline__ float threshold_of(std::uint32_t key, float e, float 
     return fminf(__fmaf_ru(Order::value(key), growth, 2.0f * e), 3.402823466e38f);
 }
 
-struct Shared {
+struct ListShared {
     std::uint32_t sums[64];
     int kept;
 };
 
 template <int block, int per_thread>
 __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys)[per_thread], std::int64_t order,
-                                                      Shared& s) {
+                                                      ListShared& s) {
     int in_all = 0;
     return sampling::word_threshold<block>(keys, static_cast<int>(order), static_cast<int>(order / 16), s.sums, in_all,
                                            [](std::uint32_t key) { return key; });
@@ -44,7 +44,7 @@ __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys
 template <int block, int per_thread, int groups>
 __global__ void __launch_bounds__(block)
     start_kernel(CandidateLists lists, const float* all, std::int64_t ld, int count, int order) {
-    __shared__ Shared s;
+    __shared__ ListShared s;
     const std::int64_t query = blockIdx.x;
     const float* const values = all + query * ld;
     const auto at = [](int i) { return static_cast<int>(threadIdx.x) + i * block; };
@@ -113,7 +113,7 @@ struct RegisterList {
 
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, int order) {
-    __shared__ Shared s;
+    __shared__ ListShared s;
     const std::int64_t query = blockIdx.x;
     const RegisterList<block, per_thread> list(lists, query);
     if (threadIdx.x == 0) s.kept = 0;
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
 
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, FilterForm form, CloseTask task) {
-    __shared__ Shared s;
+    __shared__ ListShared s;
     const std::int64_t query = blockIdx.x;
     const RegisterList<block, per_thread> list(lists, query);
     if (threadIdx.x == 0) s.kept = 0;

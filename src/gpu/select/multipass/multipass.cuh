@@ -106,11 +106,11 @@ __global__ void __launch_bounds__(multipass_threads, 2)
     multipass_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k, bool largest,
                      Packed* buffers, std::uint32_t capacity, RowResult result) {
     __shared__ MultipassShared s;
-    __shared__ typename Split::Shared own;
+    __shared__ typename Split::Splitters splitters;
     const std::int64_t row = blockIdx.x;
     const RowWalk<multipass_threads> whole{values + row * stride, n, largest};
     Packed* const buffer = buffers + row * capacity;
-    Split split(own, static_cast<std::uint32_t>(row));
+    Split split(splitters, static_cast<std::uint32_t>(row));
     Interval in{0, packed_end};
     std::uint32_t need = k, count = n;
     bool in_row = true, done = false;

@@ -12,10 +12,10 @@ namespace kith::gpu {
 namespace {
 
 struct DigitSplit {
-    struct Shared {};
+    struct Splitters {};  // of the block, in shared memory: digits need none
     int shift = 56;
 
-    __device__ DigitSplit(Shared&, std::uint32_t) {}
+    __device__ DigitSplit(Splitters&, std::uint32_t) {}
 
     template <class Walk>
     __device__ Bucket narrow(const Walk& source, std::uint32_t, Interval& in, std::uint32_t need, MultipassShared& s) {

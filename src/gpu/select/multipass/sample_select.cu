@@ -13,7 +13,7 @@ namespace kith::gpu {
 namespace {
 
 struct SampleSplit {
-    using Shared = SplitterTree;
+    using Splitters = SplitterTree;
     SplitterTree& tree;
     std::uint32_t seed;
 
