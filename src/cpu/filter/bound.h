@@ -24,21 +24,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "cpu/filter/tile.h"
+#include "exact/rounding.h"
 #include "metric/metric.h"
 
 namespace kith::cpu {
 
-// The next f32 at or above a value, and at or below.
-inline float round_up(double x) {
-    const float f = static_cast<float>(x);
-    return f < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
-}
-inline float round_down(double x) {
-    return -round_up(-x);
-}
+using exact::round_down, exact::round_up;
 
 // What the coordinates are rounded to.
 enum class Rounding { f32, bf16 };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "exact/factor.h"
+#include "exact/rounding.h"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/levels.h"
 
@@ -204,18 +205,13 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
 }
 
-float round_up(double x) {
-    const auto f = static_cast<float>(x);
-    return static_cast<double>(f) < x ? std::nextafter(f, std::numeric_limits<float>::infinity()) : f;
-}
-
 void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
     FilterForm& form = out.form;
     form.direct = exact::direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
     form.width = direct_width(form.direct, metric.params.d);
     const exact::DirectBound bound = exact::direct_bound(form.direct.error, metric.params.d);
-    form.growth = round_up(bound.growth);
-    form.lost = round_up(bound.lost);
+    form.growth = exact::round_up(bound.growth);
+    form.lost = exact::round_up(bound.lost);
     const std::int64_t samples = std::min<std::int64_t>(points.rows.count - 1, 63);
     if (form.direct.degree == 0 || samples <= 0) return;
     Buffer<double> differences(samples, stream);
