@@ -23,7 +23,10 @@ inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions =
 // And up to which: all queries go at once, so not so many that a search reports nothing for seconds; more than two
 // K-tiles of 64 dimensions have not been timed.
 inline constexpr std::int64_t symmetric_most_points = 3 << 19, symmetric_most_dimensions = 128;
-// What a coordinate costs, products in matrix units being 1: in f32, and with special functions.
+// What a coordinate costs, products in matrix units being 1: in f32, and with special functions. On an NVIDIA H200,
+// 2026-11-22, `kith-bench search --goals`, d 128, k 10: products 1,886 G/s (n 1,048,576, q 8,192); n 131,072, q 4,096:
+// cityblock 90.5, minkowski of p 3 59.8, braycurtis 46.7, 21 to 40 times as much; canberra 28.5, jensenshannon 16.0,
+// minkowski of p 2.5 15.2, 66 to 124. Only sizes of tiles follow from it; other sizes have not been timed.
 inline double direct_cost(metric::Direct form) {
     const bool special =
         form == metric::Direct::powers || form == metric::Direct::quotients || form == metric::Direct::divergence;
@@ -41,10 +44,17 @@ inline constexpr std::int64_t filter_max_k = 8192;
 // Beyond, the filter's bound on accumulated roundings says nothing.
 inline constexpr std::int64_t filter_max_dimensions = 65536;
 // Up to so many dimensions the metric itself costs about what products do, and its error, which is relative, tells near
-// points apart that products do not.
+// points apart that products do not. On an NVIDIA H200, 2026-11-22, `kith-bench search --ordinary` (Gaussian, n
+// 1,048,576, q 1,024, k 10), G/s by products and by the metric itself: d 1 160 and 1,483, d 2 1,629 and 1,319, d 3
+// 2,205 and 1,178, d 4 2,319 and 1,113, d 5 2,214 and 981. d 6 to 8 have not been timed.
 inline constexpr std::int64_t direct_dimensions = 8;
-// So many rows that equal one are worth leaving out.
+// So many rows that equal one are worth leaving out. Reasoned, not timed: fewer have room in the lists of a retry
+// (max_candidates, 16,384) beside what else is near.
 inline constexpr std::int64_t many_repeats = 256;
+// Unit vectors are filtered by their squared distances where the typical one is no further than this from their mean.
+// Reasoned, not timed: the bound of squared distances grows with the squares of the norms, so that a sixteenth of it or
+// less is left.
+inline constexpr double centred_unit_norm = 0.25;
 // Beyond, multiplying by a factor (metric::Traits::factored) is no longer small beside the search.
 inline constexpr std::int64_t factored_max_dimensions = 4096;
 // Rows that are multiplied by a factor at a time: 8 MiB of coordinates, whole blocks, at least all of a sample.

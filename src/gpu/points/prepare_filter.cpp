@@ -10,6 +10,7 @@
 #include "exact/rounding.h"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
 
 namespace kith::gpu {
 
@@ -137,14 +138,14 @@ private:
         }
     }
     // Unit vectors are centred where their mean leaves little of one: half of their squared distance is their cosine
-    // distance. fp16 holds unit vectors that lie elsewhere at the largest scale.
+    // distance.
     bool choose_unit_centre() {
-        constexpr double little = 0.25;
+        // A unit vector is at most 2 from the mean: scaled by 2^14 it is within fp16's 65,504.
         constexpr int most_scale = 14;
         const std::vector<double> centre = take_off_mean(2);
         typical_ = typical();
         if (typical_ == 0) typical_ = largest();
-        if (!(typical_ > 0 && typical_ <= little)) return false;
+        if (!(typical_ > 0 && typical_ <= tuning::centred_unit_norm)) return false;
         form_.gemm = metric::Gemm::l2;
         form_.scale = power_of_two(5 - std::ilogb(typical_), most_scale);
         use(centre);
