@@ -2,6 +2,7 @@
 #include "gpu/runtime/device_memory.h"
 
 #include <array>
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <vector>
@@ -33,9 +34,16 @@ cudaMemPool_t pool(int device) {
     return p;
 }
 
+constinit std::atomic<std::uint64_t> allocations = 0;
+
 }  // namespace
 
+std::uint64_t allocations_so_far() {
+    return allocations.load(std::memory_order_relaxed);
+}
+
 void* allocate(std::size_t bytes, cudaStream_t stream) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
     const int device = current_device();
     void* data = nullptr;
     check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail

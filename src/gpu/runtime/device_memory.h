@@ -15,6 +15,8 @@ namespace kith::gpu {
 // trimmed.
 void* allocate(std::size_t bytes, cudaStream_t stream);
 void release(void* data, cudaStream_t stream) noexcept;
+// How often the process has allocated.
+std::uint64_t allocations_so_far();
 // Gives back what the pool of a device holds beyond what is in use and tuning::kept_bytes, so that other libraries can
 // have it. Only memory that was freed before `stream` came to where it is; waits for that.
 void trim_pool(int device, cudaStream_t stream) noexcept;
@@ -22,8 +24,11 @@ void trim_pool(int device, cudaStream_t stream) noexcept;
 struct TrimAtEnd {
     int device;
     cudaStream_t stream;
-    TrimAtEnd(int on, cudaStream_t after) : device(on), stream(after) {}
-    ~TrimAtEnd() { trim_pool(device, stream); }
+    std::uint64_t before;
+    TrimAtEnd(int on, cudaStream_t after) : device(on), stream(after), before(allocations_so_far()) {}
+    ~TrimAtEnd() {
+        if (allocations_so_far() != before) trim_pool(device, stream);  // asking the pool is not free
+    }
     TrimAtEnd(const TrimAtEnd&) = delete;
     TrimAtEnd& operator=(const TrimAtEnd&) = delete;
 };

@@ -45,10 +45,41 @@ constexpr bool serves(const Selector& s, const SelectCase& c) {
            !(c.enqueue && s.waits) && (!c.f64 || s.types == SelectTypes::any);
 }
 
-// Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24, q 1..65,536, k 1..n. The
-// last row fits everything.
+// Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24, q 1..65,536, k 1..n,
+// where a row does not say another. The last row fits everything.
 inline constexpr SelectChoice select_choices[] = {
     {.selector = "threshold", .f64 = Ask::yes, .reason = "the only one of binary64"},
+    // Few rows that a cluster's registers hold. Measured on an H200, 2026-11-22, by --regret and --small.
+    {.selector = "cluster-select",
+     .min_n = 2049,
+     .max_n = 131072,
+     .max_rows = 64,
+     .max_k = 400,
+     .reason = "few rows: one launch, registers hold them"},
+    {.selector = "cluster-select",
+     .min_n = 32768,
+     .max_n = 131072,
+     .max_rows = 64,
+     .max_k = 2048,
+     .reason = "few rows: one launch, registers hold them"},
+    {.selector = "cluster-select",
+     .min_n = 16384,
+     .max_n = 32768,
+     .max_rows = 132,
+     .max_k = 128,
+     .reason = "few rows: one launch, registers hold them"},
+    {.selector = "cluster-select",
+     .min_n = 131073,
+     .max_n = 262144,
+     .max_rows = 1,
+     .max_k = 1000,
+     .reason = "one row: one launch, registers hold it"},
+    {.selector = "cluster-select",
+     .min_n = 2049,
+     .max_n = 8192,
+     .min_k = 1024,
+     .max_k = 2048,
+     .reason = "short rows, large k: registers hold them"},
     // Short rows, and many rows with very small k: a warp keeps the k smallest in registers.
     {.selector = "warp-select", .max_n = 128, .reason = "a warp holds the row"},
     {.selector = "warp-select", .max_n = 512, .min_rows = 1024, .reason = "many short rows"},

@@ -1,7 +1,10 @@
 // kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one job per tile.
 #include <algorithm>
+#include <array>
+#include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "gpu/backend.h"
 #include "gpu/points/points.h"
@@ -91,23 +94,53 @@ void run_job(const Entry& entry, const Selector& selector, const Rows& in, const
     finish_rows(in, lengths, job.n, job.rows, job.k, job.largest, job.ids, out, job.stream);
 }
 
-// Device time between two points of a stream.
+// Device time between two points of a stream. Its events come from a pool that lives as long as the process: making
+// them takes as long as a small selection.
 class DeviceTimer {
 public:
-    explicit DeviceTimer(cudaStream_t stream) : stream_(stream) {
-        check(cudaEventRecord(start_.get(), stream_), "cudaEventRecord");
+    explicit DeviceTimer(cudaStream_t stream) : device_(current_device()), stream_(stream), events_(taken(device_)) {
+        check(cudaEventRecord(events_.first.get(), stream_), "cudaEventRecord");
     }
-    void stop() { check(cudaEventRecord(stop_.get(), stream_), "cudaEventRecord"); }
+    ~DeviceTimer() {
+        const std::lock_guard lock(pool().mutex);
+        pool().free[static_cast<std::size_t>(device_)].push_back(std::move(events_));
+    }
+    DeviceTimer(const DeviceTimer&) = delete;
+    DeviceTimer& operator=(const DeviceTimer&) = delete;
+    void stop() { check(cudaEventRecord(events_.second.get(), stream_), "cudaEventRecord"); }
     // After the stream has been synchronised.
     double seconds() const {
         float milliseconds = 0;
-        check(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()), "cudaEventElapsedTime");
+        check(cudaEventElapsedTime(&milliseconds, events_.first.get(), events_.second.get()), "cudaEventElapsedTime");
         return 1e-3 * milliseconds;
     }
 
 private:
+    using Events = std::pair<Event, Event>;
+    struct Pool {
+        std::mutex mutex;
+        std::array<std::vector<Events>, max_devices> free;
+    };
+    static Pool& pool() {
+        static auto* const all = new Pool;  // never destroyed: CUDA may be gone by then
+        return *all;
+    }
+    static Events taken(int device) {
+        {
+            const std::lock_guard lock(pool().mutex);
+            std::vector<Events>& free = pool().free[static_cast<std::size_t>(device)];
+            if (!free.empty()) {
+                Events events = std::move(free.back());
+                free.pop_back();
+                return events;
+            }
+        }
+        return {make_event(cudaEventDefault), make_event(cudaEventDefault)};
+    }
+
+    int device_;
     cudaStream_t stream_;
-    Event start_ = make_event(cudaEventDefault), stop_ = make_event(cudaEventDefault);
+    Events events_;
 };
 
 }  // namespace

@@ -1,16 +1,18 @@
 // The selector "cluster-select": one launch, a cluster of blocks per row, the row in their registers.
 //
 //   grid      rows x blocks, in clusters of `blocks` (1 to 16); a block takes an equal share of the row
-//   limits    the row is cut into k groups or more of threads: the largest of the groups' minima has k values at or
-//             below it, so nothing above is looked at again
-//   gather    what is within the limits goes to the first block's shared memory (distributed shared memory, one atomic
-//             operation per warp), if there is room
-//   rounds    else the values between the limits are counted in 2,048 equal intervals of their keys, by every block for
+//   limit     from a sample that every block has: of 128 or 256 groups of threads the least key each, of which the k-th
+//             smallest has k values at or below it, so nothing above is looked at again; of more than 256 neighbours
+//             one key per group, of which a rank above the expected one is likely to have them, and counting tells
+//   gather    few neighbours: what is within the limit goes to the first block's shared memory (distributed shared
+//             memory, one atomic operation per warp), if there is room
+//   rounds    else the values within the limit are counted in 2,048 equal intervals of their keys, by every block for
 //             itself; each adds all blocks' counts up and keeps the interval that holds the k-th, until no more are
 //             left than are worth sorting, and they are gathered. Equal keys are cut by their index in the same way.
 //   sort      by the first block, which writes the result
 // No workspace is needed, and no value is read twice but those that are selected.
 #include <atomic>
+#include <cmath>
 #include <type_traits>
 
 #include "exact/element.h"
@@ -27,8 +29,7 @@ namespace {
 
 using tuning::cluster_threads;
 
-constexpr int log_threads = 9;
-static_assert(1 << log_threads == cluster_threads);
+constexpr int warps = cluster_threads / 32, most_groups = 256;
 constexpr int intervals = 2048, own_intervals = intervals / cluster_threads;
 // Entries that the first block can sort; what is selected is at most half of them.
 constexpr int most_entries = 4096;
@@ -93,8 +94,10 @@ __device__ T missing(bool largest) {
 struct Shared {
     alignas(16) std::uint32_t counts[2][intervals];
     Packed entries[most_entries];
-    std::uint32_t sums[cluster_threads / 32], minima[cluster_threads / 32], maxima[cluster_threads / 32];
-    std::uint32_t least, most;               // of this block's groups' minima
+    alignas(16) std::uint32_t sample[most_groups];
+    std::uint32_t minima[tuning::cluster_most_blocks * warps];  // of the warps of all blocks
+    std::uint32_t sums[warps];
+    std::uint32_t limit;
     std::uint32_t interval, before, inside;  // of the k-th
     std::uint32_t found;                     // entries, in the first block
 };
@@ -132,59 +135,78 @@ struct Share {
     }
 };
 
-// The least key of all, and the largest of the minima of groups of 2^log_group threads; of half a thread's values
-// where log_group is -1.
+// How the limit is taken: the sample's size, whether its keys are their groups' least, and which of them is the limit.
+struct Sampling {
+    int groups = 0;  // 0: no limit
+    bool least = false;
+    int rank = 0;  // from 1
+};
+
+Sampling sampling_of(int k, int blocks, int held) {
+    // A group lies within a warp.
+    if (k <= gathered_at_once) return {k <= 64 && blocks <= 8 ? 128 : most_groups, true, k};
+    // So many of a sample of single keys are expected among the k smallest; three standard deviations more.
+    const double share = static_cast<double>(most_groups) * k / (static_cast<double>(blocks) * held * cluster_threads);
+    const int rank = static_cast<int>(share + 3 * std::sqrt(share)) + 2;
+    return rank > most_groups / 2 ? Sampling{} : Sampling{most_groups, false, rank};
+}
+
+// Gives every block of the cluster the sample and the least key of the row; returns that.
 template <class T, int held>
-__device__ __forceinline__ void limits_of(const Share<T, held>& share, int log_group, int blocks, Shared& shared,
-                                          std::uint32_t& least, std::uint32_t& most) {
+__device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share, const Sampling& sampling, int blocks,
+                                                     int rank, Shared& shared) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    std::uint32_t low = share.key[0], upper = share.key[held / 2];
+    std::uint32_t least = share.key[0], single = share.key[0];
 #pragma unroll
-    for (int u = 1; u < held / 2; ++u) {
-        low = min(low, share.key[u]);
-        upper = min(upper, share.key[held / 2 + u]);
+    for (int u = 1; u < held; ++u) {
+        least = min(least, share.key[u]);
+        // Another place in each thread, so that a row's order does not matter.
+        if (u == (threadIdx.x * 5u) % held) single = share.key[u];
     }
-    std::uint32_t high = max(low, upper);
-    low = min(low, upper);
-    // Groups of a warp's lanes at most; of warps below.
-    for (int step = 0; step < min(log_group, 5); ++step) low = min(low, __shfl_xor_sync(whole_warp, low, 1 << step));
-    high = __reduce_max_sync(whole_warp, log_group < 0 ? high : low);
-    low = __reduce_min_sync(whole_warp, low);
-    if (lane == 0) {
-        shared.minima[warp] = low;
-        shared.maxima[warp] = high;
+    if (sampling.groups > 0) {
+        const int threads = blocks * (cluster_threads / sampling.groups);  // of a group, within a warp
+        std::uint32_t mine = sampling.least ? least : __shfl_sync(whole_warp, single, lane & ~(threads - 1));
+        for (int step = 1; sampling.least && step < threads; step *= 2)
+            mine = min(mine, __shfl_xor_sync(whole_warp, mine, step));
+        // Lane j of a group writes to block j.
+        const int to = lane & (threads - 1);
+        if (to < blocks)
+            in_block(&shared, to)->sample[(rank * cluster_threads + static_cast<int>(threadIdx.x)) / threads] = mine;
     }
-    __syncthreads();
-    if (warp == 0) {
-        constexpr int warps = cluster_threads / 32;
-        std::uint32_t a = lane < warps ? shared.minima[lane] : ~0u, b = lane < warps ? shared.maxima[lane] : 0;
-        const std::uint32_t all = __reduce_min_sync(whole_warp, a);
-        if (log_group > 5) {
-            for (int step = 0; step < log_group - 5; ++step) a = min(a, __shfl_xor_sync(whole_warp, a, 1 << step));
-            b = lane < warps ? a : 0;
-        }
-        b = __reduce_max_sync(whole_warp, b);
-        if (lane == 0) {
-            shared.least = all;
-            shared.most = b;
-        }
-    }
+    least = __reduce_min_sync(whole_warp, least);
+    if (lane < blocks) in_block(&shared, lane)->minima[rank * warps + warp] = least;
     sync_blocks(blocks);
-    const bool one = lane < blocks;
-    least = __reduce_min_sync(whole_warp, one ? in_block(&shared, lane)->least : ~0u);
-    most = __reduce_max_sync(whole_warp, one ? in_block(&shared, lane)->most : 0u);
+    for (int i = lane; i < blocks * warps; i += 32) least = min(least, shared.minima[i]);
+    return __reduce_min_sync(whole_warp, least);
+}
+
+// The key of the sample that has its rank, by counting the keys before each.
+__device__ __forceinline__ std::uint32_t limit_of(const Sampling& sampling, Shared& shared) {
+    const int threads = cluster_threads / sampling.groups, own = static_cast<int>(threadIdx.x) / threads;
+    const int part = sampling.groups / threads, first = static_cast<int>(threadIdx.x) % threads * part;
+    const std::uint32_t key = shared.sample[own];
+    int before = 0;
+    for (int i = first; i < first + part; i += 4) {
+        const uint4 four = *reinterpret_cast<const uint4*>(&shared.sample[i]);
+        before += (four.x < key || (four.x == key && i < own)) + (four.y < key || (four.y == key && i + 1 < own)) +
+                  (four.z < key || (four.z == key && i + 2 < own)) + (four.w < key || (four.w == key && i + 3 < own));
+    }
+    for (int step = 1; step < threads; step *= 2) before += __shfl_xor_sync(whole_warp, before, step);
+    if (before == sampling.rank - 1) shared.limit = key;
+    __syncthreads();
+    return shared.limit;
 }
 
 // What is known of where the k-th lies: `before` values lie below `low`, and the k-th is among the `inside` values from
-// `low` to `high`.
+// `low` to `high`, or beyond if nobody has counted them.
 struct Range {
     std::uint32_t low, high, before, inside;
 };
 
-// Cuts a range into intervals and keeps the one that holds the k-th. at(u, x): whether value u is in the range, and
-// where. `round` counts the calls.
+// Cuts a range into intervals and keeps the one that holds the k-th; false: keeps what lies beyond. at(u, x): whether
+// value u is in the range, and where. `round` counts the calls.
 template <int held, class At>
-__device__ __forceinline__ void narrow(Range& range, int k, int blocks, int& round, Shared& shared, At at) {
+__device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& round, Shared& shared, At at) {
     const std::uint32_t width = range.high - range.low;
     const int shift = max(0, 21 - __clz(static_cast<int>(width)));  // width >> shift < 2,048
     std::uint32_t(&counts)[intervals] = shared.counts[round % 2];
@@ -209,7 +231,12 @@ __device__ __forceinline__ void narrow(Range& range, int k, int blocks, int& rou
     std::uint32_t total;
     std::uint32_t before =
         range.before + block_prefix<cluster_threads>(own.x + own.y + own.z + own.w, shared.sums, total);
+    ++round;
     const std::uint32_t wanted = static_cast<std::uint32_t>(k);
+    if (range.before + total < wanted) {
+        range = {range.high + 1, exact::Order<float>::nan, range.before + total, 0};
+        return false;
+    }
     const std::uint32_t in[own_intervals] = {own.x, own.y, own.z, own.w};
 #pragma unroll
     for (int i = 0; i < own_intervals; ++i) {
@@ -225,7 +252,7 @@ __device__ __forceinline__ void narrow(Range& range, int k, int blocks, int& rou
     range.high = range.low + min(range.high - range.low, (1u << shift) - 1);
     range.before = shared.before;
     range.inside = shared.inside;
-    ++round;
+    return true;
 }
 
 // Puts what passes into the first block's entries, while there is room, and counts it there.
@@ -259,11 +286,9 @@ __device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_
     }
 }
 
-// log_group: of the threads in groups, so that there are k groups or more, or -1 for groups of half a thread's values;
-// above log_threads where there are no k groups.
 template <class T, int held>
 __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
-    select_in_registers(ClusterJob job, int log_group) {
+    select_in_registers(ClusterJob job, Sampling sampling) {
     extern __shared__ char storage[];
     Shared& shared = *reinterpret_cast<Shared*>(storage);
     const std::int64_t row = blockIdx.x / static_cast<unsigned>(job.blocks);
@@ -281,19 +306,16 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     reinterpret_cast<uint4*>(shared.counts[0])[threadIdx.x] = uint4{};
     if (threadIdx.x == 0) shared.found = 0;
 
-    Range range{0, exact::Order<float>::nan, 0, static_cast<std::uint32_t>(n)};
-    std::uint32_t least, most;
-    limits_of(share, log_group, blocks, shared, least, most);
-    range.low = least;
-    if (log_group <= log_threads) range.high = most;
+    Range range{take_sample(share, sampling, blocks, rank, shared), exact::Order<float>::nan, 0,
+                static_cast<std::uint32_t>(n)};
+    if (sampling.groups > 0) range.high = limit_of(sampling, shared);
     std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;  // index up to which the largest key passes
     // As many as the sort of k takes, or what equal keys need not be cut for.
     std::uint32_t enough = 64;
     while (enough < static_cast<std::uint32_t>(k)) enough *= 2;
     Shared* const leader = in_block(&shared, 0);
-    // Limits from k groups of a row in no order let about k (log k + 0.6) values pass: few enough to be tried.
     std::uint32_t found = 0;
-    const bool tried = k > 0 && k <= gathered_at_once && log_group <= log_threads;
+    const bool tried = k > 0 && sampling.least;
     if (tried) {
         gather(share, range.high, last, leader);
         sync_blocks(blocks);
@@ -301,12 +323,13 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     }
     if (k > 0 && (!tried || found > most_gathered)) {
         int round = 0;
-        do {
-            narrow<held>(range, k, blocks, round, shared, [&](int u, std::uint32_t& x) {
-                x = share.key[u];
-                return x >= range.low && x <= range.high;
-            });
-        } while (range.before + range.inside > enough && range.low < range.high);
+        const auto in_range = [&](int u, std::uint32_t& x) {
+            x = share.key[u];
+            return x >= range.low && x <= range.high;
+        };
+        bool found_it = false;
+        while (!found_it || (range.before + range.inside > enough && range.low < range.high))
+            found_it = narrow<held>(range, k, blocks, round, shared, in_range);
         if (range.before + range.inside > 2 * enough) {
             const std::uint32_t tie = range.high;
             Range among{0, last, range.before, range.inside};
@@ -326,12 +349,29 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     sync_blocks(blocks);
     if (rank != 0) return;
 
-    block_sort_in_registers<cluster_threads>(shared.entries, static_cast<int>(shared.found));
     T* const out = job.out ? static_cast<T*>(job.out) + row * job.k : nullptr;
-    for (int j = threadIdx.x; j < job.k; j += cluster_threads) {
-        const std::uint32_t index = index_of(shared.entries[min(j, most_entries - 1)]);
-        job.ids[row * job.k + j] = j < k ? static_cast<std::int64_t>(index) : -1;
-        if (out) out[j] = j < k ? values[index] : missing<T>(job.largest);
+    const auto put = [&](int j, Packed entry) {
+        const std::uint32_t index = index_of(entry);
+        job.ids[row * job.k + j] = index;
+        if (out) out[j] = values[index];
+    };
+    const int entries = static_cast<int>(shared.found);
+    if (entries <= cluster_threads / 2) {
+        // By counting the entries before each, which takes no barriers.
+        const int threads = entries <= cluster_threads / 4 ? 4 : 2, own = static_cast<int>(threadIdx.x) / threads;
+        const Packed entry = own < entries ? shared.entries[own] : packed_end;
+        int before = 0;
+        for (int i = static_cast<int>(threadIdx.x) % threads; i < entries; i += threads)
+            before += shared.entries[i] < entry;
+        for (int step = 1; step < threads; step *= 2) before += __shfl_xor_sync(whole_warp, before, step);
+        if (threadIdx.x % static_cast<unsigned>(threads) == 0 && own < entries && before < k) put(before, entry);
+    } else {
+        block_sort_in_registers<cluster_threads>(shared.entries, entries);
+        for (int j = threadIdx.x; j < k; j += cluster_threads) put(j, shared.entries[j]);
+    }
+    for (int j = k + static_cast<int>(threadIdx.x); j < job.k; j += cluster_threads) {
+        job.ids[row * job.k + j] = -1;
+        if (out) out[j] = missing<T>(job.largest);
     }
 }
 
@@ -348,9 +388,7 @@ void launch(const SelectJob& job, const ClusterJob& cluster) {
             check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
         allowed |= device;
     }
-    const int threads = cluster.blocks * cluster_threads;
-    int log_group = threads >= job.k ? 0 : 2 * threads >= job.k ? -1 : log_threads + 1;
-    while (log_group >= 0 && log_group < log_threads && threads >> (log_group + 1) >= job.k) ++log_group;
+    const Sampling sampling = sampling_of(cluster.k, cluster.blocks, held);
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {static_cast<unsigned>(cluster.blocks), 1, 1};
@@ -361,7 +399,7 @@ void launch(const SelectJob& job, const ClusterJob& cluster) {
     config.stream = job.stream;
     config.attrs = &attribute;
     config.numAttrs = cluster.blocks > 1 ? 1 : 0;
-    check(cudaLaunchKernelEx(&config, kernel, cluster, log_group), "select_in_registers");
+    check(cudaLaunchKernelEx(&config, kernel, cluster, sampling), "select_in_registers");
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 // in docs/performance.md ("Selections in small batches").
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace kith::gpu::tuning {
@@ -34,9 +35,10 @@ constexpr ClusterShape cluster_shape(std::int64_t n, std::int64_t rows, int mult
     ClusterShape shape;
     const int most = clusters ? cluster_most_blocks : 1;
     while (shape.blocks < most && held_of(shape.blocks) > cluster_most_held) shape.blocks *= 2;
-    // More of them while multiprocessors are idle and each thread still has a vector.
-    while (shape.blocks < most && rows * shape.blocks * 2 <= multiprocessors &&
-           n >= shape.blocks * 2 * 4 * cluster_threads)
+    // More of them while that leaves half of the multiprocessors idle and each block 4,096 values; clusters of 16 wait
+    // for each other longer than they read.
+    while (shape.blocks < std::min(most, 8) && rows * shape.blocks * 4 <= multiprocessors &&
+           n >= shape.blocks * 2 * 4096)
         shape.blocks *= 2;
     shape.held = held_of(shape.blocks);
     return shape;
