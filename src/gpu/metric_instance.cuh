@@ -260,7 +260,7 @@ struct Launch {
         check_launch("report_keys");
     }
 
-    static constexpr bool multiplied = metric::gpu_gemm(M::traits) != metric::Gemm::none;
+    static constexpr bool multiplied = metric::product_form(M::traits) != metric::Gemm::none;
     static constexpr bool direct = M::traits.direct != metric::Direct::none;
     static void points(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
                        float* point_error, const metric::Params& params, cudaStream_t stream) {

@@ -11,7 +11,8 @@ struct KlDivergence : Base {
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         const auto zero = O::set(0.0);
-        const auto ratio = O::select(O::eq(q, zero), O::set(1.0), O::div(q, x));
+        // -0 equals 0.
+        const auto ratio = O::select(O::eq(q, zero), O::set(1.0), O::div(q, O::abs(x)));
         const auto log = O::map([](double lane) { return portable::log(lane); }, ratio);
         a[0] = O::add(a[0], O::select(O::eq(q, zero), zero, O::mul(q, log)));
     }

@@ -31,7 +31,7 @@ enum class Gemm {
     l2,      // rank = |v(q) - v(x)|^2
     dot,     // rank = -<v(q), v(x)>
     cosine,  // rank = 1 - <v(q), v(x)> / (|v(q)| |v(x)|), clipped to [0, 2]
-    // rank = sum over q > 0 of q log q - q log x, coordinates at least 0; +inf where x is 0. On CPUs only.
+    // rank = sum over q > 0 of q log q - q log x, coordinates at least 0; +inf where x is 0.
     cross_entropy,
 };
 
@@ -62,12 +62,9 @@ struct Traits {
     double largest = 0;           // coordinates of a larger magnitude are an input error; 0: none are
 };
 
-// The form that serves a CPU, and that which serves a GPU. Both multiply by the factor where a metric has one.
-constexpr Gemm cpu_gemm(const Traits& traits) {
+// The form that serves as a filter. A metric with a factor is multiplied by it.
+constexpr Gemm product_form(const Traits& traits) {
     return traits.factored ? Gemm::l2 : traits.gemm;
-}
-constexpr Gemm gpu_gemm(const Traits& traits) {
-    return traits.gemm == Gemm::cross_entropy ? Gemm::none : cpu_gemm(traits);
 }
 
 // Defaults. A metric derives from it and hides what differs.

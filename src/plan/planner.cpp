@@ -170,7 +170,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = p.path == Path::gemm_f16 ? gpu_isa(r.isa, device) : "";
-    const metric::Gemm form = metric::gpu_gemm(r.metric.traits);
+    const metric::Gemm form = metric::product_form(r.metric.traits);
     p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
                   s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
@@ -226,13 +226,11 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     if (path.path == Path::direct_f32) {
         // A CPU's products are as exact.
         if (metric.traits.direct == metric::Direct::none ||
-            (!gpu && metric::cpu_gemm(metric.traits) != metric::Gemm::none))
+            (!gpu && metric::product_form(metric.traits) != metric::Gemm::none))
             return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
-    return (gpu ? metric::gpu_gemm(metric.traits) : metric::cpu_gemm(metric.traits)) == metric::Gemm::none
-               ? "needs a metric with a matrix-product form"
-               : "";
+    return metric::product_form(metric.traits) == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }
 
 int choose_device(const std::string& device, int data_device, const Machine& machine) {

@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "bound_attacks.h"
+#include "entropy_attacks.h"
 #include "exact/canonical.h"
+#include "gpu/filter/bound.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/points/points.h"
@@ -17,6 +19,7 @@
 #include "metric/correlation.h"
 #include "metric/hellinger.h"
 #include "metric/inner_product.h"
+#include "metric/kl_divergence.h"
 #include "metric/sqeuclidean.h"
 
 namespace {
@@ -73,6 +76,7 @@ Judge judge(const std::string& name) {
     if (name == "hellinger") return judge_of<metric::Hellinger>(MetricId::hellinger);
     if (name == "inner_product") return judge_of<metric::InnerProduct>(MetricId::inner_product);
     if (name == "cosine") return judge_of<metric::Cosine>(MetricId::cosine);
+    if (name == "kl_divergence") return judge_of<metric::KlDivergence>(MetricId::kl_divergence);
     return judge_of<metric::Correlation>(MetricId::correlation);
 }
 
@@ -102,6 +106,28 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
         for (std::size_t i = 0; i < v.size() && !centre.empty(); ++i) v[i] -= centre[i % size];
         return v;
     };
+    if (judge.form == Gemm::cross_entropy) {
+        Truth out;
+        for (std::size_t i = 0; i < queries; ++i) {
+            const double* const a = &q.values[i * size];
+            const std::vector<long double> exact(a, a + size);
+            long double constant = 0;
+            for (std::size_t j = 0; j < size; ++j)
+                if (a[j] > 0) constant += exact[j] * (std::log(exact[j]) - centre[j]);
+            for (std::size_t k = 0; k < points; ++k) {
+                const double* const b = &x.values[k * size];
+                long double product = 0;
+                for (std::size_t j = 0; j < size; ++j)
+                    if (a[j] > 0)
+                        product += exact[j] * (std::log(std::abs(static_cast<long double>(b[j]))) - centre[j]);
+                const long double rank = judge.rank(a, b, nullptr, nullptr, params),
+                                  to = s * t / std::sqrt(norm2(exact.data()));
+                out.exact.push_back(-product * to);
+                out.canonical.push_back((rank - constant) * to);
+            }
+        }
+        return out;
+    }
     // Zero as a metric of unit vectors sees it: the norm is the last auxiliary value.
     const auto zero = [&](const Prepared& p, std::size_t row) {
         return p.aux[row * metric::max_aux + static_cast<std::size_t>(judge.aux - 1)] == 0;
@@ -162,12 +188,17 @@ public:
            bool among = false)
         : judge_(judge(metric)), among_(among) {
         const bool many = d > 1000, most = d > 8192;
-        bound_attacks::Data data =
-            bound_attacks::make(what, most ? 24 : (what.starts_with("fp16") ? 300 : 64), many ? 12 : 24, d, seed);
+        const bool entropies = entropy_attacks::makers().contains(what);
+        const std::int64_t n = most ? 24 : what.starts_with("fp16") ? 300 : entropies && !many ? 160 : 64;
+        bound_attacks::Data data = entropies ? entropy_attacks::make(what, n, many ? 12 : 24, d, seed)
+                                             : bound_attacks::make(what, n, many ? 12 : 24, d, seed);
         if (data.precise && type != ElementType::f32) type = ElementType::f64;
         if (metric == "hellinger")
             for (std::vector<double>* values : {&data.points, &data.queries})
                 for (double& x : *values) x = x * x;  // as the root sees them: without their signs
+        if (metric == "kl_divergence")
+            for (std::vector<double>* values : {&data.points, &data.queries})
+                for (double& x : *values) x = std::abs(x);
         if (among) {
             data.queries = data.points;
             data.q = data.n;
@@ -278,6 +309,10 @@ private:
         }
         if (terms.unfit[static_cast<std::size_t>(i)]) return;
         ++seen.covered;
+        if (truth_.canonical[static_cast<std::size_t>(i * points_.view.rows + row)] == infinity) {
+            ASSERT_GE(a, terms.form.ceiling) << where() << ": the key is infinite";
+            return;
+        }
         const long double e = terms.e[static_cast<std::size_t>(i)], low = a - e,
                           high = a + e + 2 * static_cast<long double>(f);
         for (const auto& [kind, values] : {std::pair{"exact", &truth_.exact}, {"canonical", &truth_.canonical}}) {
@@ -351,7 +386,8 @@ TEST_P(GpuBound, EveryDataSet) {
 
 // A graph computes a pair once and exchanges what the sum started from: the value for the other side.
 TEST_P(GpuBound, EveryAttackExchanged) {
-    if (judge(GetParam()).form == Gemm::dot) GTEST_SKIP() << "its queries are no points";
+    if (const Gemm form = judge(GetParam()).form; form == Gemm::dot || form == Gemm::cross_entropy)
+        GTEST_SKIP() << "its queries are no points";
     for (const auto& [what, maker] : bound_attacks::makers()) {
         if (what.starts_with("fp16")) continue;  // they aim at what queries have that points have not
         for (const std::int64_t d : {1, 17, 100}) {
@@ -364,6 +400,16 @@ TEST_P(GpuBound, EveryAttackExchanged) {
     EXPECT_GT(seen_.covered, seen_.pairs / 2);
 }
 
+TEST_P(GpuBound, EveryAttackOnEntropies) {
+    if (judge(GetParam()).form != Gemm::cross_entropy) GTEST_SKIP() << "takes no logarithms";
+    for (const auto& [what, maker] : entropy_attacks::makers()) {
+        for (const std::int64_t d : {1, 2, 15, 17, 100, 784}) {
+            attack(what, d, seed_ % 2 ? ElementType::f32 : ElementType::f64);
+            ASSERT_FALSE(HasFatalFailure());
+        }
+    }
+}
+
 // So many that the accumulated error is a per cent.
 TEST_P(GpuBound, ManyDimensions) {
     for (const char* what : {"residuals of 11 bits", "one sign"}) {
@@ -373,7 +419,8 @@ TEST_P(GpuBound, ManyDimensions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Metric, GpuBound,
-                         testing::Values("sqeuclidean", "hellinger", "inner_product", "cosine", "correlation"),
+                         testing::Values("sqeuclidean", "hellinger", "inner_product", "cosine", "correlation",
+                                         "kl_divergence"),
                          [](const auto& info) { return info.param; });
 
 // Products of fp16 denormals are aligned as if they were normal, and what the sum starts from is cut off there: points

@@ -59,6 +59,7 @@ struct List {
     float threshold = infinity, e = 0;
     std::uint8_t overflowed = 0;
     unsigned long long longest = 0;
+    float ceiling = infinity;
 
     std::vector<std::uint32_t> points() const {
         std::vector<std::uint32_t> out;
@@ -85,16 +86,18 @@ List with_lists(const List& in, const std::vector<float>& f, F call) {
     const OnDevice<std::uint8_t> overflowed({in.overflowed});
     const OnDevice<unsigned long long> longest({0});
     call(CandidateLists{1, static_cast<std::int64_t>(in.entries.size()), candidates.get(), counts.get(),
-                        threshold.get(), overflowed.get(), e.get(), errors.get(), longest.get()});
+                        threshold.get(), overflowed.get(), e.get(), errors.get(), longest.get(), 1, in.ceiling});
     gpu_arrays::check(cudaDeviceSynchronize());
-    return {candidates.host(), counts.host()[0], threshold.host()[0], in.e, overflowed.host()[0], longest.host()[0]};
+    return {candidates.host(),    counts.host()[0],  threshold.host()[0], in.e,
+            overflowed.host()[0], longest.host()[0], in.ceiling};
 }
 
 List started(const std::vector<float>& values, const std::vector<float>& f, float e, std::int64_t order,
-             std::int64_t capacity) {
+             std::int64_t capacity, float ceiling = infinity) {
     List list;
     list.entries.resize(static_cast<std::size_t>(capacity));
     list.e = e;
+    list.ceiling = ceiling;
     std::vector<float> padded = values;
     padded.resize(static_cast<std::size_t>(gpu::whole_tiles(static_cast<std::int64_t>(values.size()))), infinity);
     const OnDevice<float> all(padded);
@@ -218,6 +221,25 @@ TEST(GpuBoundLists, UncoveredPointsAreNoWitnesses) {
     EXPECT_EQ((Points{0, 1}), closed(list_of(p), p.f, 1).candidates);
     const Pair alone{{-infinity}, {infinity}, 0};
     EXPECT_EQ((Points{0}), closed(list_of(alone), alone.f, 1).candidates);
+}
+
+// From the ceiling on a key may be infinite: such a pair is no witness, but a candidate of every query that has too
+// few.
+TEST(GpuBoundLists, FromTheCeilingOnNoPairIsAWitness) {
+    const float most = std::numeric_limits<float>::max();
+    const Pair p{{3, 5, 7}, {0, 0.5f, 0}, 0};  // upper values 3, 6, 7
+    EXPECT_EQ(3.0f, started(p.a, p.f, p.e, 1, 64, 6).threshold);
+    EXPECT_EQ(6.0f, started(p.a, p.f, p.e, 2, 64, above(6.0001L)).threshold);
+    const List list = started(p.a, p.f, p.e, 2, 64, 6);
+    EXPECT_EQ(most, list.threshold);
+    EXPECT_EQ((Points{0, 1, 2}), list.points());
+    List all = list_of(p);
+    all.ceiling = 6;
+    EXPECT_EQ(most, tightened(all, p.f, 2).threshold);
+    EXPECT_EQ((Points{0}), closed(all, p.f, 1).candidates);
+    EXPECT_EQ((Points{0, 1, 2}), closed(all, p.f, 2).candidates);
+    all.threshold = 8;
+    EXPECT_EQ(gpu::uncertain, closed(all, p.f, 2).status);
 }
 
 // The certificate: k entries, nothing overflowed, and T within the threshold that was kept.

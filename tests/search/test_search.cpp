@@ -47,7 +47,7 @@ TEST(ForcedPath, ServesItsMetrics) {
     for (const std::string& metric : metric_names()) {
         const kith::metric::Traits traits = kith::api::traits_of(kith::metric_named(metric).id);
         EXPECT_EQ("", forced(metric, "exact", kith::ElementType::f32));
-        if (kith::metric::cpu_gemm(traits) != kith::metric::Gemm::none) {
+        if (kith::metric::product_form(traits) != kith::metric::Gemm::none) {
             EXPECT_EQ("", forced(metric, "gemm-f32", kith::ElementType::f32)) << metric;
             const std::string refusal = forced(metric, "gemm-bf16", kith::ElementType::f32);
             EXPECT_EQ(bf16, refusal.empty()) << metric << ": " << refusal;

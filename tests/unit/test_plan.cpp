@@ -134,6 +134,19 @@ TEST(Plan, ScansWhereNothingIsFiltered) {
               kith::planner::make(of(large, kith::metric::Gemm::none), with_gpu(std::int64_t{70} << 30)).path);
 }
 
+// The product of a query with logarithms serves both devices, of up to as many dimensions as any other.
+TEST(Plan, FiltersCrossEntropies) {
+    Request r = of(large, kith::metric::Gemm::cross_entropy);
+    Machine m = with_gpu(std::int64_t{70} << 30);
+    r.shape.d = 65536;
+    EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(r, m).path);
+    r.shape.d = 3;
+    EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(r, m).path);
+    r.device = "cpu";
+    m.bf16 = false;
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+}
+
 // A form after a factor serves both devices, on a GPU not too many dimensions.
 TEST(Plan, FiltersAfterAFactor) {
     Request r = of(large, kith::metric::Gemm::none);
@@ -189,6 +202,8 @@ TEST(Plan, LargeGraphsUseBothSidesOfATile) {
     EXPECT_EQ("sm_90a", p.isa);
     EXPECT_TRUE(plan_of(graph, Gemm::cosine, "").symmetric);
     EXPECT_FALSE(plan_of(graph, Gemm::dot, "").symmetric) << "queries are made unit, points are not";
+    EXPECT_FALSE(plan_of(graph, Gemm::cross_entropy, "").symmetric)
+        << "the divergence of q from x is not that of x from q";
     EXPECT_FALSE(plan_of(graph, Gemm::l2, "sm_80").symmetric);
     for (const kith::Shape& shape : {kith::Shape{100'000, 100'000, 64, 10, kith::ElementType::f32, true},
                                      kith::Shape{300'000, 300'000, 16, 10, kith::ElementType::f32, true},

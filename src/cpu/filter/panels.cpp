@@ -267,7 +267,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
-    f.form_ = f.metric_form_ = metric::cpu_gemm(traits);
+    f.form_ = f.metric_form_ = metric::product_form(traits);
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
     f.centre_ = f.zero_ = std::vector<double>(static_cast<std::size_t>(f.d_), 0.0);

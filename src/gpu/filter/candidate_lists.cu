@@ -13,9 +13,9 @@ namespace {
 
 using Order = exact::Order<float>;
 
-__device__ __forceinline__ std::uint32_t upper_key(float a, float f) {
-    const float infinity = __int_as_float(0x7f800000);
-    return Order::key(f < infinity ? __fadd_ru(a, 2.0f * f) : infinity);
+__device__ __forceinline__ std::uint32_t upper_key(float a, float f, float ceiling) {
+    const float infinity = __int_as_float(0x7f800000), upper = __fadd_ru(a, 2.0f * f);
+    return Order::key(f < infinity && upper < ceiling ? upper : infinity);
 }
 
 // The threshold that a key of an upper value stands for.
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(block)
         keys[g] = Order::nan;
 #pragma unroll
         for (int i = g * (per_thread / groups); i < (g + 1) * (per_thread / groups); ++i)
-            if (at(i) < count) keys[g] = min(keys[g], upper_key(a[i], f[i]));
+            if (at(i) < count) keys[g] = min(keys[g], upper_key(a[i], f[i], lists.ceiling));
     }
     if (threadIdx.x == 0) s.kept = 0;
     const float threshold = threshold_of(smallest_key<block>(keys, order, s), lists.query_error[query], lists.growth);
@@ -101,7 +101,8 @@ struct RegisterList {
 #pragma unroll
         for (int i = 0; i < per_thread; ++i) f[i] = lists.point_error[entries[i].point];
 #pragma unroll
-        for (int i = 0; i < per_thread; ++i) keys[i] = index(i) < count ? upper_key(entries[i].a, f[i]) : Order::nan;
+        for (int i = 0; i < per_thread; ++i)
+            keys[i] = index(i) < count ? upper_key(entries[i].a, f[i], lists.ceiling) : Order::nan;
     }
     __device__ static int index(int i) {
         return static_cast<int>(threadIdx.x) + i * block;

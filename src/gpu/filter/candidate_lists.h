@@ -2,6 +2,8 @@
 // candidates that are to be refined.
 #pragma once
 
+#include <limits>
+
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
 
@@ -18,7 +20,8 @@ struct CandidateLists {
     const float* point_error = nullptr;  // F: the point's share, per position
     // The longest list that start_lists or tighten_lists left (the largest, over calls).
     unsigned long long* longest = nullptr;
-    float growth = 1;  // of a relative bound (FilterForm::growth)
+    float growth = 1;                                        // of a relative bound (FilterForm::growth)
+    float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
 };
 
 // out[p] = the row at position p, of n.

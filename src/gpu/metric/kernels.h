@@ -7,8 +7,7 @@
 
 #include <cstdint>
 
-#include "exact/direct_form.h"
-#include "gpu/metric/factor.h"
+#include "gpu/metric/filter_form.h"
 #include "gpu/primitives/rows.h"
 #include "kith/types.h"
 #include "metric/metric.h"
@@ -25,35 +24,6 @@ struct PreparedRows {
 // Whether a query can be filtered: to_scan is one that the bound does not hold for, no_neighbours one with a NaN,
 // all_alike one that is as far from every point (a zero vector of a cosine).
 enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2, all_alike = 3 };
-
-// How coordinates become the vectors of the filter (docs/exactness.md): v = (map(x) - centre) * scale, or
-// v = (map(x) / |map(x)| - centre) * scale where `unit`, v = (L' W (map(x) - centre)) * scale where the metric has a
-// factor; rounded to fp16, once or in two terms.
-struct FilterForm {
-    metric::Gemm gemm = metric::Gemm::none;
-    const double* centre = nullptr;  // d, or null
-    double scale = 1;
-    double query_scale = 1;  // the norm of a query where the form makes queries unit
-    bool unit = false;
-    int terms = 1;
-    std::int64_t width = 0;    // halves per row: d rounded up to a multiple of 16, three times that for two terms
-    double kappa = 0;          // typical relative rounding error of a vector
-    double gamma = 0;          // relative error of an accumulated product
-    std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
-                               // are far apart here, so that every run of positions is a sample
-    FactorForm factor;         // Traits::factored
-    // Where direct.step is not `dot`, the direct filter instead: f32 words (width: of a row), coordinates times scale.
-    exact::DirectForm direct;
-    float growth = 1, lost = 0;  // of its bound, rounded upwards
-
-    bool is_direct() const { return direct.step != exact::Step::dot; }
-};
-
-// A position's row.
-KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::int64_t n) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(position) * form.stride %
-                                     static_cast<std::uint64_t>(n));
-}
 
 // A tile of distance keys to compute: queries x points, as ordered keys (exact/order.h) in row-major order.
 struct ScanTile {
@@ -89,14 +59,15 @@ struct MetricKernels {
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
-    // Null where no form serves (metric::gpu_gemm, traits.direct). Points, by position: vectors (vector_bytes), half
-    // norms and the points' share of the error bound, both with room for a multiple of 256. Queries: vectors, their
-    // share, and their Fitness.
+    // Null where no form serves (metric::product_form, traits.direct). Points, by position: vectors (vector_bytes),
+    // half norms and the points' share of the error bound, both with room for a multiple of 256. Queries: vectors,
+    // their share, and their Fitness.
     void (*filter_points)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
                           float* point_error, const metric::Params& params, cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
                            std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
-    // Of a matrix-product form: map(x) of evenly spaced rows, samples x d; after the factor where the form has one.
+    // Of a matrix-product form: map(x) of evenly spaced rows, samples x d; after the factor where the form has one, the
+    // logarithms of a cross entropy.
     void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* out,
                    const metric::Params& params, cudaStream_t stream);
     // Of a direct form: the largest difference of a coordinate of each of `samples` pairs of rows.

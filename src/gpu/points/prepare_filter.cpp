@@ -8,6 +8,7 @@
 
 #include "exact/factor.h"
 #include "exact/rounding.h"
+#include "gpu/filter/bound.h"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
@@ -34,11 +35,14 @@ public:
             make_unit();
             if (!choose_unit_centre()) return;
         } else {
+            const bool entropy = form_.gemm == metric::Gemm::cross_entropy;
+            if (entropy) centre_logarithms();
             typical_ = typical();
             if (!std::isfinite(typical_)) return;
             if (form_.gemm == metric::Gemm::l2) choose_centre();
             if (typical_ == 0) typical_ = largest();
-            if (typical_ > 0) form_.scale = power_of_two(5 - std::ilogb(typical_), 400);
+            const int near = entropy ? entropy_exponent(form_.terms) : 5;
+            if (typical_ > 0) form_.scale = power_of_two(near - std::ilogb(typical_), 400);
         }
         choose_kappa();
     }
@@ -67,13 +71,17 @@ private:
         const double norm = std::sqrt(std::inner_product(x, x + d_, x, 0.0));
         return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
     }
+    // The median; `values` change their order.
+    static double middle(std::vector<double>& values) {
+        const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        std::nth_element(values.begin(), at, values.end());
+        return *at;
+    }
     // The median norm.
     double typical() {
         std::vector<double> norms;
         for (std::int64_t s = 0; s < samples_; ++s) norms.push_back(norm(s));
-        const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
-        std::nth_element(norms.begin(), middle, norms.end());
-        return *middle;
+        return middle(norms);
     }
     double largest() {
         double most = 0;
@@ -125,6 +133,20 @@ private:
             for (std::size_t i = 0; i < change.size(); ++i) change[i] = centre[i] - change[i];
             shift(change);
             typical_ = typical();
+        }
+        use(centre);
+    }
+    // The median of each coordinate's logarithms, taken off. Coordinates that have none count for nothing.
+    void centre_logarithms() {
+        std::vector<double> centre(static_cast<std::size_t>(d_)), column;
+        const auto there = [](double log) { return std::abs(log) <= largest_logarithm; };
+        for (std::int64_t i = 0; i < d_; ++i) {
+            column.clear();
+            for (std::int64_t s = 0; s < samples_; ++s)
+                if (there(row(s)[i])) column.push_back(row(s)[i]);
+            if (!column.empty()) centre[static_cast<std::size_t>(i)] = middle(column);
+            for (std::int64_t s = 0; s < samples_; ++s)
+                row(s)[i] = there(row(s)[i]) ? row(s)[i] - centre[static_cast<std::size_t>(i)] : 0.0;
         }
         use(centre);
     }
@@ -184,7 +206,7 @@ private:
 bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind) {
     if (!metric.kernels) return false;
     const metric::Traits& traits = metric.kernels->traits;
-    if (kind != FilterKind::direct) return metric::gpu_gemm(traits) != metric::Gemm::none;
+    if (kind != FilterKind::direct) return metric::product_form(traits) != metric::Gemm::none;
     return points != ElementType::f64 && exact::direct_form(traits, metric.params, points).has_value();
 }
 
@@ -193,7 +215,7 @@ namespace {
 void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int terms, FilterVectors& out,
                      cudaStream_t stream) {
     FilterForm& form = out.form;
-    form.gemm = metric::gpu_gemm(metric.kernels->traits);
+    form.gemm = metric::product_form(metric.kernels->traits);
     form.factor = metric.factor;
     form.terms = terms;
     form.width = filter_width(metric.params.d, terms);
@@ -203,7 +225,8 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
     if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
-    if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
+    if (form.gemm == metric::Gemm::cross_entropy) use_entropies(form);
+    else if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
 }
 
 void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {

@@ -210,7 +210,8 @@ private:
                 .query_error = query_error_.get(),
                 .point_error = filter_.point_error.get(),
                 .longest = totals_.get() + 2,
-                .growth = filter_.form.growth};
+                .growth = filter_.form.growth,
+                .ceiling = filter_.form.ceiling};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {

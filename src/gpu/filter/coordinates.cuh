@@ -1,0 +1,35 @@
+// Coordinates as the fused filter sees them, before the scale: map(x) less the centre; after a factor L' W (map(x) -
+// centre); of the points of a cross entropy log x - centre. What binary64 rounds of them, the bound pays for (bound.h).
+#pragma once
+
+#include "gpu/filter/bound.h"
+#include "gpu/filter/factored.cuh"
+#include "gpu/metric/kernels.h"
+
+namespace kith::gpu {
+
+template <class M>
+inline constexpr bool takes_logarithms = M::traits.gemm == metric::Gemm::cross_entropy;
+
+// As the metric sees them.
+template <class M>
+__device__ __forceinline__ double mapped(const PreparedRows& in, std::int64_t row, std::int64_t i,
+                                         const metric::Params& params) {
+    return M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux,
+                                              metric::constant<M>(params, i));
+}
+
+// Of the row at a position. `plain`: without logarithm and centre, as of a vector that will be made unit.
+template <class M>
+__device__ __forceinline__ double coordinate(const PreparedRows& in, std::int64_t row, std::int64_t position,
+                                             std::int64_t i, const FilterForm& form, const metric::Params& params,
+                                             bool plain) {
+    if constexpr (M::traits.factored)
+        if (form.factor.rows) return form.factor.rows[(position - form.factor.first) * params.d + i];
+    double x = mapped<M>(in, row, i, params);
+    if (M::traits.factored || plain) return x;
+    if constexpr (takes_logarithms<M>) x = portable::log(x);
+    return form.centre ? x - form.centre[i] : x;
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,47 @@
+// How coordinates become the vectors of a GPU's filter. Plain host code: kernels, and the tests of the bound, read it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "exact/direct_form.h"
+#include "gpu/metric/factor.h"
+#include "metric/metric.h"
+
+namespace kith::gpu {
+
+// Vectors (docs/exactness.md): v = (map(x) - centre) * scale, or v = (map(x) / |map(x)| - centre) * scale where `unit`,
+// v = (L' W (map(x) - centre)) * scale where the metric has a factor, v = (log x - centre) * scale of the points of a
+// cross entropy; rounded to fp16, once or in two terms.
+struct FilterForm {
+    metric::Gemm gemm = metric::Gemm::none;  // l2, dot (that of a cross entropy too) or cosine
+    const double* centre = nullptr;          // d, or null
+    double scale = 1;
+    double query_scale = 1;  // the norm of a query where the form makes queries unit
+    bool unit = false;
+    int terms = 1;
+    std::int64_t width = 0;    // halves per row: d rounded up to a multiple of 16, three times that for two terms
+    double kappa = 0;          // typical relative rounding error of a vector
+    double gamma = 0;          // relative error of an accumulated product
+    std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
+                               // are far apart here, so that every run of positions is a sample
+    FactorForm factor;         // Traits::factored
+    // Of a cross entropy (filter/bound.h), else 0: what coordinates of queries other than 0 are rounded to at least,
+    // and up to where values may reach of points with zeros, or they are not covered.
+    double least = 0, covered = 0;
+    // Upper values from here on are infinite: their keys may be.
+    float ceiling = std::numeric_limits<float>::infinity();
+    // Where direct.step is not `dot`, the direct filter instead: f32 words (width: of a row), coordinates times scale.
+    exact::DirectForm direct;
+    float growth = 1, lost = 0;  // of its bound, rounded upwards
+
+    bool is_direct() const { return direct.step != exact::Step::dot; }
+};
+
+// A position's row.
+KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::int64_t n) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(position) * form.stride %
+                                     static_cast<std::uint64_t>(n));
+}
+
+}  // namespace kith::gpu
