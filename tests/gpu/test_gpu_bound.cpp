@@ -189,7 +189,7 @@ public:
         : judge_(judge(metric)), among_(among) {
         const bool many = d > 1000, most = d > 8192;
         const bool entropies = entropy_attacks::makers().contains(what);
-        const std::int64_t n = most ? 24 : what.starts_with("fp16") ? 300 : entropies && !many ? 160 : 64;
+        const std::int64_t n = most ? 24 : what.starts_with("fp16") ? 300 : entropies && !many ? 280 : 64;
         bound_attacks::Data data = entropies ? entropy_attacks::make(what, n, many ? 12 : 24, d, seed)
                                              : bound_attacks::make(what, n, many ? 12 : 24, d, seed);
         if (data.precise && type != ElementType::f32) type = ElementType::f64;

@@ -42,16 +42,18 @@ inline void residuals(Data& data) {
     }
 }
 
-// Points of one logarithm in all coordinates but one that is 0: two thirds of a typical length, the others of up to
-// nine times that, to either side. Queries along them, whose share of that coordinate is as small as can be.
+// Points of one logarithm in all coordinates but one that is 0: half of a typical length, to either side, a quarter in
+// the middle, the others of up to nine times that. Queries along them, whose share of that coordinate is as small as
+// can be.
 inline void low_and_infinite(Data& data) {
     const double shares[] = {1, 0x1p-10, 0x1p-17, 0x1p-18, 0x1p-40, 0};
     each(
         data,
         [](Data& all, std::int64_t i, std::int64_t j) {
-            const double side = i % 2 ? 1 : -1;
-            if (i % 3) return std::exp(side * (1 + 0.01 * all.random.uniform()));
-            return i % 5 && j == i / 3 % 2 ? 0.0 : std::exp(side * (1 + static_cast<double>(i / 6 % 17) / 2));
+            const std::int64_t turn = i / 4;
+            const double length = i % 4 ? 1 + 0.01 * all.random.uniform() : 1 + static_cast<double>(turn / 4 % 17) / 2;
+            const double side = i % 4 == 1 ? 1 : i % 4 == 2 ? -1 : i % 4 == 3 ? 0 : turn % 2 ? 1 : -1;
+            return i % 4 == 0 && i % 5 && j == turn / 2 % 2 ? 0.0 : std::exp(side * length);
         },
         [&](Data&, std::int64_t i, std::int64_t j) { return j == i / 6 % 2 ? shares[i % 6] : 1.0; });
 }

@@ -113,7 +113,7 @@ std::vector<double> choose(const Data& data, gpu::FilterForm& form) {
 }
 
 void attack(const std::string& what, std::int64_t d, int terms, std::size_t step, std::uint64_t seed, Seen& seen) {
-    const Data data = entropy_attacks::make(what, 160, 12, d, seed);
+    const Data data = entropy_attacks::make(what, 280, 12, d, seed);
     gpu::FilterForm form;
     form.terms = terms;
     form.width = gpu::filter_width(d, terms);
@@ -180,7 +180,7 @@ class EntropyBound : public testing::TestWithParam<std::string> {};
 TEST_P(EntropyBound, EnclosesEveryPair) {
     Seen seen;
     std::uint64_t seed = 1;
-    for (const std::int64_t d : {1, 2, 3, 17, 64, 200}) {
+    for (const std::int64_t d : {1, 2, 3, 17, 150}) {
         for (const int terms : {1, 2}) {
             attack(GetParam(), d, terms, seed % 2 ? 4 : 16, seed, seen);
             ++seed;
