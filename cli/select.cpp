@@ -119,7 +119,7 @@ void add_select(CLI::App& app, CommandRun& run) {
     CLI::App* command =
         app.add_subcommand("select", "The k smallest values of each row of a matrix, with their columns");
     command->footer("Ordered by (value, smaller column); NaN last.");
-    command->add_option("-d,--distances", args->distances, "The matrix, f32 or f64")
+    command->add_option("-d,--distances", args->distances, "The matrix, f32, f64, f16 or bf16")
         ->type_name("FILE")
         ->required()
         ->group("Input");

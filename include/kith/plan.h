@@ -75,8 +75,8 @@ struct MeasuredTime {
 KITH_EXPORT MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options,
                                        const Plan& plan);
 
-// The plan of select(): the k best of each of `rows` rows of `cols` values of f32 or f64 in host memory. Throws as
-// select() would.
+// The plan of select(): the k best of each of `rows` rows of `cols` values of f32, f64, f16 or bf16 in host memory.
+// Throws as select() would.
 KITH_EXPORT Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type = ElementType::f32,
                              const Options& options = {});
 

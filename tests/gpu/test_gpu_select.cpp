@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "gpu/primitives/sample.h"
+#include "gpu/backend.h"
 #include "gpu/select/choice.h"
+#include "gpu/select/cluster/tuning.h"
 #include "gpu_arrays.h"
 #include "select_cases.h"
 #include "select_ragged.h"
@@ -381,6 +383,27 @@ TEST(GpuSelect, ClustersOfEverySize) {
             }
         }
     }
+}
+
+// A row whose smallest values lie where the sample of single keys looks: its limit holds fewer than k.
+TEST(GpuSelect, MisleadingSampleOfACluster) {
+    constexpr std::int64_t n = 65536, k = 1000;
+    namespace tuning = kith::gpu::tuning;
+    const tuning::ClusterShape shape =
+        tuning::cluster_shape(n, 1, kith::gpu::device_facts(0).multiprocessors, kith::gpu::device_facts(0).capability >= 90);
+    auto all = select_cases::values("gaussian", 1, n, 3);
+    for (double& v : all) v = std::abs(v) + 10;
+    const std::int64_t part = n / shape.blocks, group = shape.blocks * 2;  // of 256 groups
+    for (std::int64_t block = 0; block < shape.blocks; ++block) {
+        for (std::int64_t thread = 0; thread < tuning::cluster_threads; thread += group) {
+            const std::int64_t u = thread * 5 % shape.held;
+            all[part * block + (u / 4 * tuning::cluster_threads + thread) * 4 + u % 4] -= 100;
+        }
+    }
+    const auto matrix = arrays::make(all, 1, n, kith::ElementType::f32);
+    const kith::Options options = on_gpu("cluster-select");
+    for (double& v : all) v = static_cast<float>(v);
+    select_cases::check(all, n, kith::select(matrix.view, k, options), false, options, "misleading");
 }
 
 // Kernels whose shared memory depends on k, launched with different k at a time.
