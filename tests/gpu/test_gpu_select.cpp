@@ -7,8 +7,8 @@
 #include <string_view>
 #include <thread>
 
-#include "gpu/primitives/sample.h"
 #include "gpu/backend.h"
+#include "gpu/primitives/sample.h"
 #include "gpu/select/choice.h"
 #include "gpu/select/cluster/tuning.h"
 #include "gpu_arrays.h"
@@ -389,8 +389,8 @@ TEST(GpuSelect, ClustersOfEverySize) {
 TEST(GpuSelect, MisleadingSampleOfACluster) {
     constexpr std::int64_t n = 65536, k = 1000;
     namespace tuning = kith::gpu::tuning;
-    const tuning::ClusterShape shape =
-        tuning::cluster_shape(n, 1, kith::gpu::device_facts(0).multiprocessors, kith::gpu::device_facts(0).capability >= 90);
+    const tuning::ClusterShape shape = tuning::cluster_shape(n, 1, kith::gpu::device_facts(0).multiprocessors,
+                                                             kith::gpu::device_facts(0).capability >= 90);
     auto all = select_cases::values("gaussian", 1, n, 3);
     for (double& v : all) v = std::abs(v) + 10;
     const std::int64_t part = n / shape.blocks, group = shape.blocks * 2;  // of 256 groups
