@@ -91,7 +91,7 @@ __device__ T missing(bool largest) {
     }
 }
 
-struct Shared {
+struct ClusterShared {
     alignas(16) std::uint32_t counts[2][intervals];
     Packed entries[most_entries];
     alignas(16) std::uint32_t sample[most_groups];
@@ -154,7 +154,7 @@ Sampling sampling_of(int k, int blocks, int held) {
 // Gives every block of the cluster the sample and the least key of the row; returns that.
 template <class T, int held>
 __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share, const Sampling& sampling, int blocks,
-                                                     int rank, Shared& shared) {
+                                                     int rank, ClusterShared& shared) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     std::uint32_t least = share.key[0], single = share.key[0];
 #pragma unroll
@@ -181,7 +181,7 @@ __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share
 }
 
 // The key of the sample that has its rank, by counting the keys before each.
-__device__ __forceinline__ std::uint32_t limit_of(const Sampling& sampling, Shared& shared) {
+__device__ __forceinline__ std::uint32_t limit_of(const Sampling& sampling, ClusterShared& shared) {
     const int threads = cluster_threads / sampling.groups, own = static_cast<int>(threadIdx.x) / threads;
     const int part = sampling.groups / threads, first = static_cast<int>(threadIdx.x) % threads * part;
     const std::uint32_t key = shared.sample[own];
@@ -206,7 +206,7 @@ struct Range {
 // Cuts a range into intervals and keeps the one that holds the k-th; false: keeps what lies beyond. at(u, x): whether
 // value u is in the range, and where. `round` counts the calls.
 template <int held, class At>
-__device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& round, Shared& shared, At at) {
+__device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& round, ClusterShared& shared, At at) {
     const std::uint32_t width = range.high - range.low;
     const int shift = max(0, 21 - __clz(static_cast<int>(width)));  // width >> shift < 2,048
     std::uint32_t(&counts)[intervals] = shared.counts[round % 2];
@@ -258,7 +258,7 @@ __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& rou
 // Puts what passes into the first block's entries, while there is room, and counts it there.
 template <class T, int held>
 __device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_t high, std::uint32_t last,
-                                       Shared* first) {
+                                       ClusterShared* first) {
     using Mask = std::conditional_t<(held > 32), std::uint64_t, std::uint32_t>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Mask mask = 0;
@@ -290,7 +290,7 @@ template <class T, int held>
 __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     select_in_registers(ClusterJob job, Sampling sampling) {
     extern __shared__ char storage[];
-    Shared& shared = *reinterpret_cast<Shared*>(storage);
+    ClusterShared& shared = *reinterpret_cast<ClusterShared*>(storage);
     const std::int64_t row = blockIdx.x / static_cast<unsigned>(job.blocks);
     const int blocks = job.blocks, rank = block_rank(blocks);
     const T* const values = static_cast<const T*>(job.values) + row * job.stride;
@@ -313,7 +313,7 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     // As many as the sort of k takes, or what equal keys need not be cut for.
     std::uint32_t enough = 64;
     while (enough < static_cast<std::uint32_t>(k)) enough *= 2;
-    Shared* const leader = in_block(&shared, 0);
+    ClusterShared* const leader = in_block(&shared, 0);
     std::uint32_t found = 0;
     const bool tried = k > 0 && sampling.least;
     if (tried) {
@@ -395,7 +395,7 @@ void launch(const SelectJob& job, const ClusterJob& cluster) {
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(job.rows * cluster.blocks));
     config.blockDim = dim3(cluster_threads);
-    config.dynamicSmemBytes = sizeof(Shared);
+    config.dynamicSmemBytes = sizeof(ClusterShared);
     config.stream = job.stream;
     config.attrs = &attribute;
     config.numAttrs = cluster.blocks > 1 ? 1 : 0;
