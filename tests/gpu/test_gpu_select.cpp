@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string_view>
@@ -26,14 +27,25 @@ kith::Options on_gpu(const std::string& selector = "") {
     return options;
 }
 
+bool in_order(const Case& c) {
+    return c.label.starts_with("ascending") || c.label.starts_with("descending");
+}
+
+// How many entries an insertion queue moves for a row, at most or about: all of them for each value that is better than
+// those before, else those of the first k values and of the k / i-th part of every later one.
+double moved_by_insertion(const Case& c) {
+    const auto n = static_cast<double>(c.cols), k = static_cast<double>(c.k);
+    return in_order(c) ? n * k : k * k * (1 + std::log(n / k));
+}
+
 // Whether a case is within a selector's range, and not one that takes it seconds: selectors that give each row a single
-// thread, and those that insert one candidate at a time. While such a kernel runs, the other processes wait.
+// thread, and those that insert one candidate at a time. While such a kernel runs, the other processes wait. Values of
+// every trouble at once ("mixed") go up to the largest k all the same.
 bool within_range(const kith::gpu::Selector& selector, const Case& c) {
     if (!kith::gpu::serves(selector, {c.cols, c.rows, c.k, c.f64})) return false;
     if (selector.layout == kith::gpu::SelectLayout::by_column && c.cols > 1 << 17) return false;
     const std::string_view name = selector.name;
-    const bool in_order = c.label.starts_with("ascending") || c.label.starts_with("descending");
-    if (name.starts_with("insertion") && in_order && c.cols * c.k > 1 << 23) return false;
+    if (name.starts_with("insertion") && moved_by_insertion(c) > 1 << 20 && !c.label.starts_with("mixed")) return false;
     if (name == "comb-sort" && c.cols > 1 << 15) return false;
     const bool one_by_one = name == "heap-buffered" || name == "truncated-bubble" || name == "truncated-heap" ||
                             name == "truncated-insertion";
