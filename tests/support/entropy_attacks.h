@@ -87,6 +87,15 @@ inline const std::map<std::string, void (*)(Data&)>& makers() {
          [](Data& data) {
              each(data, [](Data& m, auto, std::int64_t j) { return j == 0 ? 1 : m.random.below(2) ? 1e-37 : 0; });
          }},
+        {"one share",
+         [](Data& data) {
+             each(
+                 data,
+                 [](Data& m, std::int64_t i, auto) {
+                     return std::exp(static_cast<double>(i % 3 - 1) + 0.01 * m.random.uniform());
+                 },
+                 [](Data&, auto, std::int64_t j) { return j == 0 ? 1 : 0x1p-40; });
+         }},
         {"nearly equal",
          [](Data& data) {
              each(data, [](Data& m, auto, std::int64_t j) {
