@@ -165,11 +165,11 @@ TEST(GpuSearchWide, DifferencesBeyondSharedMemory) {
 
 // From 262,144 points on a tile of pairs serves its rows and its columns, where the matrix units are those of 9.0; the
 // other instructions take every pair twice.
-TEST(GpuGraph, BothSidesOfATileGiveTheSameBits) {
-    constexpr std::int64_t n = 262144 + 77, d = 48, k = 7;
+void both_sides_of_a_tile(std::int64_t d) {
+    constexpr std::int64_t n = 262144 + 77, k = 7;
     std::mt19937 random(5);
     std::normal_distribution<float> normal;
-    std::vector<float> values(n * d);
+    std::vector<float> values(static_cast<std::size_t>(n * d));
     for (const bool copies : {false, true}) {
         for (std::int64_t i = 0; i < n * d; ++i) {
             // Half of the points are copies of others, some of them of a few.
@@ -196,6 +196,14 @@ TEST(GpuGraph, BothSidesOfATileGiveTheSameBits) {
             EXPECT_EQ(n, both.report.certified + both.report.retried + both.report.scanned);
         }
     }
+}
+
+// Of one K-tile of coordinates, and of two.
+TEST(GpuGraph, BothSidesOfATileGiveTheSameBits) {
+    both_sides_of_a_tile(48);
+}
+TEST(GpuGraph, BothSidesOfAWideTileGiveTheSameBits) {
+    both_sides_of_a_tile(100);
 }
 
 TEST(GpuIndex, SearchesFromSeveralThreads) {
