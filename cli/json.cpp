@@ -48,9 +48,13 @@ Json to_json(const Plan& plan) {
 }
 
 Json to_json(const Report& report) {
+    Json fallbacks = Json::array();
+    for (const Fallback& f : report.fallbacks)
+        fallbacks.push_back({{"queries", f.queries}, {"scanned", f.scanned}, {"why", f.why}, {"help", f.help}});
     return {{"path", report.path},       {"device", report.device},         {"threads", report.threads},
             {"queries", report.queries}, {"certified", report.certified},   {"retried", report.retried},
-            {"scanned", report.scanned}, {"candidates", report.candidates}, {"pairs", report.pairs}};
+            {"scanned", report.scanned}, {"candidates", report.candidates}, {"pairs", report.pairs},
+            {"fallbacks", fallbacks}};
 }
 
 Json first_rows_json(const Neighbors& neighbors) {

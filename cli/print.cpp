@@ -127,4 +127,13 @@ std::string summary(const Report& report) {
                        pair_rate(report.pairs, report.seconds), report.device, answered(report));
 }
 
+std::string fallbacks_text(const Report& report) {
+    std::string text;
+    for (const Fallback& f : report.fallbacks)
+        text +=
+            fmt::format("{} of {} {}: {}\n  what helps: {}\n", grouped(f.queries),
+                        counted(report.queries, "query", "queries"), f.scanned ? "scanned" : "retried", f.why, f.help);
+    return text;
+}
+
 }  // namespace kith::cli

@@ -39,5 +39,7 @@ std::string first_rows(const Neighbors& neighbors, const char* row_name, int wid
 
 // What ran, how long, how fast, and how the queries were answered: two lines.
 std::string summary(const Report& report);
+// Why queries were retried or scanned, and what would help: two lines for each reason.
+std::string fallbacks_text(const Report& report);
 
 }  // namespace kith::cli

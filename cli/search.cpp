@@ -153,6 +153,10 @@ int execute(const Args& args) {
         print_json(object);
         return exit_ok;
     }
+    if (args.explain) {
+        fmt::print("{}", fallbacks_text(neighbors.report));
+        std::fflush(stdout);
+    }
     if (files.empty()) {
         fmt::print("{}", first_rows(neighbors, args.graph ? "point" : "query", terminal_width(STDOUT_FILENO)));
         std::fflush(stdout);
@@ -206,7 +210,8 @@ void add(CLI::App& app, CommandRun& run, bool graph) {
     command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")
         ->group(output);
     add_result_form(*command, args->result, output);
-    command->add_flag("--explain", args->explain, "Print the plan")->group(output);
+    command->add_flag("--explain", args->explain, "Print the plan, and why queries were retried or scanned")
+        ->group(output);
     add_execution(*command, args->execution);
     add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });

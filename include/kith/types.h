@@ -182,6 +182,14 @@ struct Options {
 
 // ---------------------------------------------------------------- results
 
+// Queries that a filter did not answer at once, for one and the same reason.
+struct Fallback {
+    std::int64_t queries = 0;
+    bool scanned = false;  // answered by a full scan; false: when retried
+    std::string why;       // what in the data made it necessary
+    std::string help;      // what would help
+};
+
 // How an answer was reached and what it cost. A filter in f32 or less proposes candidates for each query, binary64
 // gives their distances, and a bound certifies that no other point can be among the k nearest; a query that it cannot
 // certify is filtered again with its own k-th distance as the threshold, and at last scanned: every pair in binary64.
@@ -198,6 +206,9 @@ struct Report {
     double prepare_seconds = 0;  // converting, centring, rounding, norms of the points
     double seconds = 0;          // the whole call, preparation included
     double device_seconds = 0;   // select() on a GPU: its work there, without copies from and to the host
+    // Of the queries that were retried, and of those that were scanned although there was a filter: why. Each counts
+    // once; what concerns most queries comes first.
+    std::vector<Fallback> fallbacks;
 };
 
 // q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points)

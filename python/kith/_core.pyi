@@ -36,6 +36,9 @@ class Report:
     def seconds(self) -> float: ...
     @property
     def device_seconds(self) -> float: ...
+    @property
+    def fallbacks(self) -> list[tuple[int, bool, str, str]]:
+        """Queries that were retried or scanned: how many, whether they were scanned, why, and what would help."""
 
 class ArrayInterface:
     def __init__(self, owner: Any, data: int, shape: Any, strides: Any, type: str, device: int) -> None: ...

@@ -137,17 +137,37 @@ std::string text_of(const Report& report) {
         report.pairs, report.prepare_seconds, report.seconds);
 }
 
+// Queries, whether they were scanned, why, what helps.
+using FallbackState = std::vector<std::tuple<std::int64_t, bool, std::string, std::string>>;
+
 // For pickle and copy.
 using ReportState = std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               double, double, double, double, double>;
+                               double, double, double, double, double, FallbackState>;
+
+FallbackState fallbacks_of(const Report& r) {
+    FallbackState out;
+    for (const Fallback& f : r.fallbacks) out.emplace_back(f.queries, f.scanned, f.why, f.help);
+    return out;
+}
 
 ReportState state_of(const Report& r) {
-    return {r.path,    r.device,     r.threads, r.queries,         r.certified, r.retried,
-            r.scanned, r.candidates, r.pairs,   r.prepare_seconds, r.seconds,   r.device_seconds};
+    return {r.path,       r.device, r.threads,         r.queries, r.certified,      r.retried,      r.scanned,
+            r.candidates, r.pairs,  r.prepare_seconds, r.seconds, r.device_seconds, fallbacks_of(r)};
 }
 
 Report report_from(const ReportState& state) {
-    return std::apply([](const auto&... field) { return Report{field...}; }, state);
+    Report report = std::apply(
+        [](const auto&... field) {
+            const auto fields = std::tie(field...);
+            return [&]<std::size_t... i>(std::index_sequence<i...>) {
+                return Report{std::get<i>(fields)...};
+            }
+            (std::make_index_sequence<sizeof...(field) - 1>{});
+        },
+        state);
+    for (const auto& [queries, scanned, why, help] : std::get<FallbackState>(state))
+        report.fallbacks.push_back({queries, scanned, why, help});
+    return report;
 }
 
 // The Python exception of each ErrorCode; what C++ throws otherwise nanobind translates.
@@ -209,6 +229,7 @@ NB_MODULE(_core, module) {
         .def_ro("prepare_seconds", &Report::prepare_seconds)
         .def_ro("seconds", &Report::seconds)
         .def_ro("device_seconds", &Report::device_seconds)
+        .def_prop_ro("fallbacks", fallbacks_of)
         .def("__reduce__",
              [](const Report& report) {
                  return nb::make_tuple(nb::module_::import_("kith._results").attr("restored_report"),

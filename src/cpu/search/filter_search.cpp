@@ -3,6 +3,7 @@
 #include "cpu/search/filter_search.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <numeric>
@@ -132,19 +133,27 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, st
 // So many queries are tried at least before a filter is given up for all that follow.
 constexpr std::int64_t min_tried = 64;
 
-struct Outcome {
-    std::vector<std::int64_t> unanswered;  // queries without an answer
-    std::int64_t retried = 0;
-};
+using Numbers = std::vector<std::int64_t>;  // of queries, ascending
 
-// Answers queries `numbers`. `make_filter(shortlist, count)` prepares a block's queries and evaluates groups for them.
+// What has happened to each query of a search; any thread.
+using Causes = std::vector<std::atomic<exact::Cause>>;
+
+void raise(std::atomic<exact::Cause>& to, exact::Cause cause) {
+    exact::Cause known = to;
+    while (known < cause && !to.compare_exchange_weak(known, cause)) {
+    }
+}
+
+// Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)` prepares a block's
+// queries and evaluates groups for them.
 template <class MakeFilter>
-Outcome search_blocks(const Search& s, const std::vector<std::int64_t>& numbers, const TaskSchedule& c, int threads,
-                      ProgressMeter& progress, const Results& results, Report& report, const MakeFilter& make_filter) {
+Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedule& c, int threads,
+                      ProgressMeter& progress, const Results& results, Report& report, Causes& causes,
+                      const MakeFilter& make_filter) {
     const std::int64_t n = s.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
     std::vector<std::atomic<bool>> unanswered(static_cast<std::size_t>(q));
-    std::vector<Counts> counts(static_cast<std::size_t>(c.blocks * c.ranges));
+    std::vector<double> distance_keys(static_cast<std::size_t>(c.blocks * c.ranges));
     std::atomic<std::int64_t> tried{0}, given_up{0};
     const auto answer = [&](std::int64_t task, int worker) {
         const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
@@ -176,9 +185,11 @@ Outcome search_blocks(const Search& s, const std::vector<std::int64_t>& numbers,
             return !progress.cancelled();
         });
         if (progress.cancelled()) return;
-        counts[static_cast<std::size_t>(task)] = list.counts();
+        distance_keys[static_cast<std::size_t>(task)] = list.distance_keys();
         for (std::int64_t i = 0; i < here; ++i) {
             const bool answered = list.has_nan(i) || (list.filtered(i) && !hopeless);
+            raise(causes[static_cast<std::size_t>(numbers[static_cast<std::size_t>(first + i)])],
+                  answered || !list.filtered(i) ? list.cause(i) : exact::Cause::not_tried);
             tried += 1;
             if (!answered) {
                 given_up += 1;
@@ -189,12 +200,12 @@ Outcome search_blocks(const Search& s, const std::vector<std::int64_t>& numbers,
         }
     };
     watched_tasks(threads, c.blocks * c.ranges, progress, "search", answer, cost(n, q, s.points.rows.cols));
-    Outcome outcome;
-    if (progress.cancelled()) return outcome;
+    Numbers left;
+    if (progress.cancelled()) return left;
     for (std::int64_t i = 0; i < q; ++i) {
         const std::int64_t number = numbers[static_cast<std::size_t>(i)];
         if (unanswered[static_cast<std::size_t>(i)]) {
-            outcome.unanswered.push_back(number);
+            left.push_back(number);
             continue;
         }
         if (c.ranges == 1) continue;
@@ -205,18 +216,14 @@ Outcome search_blocks(const Search& s, const std::vector<std::int64_t>& numbers,
         for (std::int64_t r = 1; r < c.ranges; ++r) best_of(0).merge(best_of(r));
         results.put(number, best_of(0));
     }
-    for (const Counts& count : counts) {
-        outcome.retried += count.retried;
-        report.candidates += count.candidates;
-    }
-    // A query that was split into ranges counts once.
-    outcome.retried = std::min(outcome.retried, q - static_cast<std::int64_t>(outcome.unanswered.size()));
-    return outcome;
+    for (const double count : distance_keys) report.candidates += count;
+    return left;
 }
 
-// Runs the filter of that rounding on queries `numbers`; false where the points have none.
-bool filter_with(Rounding rounding, const Search& search, const std::vector<std::int64_t>& numbers, const Plan& plan,
-                 ProgressMeter& progress, const Results& results, Report& report, Outcome& outcome) {
+// Runs the filter of that rounding on queries `numbers`, of which `left` are without an answer; false where the points
+// have none.
+bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers, const Plan& plan,
+                 ProgressMeter& progress, const Results& results, Report& report, Causes& causes, Numbers& left) {
     const std::int64_t n = search.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     const int threads = cost(n, q, search.points.rows.cols) < least_to_share ? 1 : std::max(plan.threads, 1);
     Search s = search;
@@ -227,8 +234,8 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
     if (q <= max_row_queries && !s.points.packed(rounding) && row_filter_serves(s.points, s.queries)) {
         const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
         limit_candidates(c.ranges);
-        outcome = search_blocks(s, numbers, c, threads, progress, results, report,
-                                [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
+        left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
+                             [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
         return true;
     }
     const Filter* filter = s.points.filter(s.isa, threads, rounding, progress);
@@ -240,9 +247,29 @@ bool filter_with(Rounding rounding, const Search& search, const std::vector<std:
     const bool near = 4 * filter->words() * n <= near_bytes;
     const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
     limit_candidates(c.ranges);
-    outcome = search_blocks(s, numbers, c, threads, progress, results, report,
-                            [&](Shortlist& list, std::int64_t count) { return PanelFilter(s, *filter, list, count); });
+    left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
+                         [&](Shortlist& list, std::int64_t count) { return PanelFilter(s, *filter, list, count); });
     return true;
+}
+
+// `scanned`, in order, are queries that were; the others were retried where there was a cause.
+void count_causes(const Causes& causes, const Numbers& scanned, Report& report) {
+    // Those that were not tried are so for the sake of those that were given up.
+    std::array<std::int64_t, exact::cause_count> given_up{};
+    for (const std::atomic<exact::Cause>& cause : causes)
+        if (cause > exact::Cause::not_tried) ++given_up[static_cast<std::size_t>(cause.load())];
+    const auto most = static_cast<exact::Cause>(std::max_element(given_up.begin(), given_up.end()) - given_up.begin());
+    exact::Fallbacks fallbacks;
+    auto next = scanned.begin();
+    for (std::size_t query = 0; query < causes.size(); ++query) {
+        const bool is_scanned = next != scanned.end() && *next == static_cast<std::int64_t>(query);
+        if (is_scanned) ++next;
+        const exact::Cause known = causes[query];
+        const exact::Cause cause = known == exact::Cause::not_tried ? most : known;
+        ++(is_scanned ? report.scanned : cause != exact::Cause::none ? report.retried : report.certified);
+        fallbacks.add(cause, is_scanned);
+    }
+    fallbacks.describe(report);
 }
 
 }  // namespace
@@ -253,41 +280,34 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     const Search s{points, queries, std::min(results.k(), n), graph, isa};
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(q));
     std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-    const auto filter = [&](Rounding rounding, Outcome& outcome) {
-        return filter_with(rounding, s, numbers, plan, progress, results, report, outcome);
+    Causes causes(static_cast<std::size_t>(q));
+    const auto filter = [&](Rounding rounding, Numbers& left) {
+        return filter_with(rounding, s, numbers, plan, progress, results, report, causes, left);
     };
     const Rounding rounding = rounding_of(plan.path);
-    Outcome first, second;
-    if (!filter(rounding, first)) return false;
+    Numbers left;
+    if (!filter(rounding, left)) return false;
     if (progress.cancelled()) return true;
-    // The filters have already counted the pairs of queries that they leave unanswered.
-    const auto count_again = [&](const std::vector<std::int64_t>& unanswered) {
-        progress.add(-static_cast<double>(n) * static_cast<double>(unanswered.size()));
-    };
-    const auto tried_again = static_cast<std::int64_t>(first.unanswered.size());
-    if (rounding == Rounding::bf16 && !first.unanswered.empty()) {
-        count_again(first.unanswered);
-        numbers = first.unanswered;
-        if (!filter(Rounding::f32, second)) second.unanswered = numbers;
+    // A filter has already counted the pairs of queries that it leaves.
+    const auto count_again = [&] { progress.add(-static_cast<double>(n) * static_cast<double>(left.size())); };
+    if (rounding == Rounding::bf16 && !left.empty()) {
+        count_again();
+        numbers = left;
+        filter(Rounding::f32, left);
         if (progress.cancelled()) return true;
-    } else {
-        second.unanswered = first.unanswered;
     }
-    count_again(second.unanswered);
-    const auto scanned = static_cast<std::int64_t>(second.unanswered.size());
+    count_again();
+    const auto scanned = static_cast<std::int64_t>(left.size());
     for (std::int64_t at = 0, run = 1; at < scanned; at += run) {
         // Queries in a row share the points' conversion.
-        const std::int64_t first_of_run = second.unanswered[static_cast<std::size_t>(at)];
+        const std::int64_t first_of_run = left[static_cast<std::size_t>(at)];
         for (run = 1; at + run < scanned; ++run)
-            if (second.unanswered[static_cast<std::size_t>(at + run)] != first_of_run + run) break;
+            if (left[static_cast<std::size_t>(at + run)] != first_of_run + run) break;
         scan(points, queries, first_of_run, run, graph, isa, std::max(plan.threads, 1), progress,
              results.from(first_of_run));
     }
     report.candidates += static_cast<double>(n) * static_cast<double>(scanned);
-    const std::int64_t retried = first.retried + tried_again - scanned;
-    report.scanned += scanned;
-    report.retried += retried;
-    report.certified += q - scanned - retried;
+    count_causes(causes, left, report);
     return true;
 }
 

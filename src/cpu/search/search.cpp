@@ -4,6 +4,7 @@
 #include "cpu/backend.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/scan.h"
+#include "exact/fallbacks.h"
 
 namespace kith::cpu {
 
@@ -15,6 +16,11 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
         return;
     scan(points, queries, 0, queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);
     report.scanned += queries.rows;
+    if (plan.path != Path::exact) {
+        exact::Fallbacks fallbacks;
+        fallbacks.add(exact::Cause::no_filter, true, queries.rows);
+        fallbacks.describe(report);
+    }
     report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
 }
 

@@ -32,7 +32,9 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
       distance_keys_(search.points.metric, search.isa),
       rows_(count, search.points.rows.cols),
       gathered_(refine_points, search.points.rows.cols),
-      refined_(static_cast<std::size_t>(count), 0) {
+      refined_(static_cast<std::size_t>(count), 0),
+      ties_(refined_.size(), 0),
+      causes_(refined_.size(), exact::Cause::none) {
     for (std::int64_t i = 0; i < count;) {
         std::int64_t run = 1;
         while (i + run < count && numbers[i + run] == numbers[i] + run) ++run;
@@ -49,7 +51,9 @@ void Shortlist::add_query(const QueryTerms& terms) {
     candidates_.emplace_back(search_.k, terms, room);
     best_.emplace_back(search_.k);
     // Nothing but NaN passes the threshold of a query that is not filtered.
-    const bool takes_part = filtered(static_cast<std::int64_t>(terms_.size()) - 1);
+    const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
+    const bool takes_part = filtered(i);
+    if (!takes_part && !has_nan(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
     thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
 }
 
@@ -62,11 +66,13 @@ void Shortlist::make_room(std::int64_t i) {
     }
     if (!list.tighten()) {
         refined_[at] += static_cast<double>(list.list().size());
+        causes_[at] = exact::Cause::full_list;
         refine(i);
         list.lower(terms_[at].threshold_from_rank(best(i).threshold()));
         if (refined_[at] > search_.max_candidates) {
             // From here on only NaN passes.
             terms_[at].usable = false;
+            causes_[at] = 2 * ties_[at] > refined_[at] ? exact::Cause::ties : exact::Cause::alike;
             list.lower(-std::numeric_limits<float>::infinity());
         }
     }
@@ -78,7 +84,8 @@ void Shortlist::refine(std::int64_t i) {
     std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
     TopK& top = best(i);
     double ranks[refine_points];
-    counts_.candidates += static_cast<double>(list.size());
+    std::int64_t ties = 0;
+    evaluated_ += static_cast<double>(list.size());
     for (std::size_t i = 0; i < std::min(ahead, list.size()); ++i) prefetch_row(search_.points.rows, list[i].id);
     for (std::size_t at = 0; at < list.size(); at += refine_points) {
         const Candidate* some = list.data() + at;
@@ -90,18 +97,20 @@ void Shortlist::refine(std::int64_t i) {
         }
         distance_keys_.compute(rows_, i, gathered_, here, ranks);
         for (std::int64_t j = 0; j < here; ++j) {
-            if (!gathered_.nan()[j]) top.push(ranks[j], some[j].id);
+            if (gathered_.nan()[j]) continue;
+            ties += ranks[j] == top.threshold();
+            top.push(ranks[j], some[j].id);
         }
     }
     list.clear();
     top.settle();
+    ties_[static_cast<std::size_t>(i)] += static_cast<double>(ties);
 }
 
 void Shortlist::finish_query(std::int64_t i) {
     if (!filtered(i)) return;
     candidates_[static_cast<std::size_t>(i)].tighten();
     refine(i);
-    counts_.retried += refined_[static_cast<std::size_t>(i)] > 0;
 }
 
 }  // namespace kith::cpu

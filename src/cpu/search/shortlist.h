@@ -9,6 +9,7 @@
 #include "cpu/points/points.h"
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/candidates.h"
+#include "exact/fallbacks.h"
 
 namespace kith::cpu {
 
@@ -24,11 +25,6 @@ struct Search {
     double max_candidates = std::numeric_limits<double>::infinity();
 };
 
-struct Counts {
-    std::int64_t retried = 0;
-    double candidates = 0;  // distance keys evaluated
-};
-
 class Shortlist {
 public:
     // Loads `count` queries: of each its row.
@@ -41,6 +37,8 @@ public:
     // Without NaN, covered by the bound, and not given up: the others are left to the next filter or the full scan.
     bool filtered(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable; }
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
+    // Why it was given up, or its list refined in place.
+    exact::Cause cause(std::int64_t i) const { return causes_[static_cast<std::size_t>(i)]; }
     // One per query, valid until the next settle(): values not above it are to be offered.
     const float* thresholds() const { return thresholds_.data(); }
 
@@ -59,7 +57,7 @@ public:
     }
 
     TopK& best(std::int64_t i) { return best_[static_cast<std::size_t>(i)]; }
-    const Counts& counts() const { return counts_; }
+    double distance_keys() const { return evaluated_; }
 
 private:
     void make_room(std::int64_t i);
@@ -72,11 +70,13 @@ private:
     DistanceKeys distance_keys_;
     RowBlock rows_, gathered_;
     std::vector<float> thresholds_;
-    std::vector<double> refined_;  // candidates of each query, before the end
+    // Of each query, before the end: candidates that were refined, and those as near as the k-th then was.
+    std::vector<double> refined_, ties_;
+    std::vector<exact::Cause> causes_;
     std::vector<QueryTerms> terms_;
     std::vector<Candidates> candidates_;
     std::vector<TopK> best_;
-    Counts counts_;
+    double evaluated_ = 0;  // distance keys
 };
 
 }  // namespace kith::cpu

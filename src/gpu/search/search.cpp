@@ -28,10 +28,12 @@ struct SearchContext : SearchRequest {
     // For each query what the most expensive of its chunks needed.
     enum Outcome : std::uint8_t { first_try, retried, scanned };
     std::vector<std::uint8_t>& outcomes;
+    std::vector<exact::Cause>& causes;
 
-    void mark(std::int64_t query, Outcome outcome) const {
-        std::uint8_t& worst = outcomes[static_cast<std::size_t>(query)];
-        worst = std::max<std::uint8_t>(worst, outcome);
+    void mark(std::int64_t query, Outcome outcome, exact::Cause cause) const {
+        const auto at = static_cast<std::size_t>(query);
+        outcomes[at] = std::max<std::uint8_t>(outcomes[at], outcome);
+        causes[at] = std::max(causes[at], cause);
     }
 };
 
@@ -176,15 +178,22 @@ const Repeats* counted_repeats(const SearchContext& context, const Chunk& chunk,
 }
 
 // Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
-// than can be neighbours, then with finer filters. Returns those that are left.
+// than can be neighbours, then with finer filters. Returns those that are left. `first`: the first of the queries.
 std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
-                                      const std::int64_t* self, std::vector<std::int64_t> which, TileResult& result) {
+                                      std::int64_t first, const std::int64_t* self, std::vector<std::int64_t> which,
+                                      TileResult& result) {
     try {
         const Repeats* const before = known_repeats(chunk);
         const Repeats* const repeats = counted_repeats(context, chunk, which.size());
-        if (repeats && !before)
-            which = retry_with(context, chunk, {.filter = own_filter(context, chunk), .repeats = repeats}, queries,
-                               self, which, result);
+        if (repeats && !before) {
+            const std::vector<std::int64_t> left =
+                retry_with(context, chunk, {.filter = own_filter(context, chunk), .repeats = repeats}, queries, self,
+                           which, result);
+            for (const std::int64_t i : which)
+                if (!std::binary_search(left.begin(), left.end(), i))
+                    context.mark(first + i, SearchContext::retried, exact::Cause::equal_rows);
+            which = left;
+        }
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, kind, which.size())) continue;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
@@ -264,15 +273,22 @@ public:
         if (context_.plan.path == Path::exact) {
             check(cudaStreamSynchronize(context_.stream), "search");
             context_.report.candidates += static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
-            for (std::int64_t i = 0; i < q; ++i) context_.mark(first_ + i, SearchContext::scanned);
+            for (std::int64_t i = 0; i < q; ++i) context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
             return false;
         }
         const Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
         if (uncertain.rows.empty()) return false;
-        for (const std::int64_t i : uncertain.rows) context_.mark(first_ + i, SearchContext::retried);
+        for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
+            context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
         std::vector<std::int64_t> left = retry(context_, chunk_, queries_, self_.get(), uncertain, found_.result);
-        if (!left.empty()) left = retry_finer(context_, chunk_, queries_, self_.get(), std::move(left), found_.result);
-        for (const std::int64_t i : left) context_.mark(first_ + i, SearchContext::scanned);
+        const auto mark = [&](SearchContext::Outcome outcome, exact::Cause cause) {
+            for (const std::int64_t i : left) context_.mark(first_ + i, outcome, cause);
+        };
+        if (!left.empty()) {
+            mark(SearchContext::retried, exact::Cause::alike);
+            left = retry_finer(context_, chunk_, queries_, first_, self_.get(), std::move(left), found_.result);
+        }
+        mark(SearchContext::scanned, exact::Cause::none);
         if (!left.empty()) full_scan(context_, chunk_, queries_, self_.get(), left, found_.result);
         restore_order();
         return true;
@@ -350,8 +366,13 @@ void search(const Points& points, const SearchRequest& request) {
     if (plan.symmetric && (points.streams || plan.query_tile < queries.rows))
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
     std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
-    const SearchContext context{request, points, static_cast<cudaStream_t>(request.stream),
-                                request.out.device == points.device && !points.streams, outcomes};
+    std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
+    const SearchContext context{request,
+                                points,
+                                static_cast<cudaStream_t>(request.stream),
+                                request.out.device == points.device && !points.streams,
+                                outcomes,
+                                causes};
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
@@ -387,10 +408,14 @@ void search(const Points& points, const SearchRequest& request) {
         }
     }
     work.wait("search");
-    for (const std::uint8_t outcome : outcomes)
-        ++(outcome == SearchContext::first_try ? request.report.certified
-           : outcome == SearchContext::retried ? request.report.retried
-                                               : request.report.scanned);
+    exact::Fallbacks fallbacks;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        ++(outcomes[i] == SearchContext::first_try ? request.report.certified
+           : outcomes[i] == SearchContext::retried ? request.report.retried
+                                                   : request.report.scanned);
+        fallbacks.add(causes[i], outcomes[i] == SearchContext::scanned);
+    }
+    fallbacks.describe(request.report);
 }
 
 }  // namespace kith::gpu

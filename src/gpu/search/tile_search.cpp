@@ -155,7 +155,7 @@ public:
         sort_rows({keys, ids.get(), counts_.get(), 1, q_, capacity_, capacity_},
                   {out.result.keys.get(), out.result.ids.get(), k}, stream_);
         out.totals.fetch(totals_.get(), 2, stream_);
-        out.status = std::move(flags_);
+        out.flags = std::move(flags_);
         out.threshold = std::move(threshold_);
         return out;
     }
@@ -265,17 +265,18 @@ Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_
     Uncertain out;
     if (totals[1] == 0) return out;
     const auto q = static_cast<std::size_t>(outcome.threshold.size());
-    std::vector<std::uint8_t> status(q);
+    std::vector<std::uint8_t> flags(2 * q);
     std::vector<float> thresholds(q);
     InFlight copies(stream);
-    check(cudaMemcpyAsync(status.data(), outcome.status.get(), q, cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(flags.data(), outcome.flags.get(), flags.size(), cudaMemcpyDefault, stream), "cudaMemcpy");
     check(cudaMemcpyAsync(thresholds.data(), outcome.threshold.get(), q * sizeof(float), cudaMemcpyDefault, stream),
           "cudaMemcpy");
     copies.wait("filter");
     for (std::size_t i = 0; i < q; ++i) {
-        if (status[i] == certified) continue;
+        if (flags[i] == certified) continue;
         out.rows.push_back(static_cast<std::int64_t>(i));
         out.thresholds.push_back(thresholds[i]);
+        out.causes.push_back(flags[q + i] == fit ? exact::Cause::full_list : exact::Cause::out_of_range);
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // A tile of queries against a chunk of points: filter, refine and certify, or the full scan in canonical distances.
 #pragma once
 
+#include "exact/fallbacks.h"
 #include "exact/progress.h"
 #include "gpu/points/points.h"
 #include "kith/plan.h"
@@ -25,8 +26,8 @@ TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const Query
 
 // What filter_tile enqueued, with its certificates.
 struct FilterOutcome {
-    TileResult result;  // void in the rows of queries without a certificate
-    Buffer<std::uint8_t> status;
+    TileResult result;           // void in the rows of queries without a certificate
+    Buffer<std::uint8_t> flags;  // q each: status, Fitness, and the filter's own
     Buffer<float> threshold;
     PinnedWords totals;  // [0] candidates, [1] queries without a certificate
 };
@@ -42,10 +43,11 @@ struct TileFilterChoice {
 FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
                           const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream);
 
-// Queries without a certificate, and for each of them a threshold that is certain, or +inf.
+// Queries without a certificate, and for each of them a threshold that is certain, or +inf, and what it lacked.
 struct Uncertain {
     std::vector<std::int64_t> rows;
     std::vector<float> thresholds;
+    std::vector<exact::Cause> causes;
 };
 
 // Waits for the stream, and adds the candidates to `candidates`.
