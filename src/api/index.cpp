@@ -77,11 +77,8 @@ struct Index::State {
             return planner::make(request, api::machine(merged.device));
         };
         Plan p = planned();
-        // Where a bf16 filter was prepared, the f32 one is made when it is first asked for; so are a GPU's others.
-        const auto of_gpu = [](Path path) { return path == Path::gemm_f16 || path == Path::direct_f32; };
-        const bool served = p.path == Path::exact || p.path == prepared.plan.path ||
-                            (p.path == Path::gemm_f32 && prepared.plan.path == Path::gemm_bf16) ||
-                            (of_gpu(p.path) && of_gpu(prepared.plan.path));
+        // Filters other than the one that was prepared are made when they are first asked for.
+        const bool served = p.path == Path::exact || prepared.plan.path != Path::exact;
         if (!served) {
             if (!call.path.empty())
                 refuse("path: '{}'; this index was prepared for {}", name(p.path), name(prepared.plan.path));

@@ -28,6 +28,8 @@ double largest_filter_share(bool gpu) {
 
 // Below this many dimensions a bf16 filter gains less than its looser bound costs.
 constexpr std::int64_t min_bf16_dimensions = 32;
+// Up to so many dimensions a CPU filters squared differences as they are, not by products.
+constexpr std::int64_t cpu_direct_dimensions = 8;
 
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
@@ -58,11 +60,13 @@ std::int64_t most_dimensions(const MetricFacts& metric) {
     return metric.traits.factored ? gpu::tuning::factored_max_dimensions : gpu::tuning::filter_max_dimensions;
 }
 
-// Whether the metric itself in f32 can filter on a GPU.
-bool direct_serves(const Request& r, const Machine& m) {
+// Whether the metric itself in f32 can filter, as it does instead of products where dimensions are few: it tells near
+// points apart that products do not.
+bool direct_serves(const Request& r, bool gpu, const Machine& m) {
+    if (r.shape.d > (gpu ? gpu::tuning::direct_dimensions : cpu_direct_dimensions)) return false;
     const auto direct = std::find_if(paths().begin(), paths().end(),
                                      [](const PathFacts& path) { return path.path == Path::direct_f32; });
-    return obstacle(*direct, r, true, m).empty();
+    return obstacle(*direct, r, gpu, m).empty();
 }
 
 Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
@@ -87,7 +91,7 @@ Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why)
         const bool filter = path.path != Path::exact;
         if (path.path == Path::gemm_bf16 && r.shape.d < min_bf16_dimensions) continue;
         if (filter && (many || wide)) continue;
-        if (path.path == Path::gemm_f16 && r.shape.d <= gpu::tuning::direct_dimensions && direct_serves(r, m)) continue;
+        if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
         why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
                            !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
         return path.path;
@@ -224,10 +228,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     if (path.path == Path::exact) return "";
     if (metric.user) return "needs a built-in metric";
     if (path.path == Path::direct_f32) {
-        // A CPU's products are as exact.
-        if (metric.traits.direct == metric::Direct::none ||
-            (!gpu && metric::product_form(metric.traits) != metric::Gemm::none))
-            return "serves metrics with a direct form in f32 only";
+        if (metric.traits.direct == metric::Direct::none) return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
     return metric::product_form(metric.traits) == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";

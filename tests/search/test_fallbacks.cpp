@@ -2,7 +2,9 @@
 // why, and the call can be cancelled meanwhile.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
@@ -96,7 +98,9 @@ TEST(Fallbacks, TheReportSaysWhy) {
         for (std::int64_t row = 0; row < 5; ++row) data.queries[static_cast<std::size_t>(row * data.d)] = inf;
         EXPECT_EQ(q > 16 ? 5 : 0, queries_for(report("gemm-f32"), "does not cover the query"));
         for (std::int64_t row = 0; row < data.n; row += 2) data.points[static_cast<std::size_t>(row * data.d)] = inf;
-        EXPECT_EQ(q > 16 ? q : 0, queries_for(report("gemm-f32"), "covers the points"));
+        const Report of_cosine =
+            search(data.points_view(), data.queries_view(), 10, options_of("cosine", "gemm-f32")).report;
+        EXPECT_EQ(q > 16 ? q : 0, queries_for(of_cosine, "covers the points"));
     }
 }
 
@@ -114,6 +118,83 @@ TEST(Fallbacks, DifferencesBelowTheFiltersError) {
     const Report report =
         search(view(points.data(), n, d), view(queries.data(), q, d), 10, options_of("sqeuclidean", "gemm-f32")).report;
     EXPECT_EQ(q, queries_for(report, "less than the filter's error"));
+}
+
+// Equal to the scan, with none scanned; an Index knows at its second search which rows are equal.
+void none_is_scanned(const Data& data, const std::string& metric, const std::string& what) {
+    Options options = options_of(metric, "exact");
+    const Neighbors truth = search(data.points_view(), data.queries_view(), 10, options);
+    const Neighbors graph_truth = graph(data.points_view(), 10, options);
+    options.path = "";
+    const Index index(data.points_view(), options);
+    for (int turn = 0; turn < 2; ++turn) {
+        const Neighbors found = index.search(data.queries_view(), 10, options);
+        EXPECT_EQ(truth.ids, found.ids) << metric << ", " << what;
+        EXPECT_EQ(truth.distances, found.distances) << metric << ", " << what;
+        EXPECT_EQ(0, found.report.scanned) << metric << ", " << what;
+        if (turn == 1) {
+            EXPECT_EQ(data.q, found.report.certified) << metric << ", " << what;
+        }
+    }
+    const Neighbors found = index.graph(10, options);
+    EXPECT_EQ(graph_truth.ids, found.ids) << metric << ", " << what;
+    EXPECT_EQ(0, found.report.scanned) << metric << ", " << what;
+}
+
+TEST(Fallbacks, EqualRowsAreNoReasonToScan) {
+    std::mt19937_64 random(14);
+    std::normal_distribution<float> normal;
+    for (const std::int64_t d : {3, 20}) {
+        Data data{2600, 90, d, {}, {}};
+        for (std::int64_t i = 0; i < data.n * d; ++i) data.points.push_back(normal(random));
+        for (std::int64_t i = 0; i < data.q * d; ++i) data.queries.push_back(normal(random));
+        // Half of the rows are one, which some queries are, and some of these a bit away.
+        const auto set_row = [&](std::vector<float>& rows, std::int64_t to, std::int64_t from) {
+            std::copy_n(data.points.begin() + from * d, d, rows.begin() + to * d);
+        };
+        for (std::int64_t row = 2; row < data.n; row += 2) set_row(data.points, row, 0);
+        for (std::int64_t row = 0; row < data.q; row += 2) set_row(data.queries, row, 0);
+        for (std::int64_t row = 100; row < data.n; row += 100)
+            data.points[static_cast<std::size_t>(row * d)] *= 1 + 0x1p-23f;
+        for (const char* metric : {"sqeuclidean", "cosine", "cityblock", "canberra"}) {
+            if (d == 3 && std::string_view(metric) == "cosine") continue;
+            none_is_scanned(data, metric, "half are one");
+        }
+        for (std::int64_t row = 1; row < data.n; ++row) set_row(data.points, row, 0);
+        for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "cityblock", "hellinger"}) {
+            if (std::string_view(metric) == "hellinger")
+                for (std::vector<float>* rows : {&data.points, &data.queries})
+                    for (float& x : *rows) x = std::abs(x);
+            none_is_scanned(data, metric, "all equal");
+        }
+    }
+}
+
+TEST(Fallbacks, EqualRowsAreSaidToBe) {
+    Data data{6000, 90, 20, std::vector<float>(120000, 1.0f), std::vector<float>(1800, 2.0f)};
+    const Options options = options_of("sqeuclidean", "gemm-f32");
+    EXPECT_EQ(90,
+              queries_for(search(data.points_view(), data.queries_view(), 10, options).report, "equal to each other"));
+}
+
+// All points are at distance 1 of a query of length 0: the first of them are its neighbours.
+TEST(Fallbacks, QueriesWithoutADirection) {
+    std::mt19937_64 random(15);
+    std::normal_distribution<float> normal;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const float mean : {0.0f, 20.0f}) {  // around a common direction unit vectors are centred
+        for (const std::int64_t q : {5, 60, 700}) {
+            Data data{1500, q, 12, {}, {}};
+            for (std::int64_t i = 0; i < data.n * data.d; ++i) data.points.push_back(mean + normal(random));
+            for (std::int64_t i = 0; i < data.q * data.d; ++i) data.queries.push_back(mean + normal(random));
+            for (std::int64_t row = 0; row < q; row += 3)
+                std::fill_n(data.queries.begin() + row * data.d, data.d, 0.0f);
+            for (std::int64_t row = 0; row < 60; row += 2) data.points[static_cast<std::size_t>(row * data.d)] = nan;
+            std::fill_n(data.points.begin() + 3 * data.d, data.d, 0.0f);
+            none_is_scanned(data, "cosine", "zero queries");
+            none_is_scanned(data, "correlation", "zero queries");
+        }
+    }
 }
 
 // While queries that a filter gave up are scanned the callback is asked, never of more than there is to do, and ends

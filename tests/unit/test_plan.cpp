@@ -147,6 +147,25 @@ TEST(Plan, FiltersCrossEntropies) {
     EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
 }
 
+// Of few dimensions squared differences are filtered as they are, on either device, unless f32 does not hold the
+// elements.
+TEST(Plan, TakesTheDirectFormOfFewDimensions) {
+    Request r = of(large, kith::metric::Gemm::l2);
+    r.metric.traits.direct = kith::metric::Direct::squares;
+    for (const char* device : {"cpu", "cuda"}) {
+        r.device = device;
+        for (const std::int64_t d : {1, 8, 9}) {
+            for (const kith::ElementType type : {kith::ElementType::f32, kith::ElementType::f64}) {
+                r.shape.d = d;
+                r.shape.type = type;
+                const bool direct =
+                    kith::planner::make(r, with_gpu(std::int64_t{70} << 30)).path == kith::Path::direct_f32;
+                EXPECT_EQ(d <= 8 && type == kith::ElementType::f32, direct) << device << ", " << d;
+            }
+        }
+    }
+}
+
 // A form after a factor serves both devices, on a GPU not too many dimensions.
 TEST(Plan, FiltersAfterAFactor) {
     Request r = of(large, kith::metric::Gemm::none);

@@ -33,8 +33,9 @@ namespace kith::cpu {
 
 using exact::round_down, exact::round_up;
 
-// What the coordinates are rounded to.
-enum class Rounding { f32, bf16 };
+// What the coordinates are rounded to, and what is made of them: products of f32 or of bf16 (f32: the direct form of a
+// metric without products), or the direct form, in f32.
+enum class Rounding { f32, bf16, direct };
 
 // Dimensions beyond which g is no small number any more.
 inline constexpr std::int64_t max_filter_dimensions = 1 << 16;
@@ -51,6 +52,7 @@ struct QueryTerms {
     double scale = 1, offset = 0;  // w = rank scale + offset
     double growth = 1;             // direct forms: (1 + g') / (1 - g')
     bool usable = true;            // false: the bound does not hold, scan instead
+    bool alike = false;            // all points are equally near: the first of them are the answer
 
     // No point of the k nearest has a filter value above this, if k of them have upper values up to `kth`.
     float threshold_from_upper(double kth) const {

@@ -21,6 +21,9 @@ constexpr std::int64_t few_uncovered = 64;
 
 // Unit vectors are centred where a scale of so much, or more, brings what their mean leaves of one near 1.
 constexpr double least_centred_scale = 4;
+// Norms of points less their centre, in proportion to that of the centre, that a scale is chosen for: a query of the
+// centre's norm is still covered.
+constexpr double least_spread = 0x1p-20;
 // Cross entropies. Queries have this norm, and coordinates other than 0 at least this share of it, so that their
 // products with what stands for the logarithm of 0 overflow.
 constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
@@ -120,6 +123,9 @@ bool Filter::choose_centre(const MatrixView& points, const DistanceKeys& distanc
             if (s < max_norm) typical = std::max(typical, s);
         }
     }
+    // Where the points are nearly all equal, queries are not.
+    if (metric_form_ != metric::Gemm::dot && factor_.values.empty())
+        typical = std::max(typical, least_spread * norm_of(centre_.data(), zero_.data(), d_));
     if (typical > 0) scale_ = power_of_two(-std::floor(std::log2(typical)));
     return true;
 }
@@ -267,7 +273,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
-    f.form_ = f.metric_form_ = metric::product_form(traits);
+    f.form_ = f.metric_form_ = rounding == Rounding::direct ? metric::Gemm::none : metric::product_form(traits);
     f.d_ = m.cols;
     f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
     f.centre_ = f.zero_ = std::vector<double>(static_cast<std::size_t>(f.d_), 0.0);
@@ -365,6 +371,7 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
     const RowSums s = round(tiles, unit.data(), centre_.data(), centred ? scale_ : 1, out);
     QueryTerms t = bound_.query(s, scale_, norm / scale_);
     t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
+    t.alike = metric_form_ == metric::Gemm::cosine && norm == 0;
     if (centred) {
         // The distance key is half of the unit vectors' square, but for what binary64 rounds of the two.
         t.scale = scale_ * scale_;

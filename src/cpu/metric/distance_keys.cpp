@@ -30,6 +30,13 @@ void DistanceKeys::load(const MatrixView& m, std::int64_t first, std::int64_t co
     if (kernels_) kernels_->prepare(block.row(at), block.stride(), count, block.aux(at), metric_.params);
 }
 
+void DistanceKeys::load(const MatrixView& m, const std::int64_t* numbers, std::int64_t count, RowBlock& block) const {
+    for (std::int64_t i = 0, run = 1; i < count; i += run) {
+        for (run = 1; i + run < count && numbers[i + run] == numbers[i] + run;) ++run;
+        load(m, numbers[i], run, block, i);
+    }
+}
+
 void DistanceKeys::load_points(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block) const {
     load(m, first, count, block);
     if (formula_) formula_->transpose(block.row(0), block.stride(), count, metric_.params.d, block.columns());

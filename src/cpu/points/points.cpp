@@ -41,14 +41,22 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
 
 }  // namespace
 
-const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const {
-    auto& filter = made(rounding).filter;
-    const std::shared_ptr<const Filter>* known = filter.load(std::memory_order_acquire);
+template <class T>
+template <class Make>
+const T* Points::Lazy<T>::get(const Make& make) {
+    const std::shared_ptr<const T>* known = value.load(std::memory_order_acquire);
     if (known) return known->get();
     // Nobody waits for it: the callback may search these points itself, and whoever waited could not be cancelled.
-    auto own = std::make_unique<const std::shared_ptr<const Filter>>(
-        Filter::make(rows, metric, isa, threads, rounding, progress));
-    return (filter.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
+    auto own = std::make_unique<const std::shared_ptr<const T>>(make());
+    return (value.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
+}
+
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const {
+    return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, progress); });
+}
+
+const Repeats* Points::repeats(int threads, ProgressMeter& progress) const {
+    return repeats_.get([&] { return Repeats::count(rows, threads, progress); });
 }
 
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,

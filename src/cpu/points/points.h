@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cpu/filter/bound.h"
+#include "cpu/points/repeats.h"
 #include "cpu/primitives/buffer.h"
 #include "cpu/simd/isa.h"
 #include "exact/metric_spec.h"
@@ -18,7 +19,7 @@ class Filter;
 
 // What the filter of a path rounds to.
 inline Rounding rounding_of(Path path) {
-    return path == Path::gemm_bf16 ? Rounding::bf16 : Rounding::f32;
+    return path == Path::gemm_bf16 ? Rounding::bf16 : path == Path::direct_f32 ? Rounding::direct : Rounding::f32;
 }
 
 class Points {
@@ -32,21 +33,32 @@ public:
     // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const;
     bool packed(Rounding rounding) const {
-        const auto* const known = made(rounding).filter.load(std::memory_order_acquire);
+        const auto* const known = made(rounding).value.load(std::memory_order_acquire);
         return known && *known;
+    }
+    // Which rows are equal, counted at the first call; null where few are. Throws as filter() does.
+    const Repeats* repeats(int threads, ProgressMeter& progress) const;
+    // The same where they have been counted, else null.
+    const Repeats* known_repeats() const {
+        const auto* const known = repeats_.value.load(std::memory_order_acquire);
+        return known ? known->get() : nullptr;
     }
 
 private:
     // No lock, which a fork() could leave held.
-    struct LazyFilter {
-        std::atomic<const std::shared_ptr<const Filter>*> filter{nullptr};  // null: not known; of null: there is none
-        LazyFilter() = default;
-        LazyFilter(const LazyFilter&) = delete;
-        LazyFilter& operator=(const LazyFilter&) = delete;
-        ~LazyFilter() { delete filter.load(); }
+    template <class T>
+    struct Lazy {
+        std::atomic<const std::shared_ptr<const T>*> value{nullptr};  // null: not known; of null: there is none
+        Lazy() = default;
+        Lazy(const Lazy&) = delete;
+        Lazy& operator=(const Lazy&) = delete;
+        ~Lazy() { delete value.load(); }
+        template <class Make>
+        const T* get(const Make& make);
     };
-    LazyFilter& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
-    mutable LazyFilter made_[2];
+    Lazy<Filter>& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
+    mutable Lazy<Filter> made_[3];
+    mutable Lazy<Repeats> repeats_;
 };
 
 }  // namespace kith::cpu

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "cpu/filter/panels.h"
+#include "cpu/metric/kernels.h"
 #include "cpu/search/row_filter.h"
 #include "cpu/search/scan.h"
 #include "cpu/search/shortlist.h"
@@ -132,6 +133,8 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, st
 
 // So many queries are tried at least before a filter is given up for all that follow.
 constexpr std::int64_t min_tried = 64;
+// So many queries with too many ties are worth counting equal rows, which costs about what scanning two does.
+constexpr std::size_t worth_counting = 4;
 
 using Numbers = std::vector<std::int64_t>;  // of queries, ascending
 
@@ -180,14 +183,17 @@ Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedul
             if (worker == 0) progress.poll("search");
             if (progress.cancelled()) return;
         }
-        list.finish([&] {
+        const auto go_on = [&] {
             if (worker == 0) progress.poll("search");
             return !progress.cancelled();
-        });
+        };
+        list.finish(go_on);
+        for (std::int64_t i = 0; i < here && range == 0; ++i)
+            if (list.alike(i)) list.take_first(i, go_on);
         if (progress.cancelled()) return;
         distance_keys[static_cast<std::size_t>(task)] = list.distance_keys();
         for (std::int64_t i = 0; i < here; ++i) {
-            const bool answered = list.has_nan(i) || (list.filtered(i) && !hopeless);
+            const bool answered = list.has_nan(i) || list.alike(i) || (list.filtered(i) && !hopeless);
             raise(causes[static_cast<std::size_t>(numbers[static_cast<std::size_t>(first + i)])],
                   answered || !list.filtered(i) ? list.cause(i) : exact::Cause::not_tried);
             tried += 1;
@@ -252,6 +258,14 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     return true;
 }
 
+// Those of `queries` for that reason.
+Numbers with_cause(exact::Cause cause, const Numbers& queries, const Causes& causes) {
+    Numbers out;
+    for (const std::int64_t query : queries)
+        if (causes[static_cast<std::size_t>(query)] == cause) out.push_back(query);
+    return out;
+}
+
 // `scanned`, in order, are queries that were; the others were retried where there was a cause.
 void count_causes(const Causes& causes, const Numbers& scanned, Report& report) {
     // Those that were not tried are so for the sake of those that were given up.
@@ -276,37 +290,47 @@ void count_causes(const Causes& causes, const Numbers& scanned, Report& report) 
 
 bool filter_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
                    ProgressMeter& progress, const Results& results, Report& report) {
-    const std::int64_t n = points.rows.rows, q = queries.rows;
-    const Search s{points, queries, std::min(results.k(), n), graph, isa};
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(q));
-    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-    Causes causes(static_cast<std::size_t>(q));
-    const auto filter = [&](Rounding rounding, Numbers& left) {
-        return filter_with(rounding, s, numbers, plan, progress, results, report, causes, left);
+    const std::int64_t n = points.rows.rows;
+    const int threads = std::max(plan.threads, 1);
+    Search s{points, queries, std::min(results.k(), n), graph, isa, points.known_repeats()};
+    Numbers left(static_cast<std::size_t>(queries.rows));
+    std::iota(left.begin(), left.end(), std::int64_t{0});
+    Causes causes(left.size());
+    const Rounding own = rounding_of(plan.path);
+    Rounding used = own;
+    bool any = false;
+    // Filters what is left; false where the points have no such filter.
+    const auto filter = [&](Rounding rounding) {
+        Numbers after;
+        if (left.empty() || progress.cancelled() ||
+            !filter_with(rounding, s, left, plan, progress, results, report, causes, after))
+            return false;
+        // It has counted the pairs of queries that it leaves.
+        progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
+        left = std::move(after);
+        used = rounding;
+        return any = true;
     };
-    const Rounding rounding = rounding_of(plan.path);
-    Numbers left;
-    if (!filter(rounding, left)) return false;
+    const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
+    const bool products = metric::product_form(traits) != metric::Gemm::none;
+    const bool both = products && traits.direct != metric::Direct::none;
+    filter(own);
+    if (products && (own == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
+    // Rows that repeat others, then what only the products' error hides.
+    const Numbers ties = with_cause(exact::Cause::ties, left, causes);
+    const bool count = !s.repeats && ties.size() >= worth_counting && !progress.cancelled();
+    if (count) s.repeats = points.repeats(threads, progress);
+    const bool direct = both && used != Rounding::direct && filter(Rounding::direct);
+    if (count && s.repeats && !direct) filter(used);
     if (progress.cancelled()) return true;
-    // A filter has already counted the pairs of queries that it leaves.
-    const auto count_again = [&] { progress.add(-static_cast<double>(n) * static_cast<double>(left.size())); };
-    if (rounding == Rounding::bf16 && !left.empty()) {
-        count_again();
-        numbers = left;
-        filter(Rounding::f32, left);
-        if (progress.cancelled()) return true;
+    if (count && s.repeats) {
+        for (const std::int64_t query : ties)
+            if (!std::binary_search(left.begin(), left.end(), query))
+                raise(causes[static_cast<std::size_t>(query)], exact::Cause::equal_rows);
     }
-    count_again();
-    const auto scanned = static_cast<std::int64_t>(left.size());
-    for (std::int64_t at = 0, run = 1; at < scanned; at += run) {
-        // Queries in a row share the points' conversion.
-        const std::int64_t first_of_run = left[static_cast<std::size_t>(at)];
-        for (run = 1; at + run < scanned; ++run)
-            if (left[static_cast<std::size_t>(at + run)] != first_of_run + run) break;
-        scan(points, queries, first_of_run, run, graph, isa, std::max(plan.threads, 1), progress,
-             results.from(first_of_run));
-    }
-    report.candidates += static_cast<double>(n) * static_cast<double>(scanned);
+    if (!any) return false;
+    scan(points, queries, left.data(), static_cast<std::int64_t>(left.size()), graph, isa, threads, progress, results);
+    report.candidates += static_cast<double>(n) * static_cast<double>(left.size());
     count_causes(causes, left, report);
     return true;
 }

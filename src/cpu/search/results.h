@@ -26,14 +26,6 @@ public:
     Results(std::int64_t k, std::int64_t* ids, double* ranks) : Results(k, ids, ranks, true) {}
 
     std::int64_t k() const { return k_; }
-    // The same result from row `first` on.
-    Results from(std::int64_t first) const {
-        Results rest = *this;
-        rest.ids_ += first * k_;
-        if (f64_ && distances_) rest.distances_ = static_cast<double*>(distances_) + first * k_;
-        else if (distances_) rest.distances_ = static_cast<float*>(distances_) + first * k_;
-        return rest;
-    }
     // The best of a row, in order; missing ones are id -1 at rank +inf.
     void put(std::int64_t row, TopK& best) const {
         const std::vector<Neighbor>& found = best.finish();

@@ -41,8 +41,8 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::
     return c;
 }
 
-void scan_group(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, bool graph,
-                Isa isa, int threads, ProgressMeter& progress, const Results& results) {
+void scan_group(const Points& points, const MatrixView& queries, const std::int64_t* numbers, std::int64_t q,
+                bool graph, Isa isa, int threads, ProgressMeter& progress, const Results& results) {
     const std::int64_t n = points.rows.rows, d = points.rows.cols, kept = std::min(results.k(), n);
     const TaskSchedule c = make_schedule(n, q, d, kept, threads);
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
@@ -52,7 +52,7 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
         const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
         DistanceKeys distance_keys(points.metric, isa);
         RowBlock block(here, d), tile(c.points, d);
-        distance_keys.load(queries, offset + first_query, here, block);
+        distance_keys.load(queries, numbers + first_query, here, block);
         std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
         std::vector<double> out(static_cast<std::size_t>(c.points));
         for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {
@@ -64,7 +64,7 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
                 TopK& top = best[static_cast<std::size_t>(i)];
                 for (std::int64_t j = 0; j < count; ++j) {
                     if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j]) continue;
-                    if (graph && first + j == offset + first_query + i) continue;
+                    if (graph && first + j == numbers[first_query + i]) continue;
                     top.push(out[static_cast<std::size_t>(j)], first + j);
                 }
                 if (worker == 0 && count * d >= values_per_poll) progress.poll("search");
@@ -78,7 +78,8 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
             partial[static_cast<std::size_t>(task)] = std::move(best);
             return;
         }
-        for (std::int64_t i = 0; i < here; ++i) results.put(first_query + i, best[static_cast<std::size_t>(i)]);
+        for (std::int64_t i = 0; i < here; ++i)
+            results.put(numbers[first_query + i], best[static_cast<std::size_t>(i)]);
     });
     if (c.ranges == 1 || progress.cancelled()) return;
     watched_tasks(threads, c.blocks, progress, "search", [&](std::int64_t b) {
@@ -86,22 +87,22 @@ void scan_group(const Points& points, const MatrixView& queries, std::int64_t of
         for (std::size_t i = 0; i < best.size(); ++i) {
             for (std::int64_t r = 1; r < c.ranges; ++r)
                 best[i].merge(partial[static_cast<std::size_t>(b * c.ranges + r)][i]);
-            results.put(b * c.queries + static_cast<std::int64_t>(i), best[i]);
+            results.put(numbers[b * c.queries + static_cast<std::int64_t>(i)], best[i]);
         }
     });
 }
 
 }  // namespace
 
-void scan(const Points& points, const MatrixView& queries, std::int64_t offset, std::int64_t q, bool graph, Isa isa,
-          int threads, ProgressMeter& progress, const Results& results) {
+void scan(const Points& points, const MatrixView& queries, const std::int64_t* numbers, std::int64_t q, bool graph,
+          Isa isa, int threads, ProgressMeter& progress, const Results& results) {
     // What ranges of the points keep of a group of queries at the same time.
     const std::int64_t n = points.rows.rows;
     const std::int64_t all = std::min(4 * threads * TopK::bytes(std::min(results.k(), n)), TopK::bytes(n));
     const std::int64_t group = q <= 2 * threads * max_queries ? std::max<std::int64_t>(merged_bytes / all, 1) : q;
     for (std::int64_t first = 0; first < q && !progress.cancelled(); first += group)
-        scan_group(points, queries, offset + first, std::min(group, q - first), graph, isa, threads, progress,
-                   results.from(first));
+        scan_group(points, queries, numbers + first, std::min(group, q - first), graph, isa, threads, progress,
+                   results);
 }
 
 }  // namespace kith::cpu

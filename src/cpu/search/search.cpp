@@ -1,5 +1,7 @@
 // A search on the CPU: the path of the plan.
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "cpu/backend.h"
 #include "cpu/search/filter_search.h"
@@ -14,7 +16,9 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
     if (plan.path != Path::exact && queries.rows > 0 &&
         filter_search(points, queries, graph, isa, plan, progress, results, report))
         return;
-    scan(points, queries, 0, queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(queries.rows));
+    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+    scan(points, queries, numbers.data(), queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);
     report.scanned += queries.rows;
     if (plan.path != Path::exact) {
         exact::Fallbacks fallbacks;

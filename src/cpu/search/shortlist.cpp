@@ -35,12 +35,7 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
       refined_(static_cast<std::size_t>(count), 0),
       ties_(refined_.size(), 0),
       causes_(refined_.size(), exact::Cause::none) {
-    for (std::int64_t i = 0; i < count;) {
-        std::int64_t run = 1;
-        while (i + run < count && numbers[i + run] == numbers[i] + run) ++run;
-        distance_keys_.load(search.queries, numbers[i], run, rows_, i);
-        i += run;
-    }
+    distance_keys_.load(search.queries, numbers, count, rows_);
     terms_.reserve(static_cast<std::size_t>(count));
     candidates_.reserve(static_cast<std::size_t>(count));
     best_.reserve(static_cast<std::size_t>(count));
@@ -48,12 +43,13 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
 
 void Shortlist::add_query(const QueryTerms& terms) {
     terms_.push_back(terms);
+    terms_.back().usable &= !terms.alike;
     candidates_.emplace_back(search_.k, terms, room);
     best_.emplace_back(search_.k);
     // Nothing but NaN passes the threshold of a query that is not filtered.
     const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
     const bool takes_part = filtered(i);
-    if (!takes_part && !has_nan(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
+    if (!takes_part && !has_nan(i) && !alike(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
     thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
 }
 
@@ -105,6 +101,14 @@ void Shortlist::refine(std::int64_t i) {
     list.clear();
     top.settle();
     ties_[static_cast<std::size_t>(i)] += static_cast<double>(ties);
+}
+
+void Shortlist::take_some(std::int64_t i, std::int64_t first, std::int64_t last) {
+    std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
+    list.clear();  // of points that are not covered, which pass every threshold
+    for (std::int64_t id = first; id < last; ++id)
+        if (!search_.graph || id != numbers_[i]) list.push_back({0, 0, id});
+    refine(i);
 }
 
 void Shortlist::finish_query(std::int64_t i) {

@@ -1,6 +1,7 @@
 // A block of queries on one thread, from filter values to neighbours: candidates, thresholds, canonical refinement.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -20,6 +21,7 @@ struct Search {
     std::int64_t k;  // at most the number of points
     bool graph;
     Isa isa;
+    const Repeats* repeats = nullptr;  // rows with as many equal ones before as are wanted are left out
     // Of each query in one range of the points, candidates up to here are refined; beyond, the query is left to
     // the next filter.
     double max_candidates = std::numeric_limits<double>::infinity();
@@ -36,6 +38,14 @@ public:
 
     // Without NaN, covered by the bound, and not given up: the others are left to the next filter or the full scan.
     bool filtered(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable; }
+    // Without NaN, and as far from all points: take_first() answers it, unless go_on() ends it early.
+    bool alike(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].alike; }
+    template <class GoOn>
+    void take_first(std::int64_t i, const GoOn& go_on) {
+        const std::int64_t n = search_.points.rows.rows;
+        for (std::int64_t id = 0; id < n && !settled(i) && go_on(); id += panel_points)
+            take_some(i, id, std::min<std::int64_t>(n, id + panel_points));
+    }
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
     // Why it was given up, or its list refined in place.
     exact::Cause cause(std::int64_t i) const { return causes_[static_cast<std::size_t>(i)]; }
@@ -45,6 +55,8 @@ public:
     // At most panel_points offers of a query between two calls of settle() for it.
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
         if (search_.graph && id == numbers_[i]) return;
+        // A query that is among the points is one of those before, perhaps.
+        if (search_.repeats && search_.repeats->has_before(id, search_.k + search_.graph)) return;
         candidates_[static_cast<std::size_t>(i)].append(value, slack, id);
     }
     void settle(std::int64_t i) {
@@ -62,6 +74,12 @@ public:
 private:
     void make_room(std::int64_t i);
     void refine(std::int64_t i);
+    // Whether query i has k neighbours.
+    bool settled(std::int64_t i) const {
+        return best_[static_cast<std::size_t>(i)].threshold() < std::numeric_limits<double>::infinity();
+    }
+    // Refines rows [first, last).
+    void take_some(std::int64_t i, std::int64_t first, std::int64_t last);
     void finish_query(std::int64_t i);
 
     const Search& search_;
