@@ -11,7 +11,7 @@ import sys
 BELOW = {
     "src/api": {"plan", "cpu", "gpu", "exact", "formula", "metric", "machine"},
     "src/plan": {"metric", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/tuning.h", "gpu/search/tuning.h",
-                 "gpu/select/selectors.h", "gpu/select/choice.h", "cpu/select/selectors.h"},
+                 "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h"},
     "src/cpu": {"exact", "formula", "machine", "metric"},
     "src/gpu": {"exact", "formula", "machine", "metric"},
     "src/exact": {"machine", "metric"},

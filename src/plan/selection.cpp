@@ -6,6 +6,7 @@
 #include "cpu/select/selectors.h"
 #include "exact/refuse.h"
 #include "gpu/select/choice.h"
+#include "gpu/select/cluster/tuning.h"
 #include "gpu/select/selectors.h"
 #include "kith/error.h"
 #include "plan/planner.h"
@@ -124,7 +125,7 @@ void plan_cpu(const Request& r, const Machine& machine, Plan& p) {
 void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
     if (r.shape.n > most_gpu_columns)
         refuse("distances: {} columns; a GPU selects from at most {}", r.shape.n, most_gpu_columns);
-    p.selector = gpu_selector(r, device.capability >= 90, p.why);
+    p.selector = gpu_selector(r, gpu::tuning::has_clusters(device.capability), p.why);
     const double row = row_bytes(r, *gpu::find_selector(p.selector));
     const auto budget = static_cast<double>(r.memory > 0 ? r.memory : device.free_bytes / 2);
     double fit = std::min<double>(budget / row, most_gpu_rows);
@@ -148,7 +149,7 @@ double selection_bytes(const Request& r, const Machine& machine) {
     const int device = choose_device(r.device, r.data_device, machine);
     if (device == host_memory) return 0;
     std::string why;
-    const bool clusters = machine.devices[static_cast<std::size_t>(device)].capability >= 90;
+    const bool clusters = gpu::tuning::has_clusters(machine.devices[static_cast<std::size_t>(device)].capability);
     const gpu::Selector* const selector =
         gpu::find_selector(r.selector.empty() ? gpu_selector(r, clusters, why) : r.selector);
     return selector ? row_bytes(r, *selector) * static_cast<double>(r.shape.q) : 0;

@@ -401,14 +401,14 @@ TEST(GpuSelect, ClustersOfEverySize) {
 TEST(GpuSelect, MisleadingSampleOfACluster) {
     constexpr std::int64_t n = 65536, k = 1000;
     namespace tuning = kith::gpu::tuning;
-    const tuning::ClusterShape shape = tuning::cluster_shape(n, 1, kith::gpu::device_facts(0).multiprocessors,
-                                                             kith::gpu::device_facts(0).capability >= 90);
+    const tuning::ClusterShape shape = tuning::cluster_shape(
+        n, 1, kith::gpu::device_facts(0).multiprocessors, tuning::has_clusters(kith::gpu::device_facts(0).capability));
     auto all = select_cases::values("gaussian", 1, n, 3);
     for (double& v : all) v = std::abs(v) + 10;
     const std::int64_t part = n / shape.blocks, group = shape.blocks * 2;  // of 256 groups
     for (std::int64_t block = 0; block < shape.blocks; ++block) {
         for (std::int64_t thread = 0; thread < tuning::cluster_threads; thread += group) {
-            const std::int64_t u = thread * 5 % shape.held;
+            const std::int64_t u = (block * tuning::cluster_threads + thread) / group * 5 % shape.held;
             all[part * block + (u / 4 * tuning::cluster_threads + thread) * 4 + u % 4] -= 100;
         }
     }

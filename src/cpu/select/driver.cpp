@@ -138,9 +138,11 @@ void select_whole_rows(const Job<T, E>& job) {
                       const std::int64_t end = std::min((task + 1) * per_task, job.matrix.rows);
                       for (std::int64_t first = task * per_task; first < end; first += together) {
                           const std::int64_t count = std::min(together, end - first);
-                          if (copied) copy_rows(job, first, count, 0, n, own.rows);
+                          std::int64_t longest = 0;
+                          for (std::int64_t i = 0; i < count; ++i) longest = std::max(longest, job.length(first + i));
+                          if (copied) copy_rows(job, first, count, 0, longest, own.rows);
                           for (std::int64_t i = 0; i < count; ++i) {
-                              if (copied) select_row(job, first + i, own.rows.data() + i * n, 1, own.kept);
+                              if (copied) select_row(job, first + i, own.rows.data() + i * longest, 1, own.kept);
                               else if constexpr (!job.converted)
                                   select_row(job, first + i, job.row(first + i), job.step(), own.kept);
                           }

@@ -29,6 +29,18 @@ __device__ __forceinline__ void sync_blocks(int blocks) {
     __syncthreads();
 }
 
+// The same in two halves, for what lies between; nothing that was written before need be seen behind it.
+__device__ __forceinline__ void arrive_at_blocks(int blocks) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (blocks > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void wait_for_blocks(int blocks) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (blocks > 1) asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
 // The block's place in its cluster.
 __device__ __forceinline__ int block_rank(int blocks) {
     return static_cast<int>(blockIdx.x) % blocks;

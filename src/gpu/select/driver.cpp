@@ -1,6 +1,7 @@
 // kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one job per tile.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -158,7 +159,11 @@ void select(const SelectRequest& request) {
     const std::int64_t k = selection.k;
     const DeviceScope scope(plan.device);
     auto* const stream = static_cast<cudaStream_t>(caller_stream);
+    // What enqueued work has left in the pool is given back by the next call that may wait.
+    static std::atomic<bool> left = false;
     std::optional<TrimAtEnd> trim;
+    if (enqueue) left = true;
+    else if (left.exchange(false)) trim_pool(plan.device, stream);
     if (!enqueue) trim.emplace(plan.device, stream);
     const Entry entry = entry_of(plan.selector);
     const Selector& selector = *find_selector(plan.selector);

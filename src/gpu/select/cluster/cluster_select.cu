@@ -156,22 +156,24 @@ template <class T, int held>
 __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share, const Sampling& sampling, int blocks,
                                                      int rank, ClusterShared& shared) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int threads = sampling.groups > 0 ? blocks * (cluster_threads / sampling.groups) : 1;  // within a warp
+    const int group = (rank * cluster_threads + static_cast<int>(threadIdx.x)) / threads;
+    // Another place in each group, so that they are spread over the row.
+    const int at = group * 5 % held;
     std::uint32_t least = share.key[0], single = share.key[0];
 #pragma unroll
     for (int u = 1; u < held; ++u) {
         least = min(least, share.key[u]);
-        // Another place in each thread, so that a row's order does not matter.
-        if (u == (threadIdx.x * 5u) % held) single = share.key[u];
+        if (u == at) single = share.key[u];
     }
+    wait_for_blocks(blocks);
     if (sampling.groups > 0) {
-        const int threads = blocks * (cluster_threads / sampling.groups);  // of a group, within a warp
         std::uint32_t mine = sampling.least ? least : __shfl_sync(whole_warp, single, lane & ~(threads - 1));
         for (int step = 1; sampling.least && step < threads; step *= 2)
             mine = min(mine, __shfl_xor_sync(whole_warp, mine, step));
         // Lane j of a group writes to block j.
         const int to = lane & (threads - 1);
-        if (to < blocks)
-            in_block(&shared, to)->sample[(rank * cluster_threads + static_cast<int>(threadIdx.x)) / threads] = mine;
+        if (to < blocks) in_block(&shared, to)->sample[group] = mine;
     }
     least = __reduce_min_sync(whole_warp, least);
     if (lane < blocks) in_block(&shared, lane)->minima[rank * warps + warp] = least;
@@ -293,6 +295,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     ClusterShared& shared = *reinterpret_cast<ClusterShared*>(storage);
     const std::int64_t row = blockIdx.x / static_cast<unsigned>(job.blocks);
     const int blocks = job.blocks, rank = block_rank(blocks);
+    // Nothing is written to a block that has not started: the wait for them is behind the row's reads.
+    arrive_at_blocks(blocks);
     const T* const values = static_cast<const T*>(job.values) + row * job.stride;
     const std::int64_t length = job.lengths ? min(max(job.lengths[row], std::int64_t{0}), job.n) : job.n;
     const int n = static_cast<int>(length), k = min(job.k, n);
@@ -384,7 +388,7 @@ void launch(const SelectJob& job, const ClusterJob& cluster) {
     const std::uint64_t device = std::uint64_t{1} << current_device();
     if (!(allowed & device)) {
         allow_shared_memory(kernel);
-        if (device_attributes().capability >= 90)
+        if (tuning::has_clusters(device_attributes().capability))
             check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
         allowed |= device;
     }
@@ -415,7 +419,7 @@ void launch(const SelectJob& job, const ClusterJob& cluster, int held) {
 void cluster_select(const SelectJob& job, int) {
     const DeviceAttributes& device = device_attributes();
     const tuning::ClusterShape shape =
-        tuning::cluster_shape(job.n, job.rows, device.multiprocessors, device.capability >= 90);
+        tuning::cluster_shape(job.n, job.rows, device.multiprocessors, tuning::has_clusters(device.capability));
     const auto element = static_cast<std::int64_t>(size_of(job.type));
     const bool vectors =
         reinterpret_cast<std::uintptr_t>(job.values) % (4 * element) == 0 && (job.stride % 4 == 0 || job.rows == 1);
