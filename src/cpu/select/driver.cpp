@@ -104,7 +104,7 @@ void select_row(const Job<T, E>& job, std::int64_t row, const T* in, std::int64_
     job.put(
         row, [&](std::int64_t j) { return static_cast<std::int64_t>(index_of<T>(kept[static_cast<std::size_t>(j)])); },
         [&](std::int64_t index) {
-            if constexpr (job.converted) return job.row(row)[index * job.step()];
+            if constexpr (Job<T, E>::converted) return job.row(row)[index * job.step()];
             else return in[index * step];
         });
 }
@@ -127,7 +127,7 @@ void select_whole_rows(const Job<T, E>& job) {
     constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(E));
     const bool in_columns = job.step() != 1;
     const std::int64_t together = in_columns ? std::clamp<std::int64_t>(copied_bytes / row_bytes, 1, line) : 1;
-    const bool copied = together > 1 || job.converted;
+    const bool copied = together > 1 || Job<T, E>::converted;
     const std::int64_t share = (job.matrix.rows + job.threads - 1) / job.threads;
     std::int64_t per_task = std::max(together, std::min(task_values / n, share));
     per_task = (per_task + together - 1) / together * together;
@@ -143,7 +143,7 @@ void select_whole_rows(const Job<T, E>& job) {
                           if (copied) copy_rows(job, first, count, 0, longest, own.rows);
                           for (std::int64_t i = 0; i < count; ++i) {
                               if (copied) select_row(job, first + i, own.rows.data() + i * longest, 1, own.kept);
-                              else if constexpr (!job.converted)
+                              else if constexpr (!Job<T, E>::converted)
                                   select_row(job, first + i, job.row(first + i), job.step(), own.kept);
                           }
                       }
@@ -170,7 +170,7 @@ void select_parts(const Job<T, E>& job, std::int64_t parts) {
         const auto select = [&](const T* in, std::int64_t step) {
             job.select({in, step, count, std::min(s.k, count), s.largest, false, job.isa}, best);
         };
-        if constexpr (job.converted) {
+        if constexpr (Job<T, E>::converted) {
             std::vector<T>& part = scratch[static_cast<std::size_t>(worker)].rows;
             copy_rows(job, row, 1, first, count, part);
             select(part.data(), 1);
