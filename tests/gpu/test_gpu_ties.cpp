@@ -93,21 +93,44 @@ TEST(GpuTies, ZeroRowsAndQueriesThatAllPointsAreAlikeTo) {
     none_is_scanned(points, queries, MetricId::cosine, "zero rows and a common direction");
 }
 
-// A graph leaves itself out of its own ties.
-TEST(GpuTies, GraphOfEqualRows) {
-    std::vector<float> points = gaussian(n, 8);
-    for (std::int64_t row = 0; row < n; row += 2) set_row(points, row, row % 4 ? nullptr : points.data());
+// NaN rows before all others, more than a list holds: whoever all points are alike to still has k neighbours.
+TEST(GpuTies, RowsWithNaNBeforeAllOthers) {
+    std::vector<float> points = gaussian(n, 9), queries = gaussian(q, 10);
+    for (std::int64_t row = 0; row < 30000; ++row)
+        points[static_cast<std::size_t>(row * d)] = std::numeric_limits<float>::quiet_NaN();
+    for (std::int64_t row = 0; row < q; row += 2) set_row(queries, row, nullptr);
     Options options;
     options.device = "cuda";
-    const Index index(view(points.data(), n, d), options);
-    const Neighbors found = index.graph(k, options), again = index.graph(k, options);
+    options.metric = MetricId::cosine;
+    const MatrixView p = view(points.data(), n, d), some = view(queries.data(), q, d);
+    const Neighbors found = search(p, some, k, options);
     options.path = "exact";
-    const Neighbors truth = index.graph(k, options);
+    const Neighbors truth = search(p, some, k, options);
     EXPECT_EQ(truth.ids, found.ids);
     EXPECT_EQ(truth.distances, found.distances);
-    EXPECT_EQ(truth.ids, again.ids);
-    EXPECT_EQ(0, found.report.scanned);
-    EXPECT_EQ(0, again.report.scanned);
+}
+
+// A graph leaves itself out of its own ties: of equal rows, and of rows that all points are alike to.
+TEST(GpuTies, GraphsOfEqualRows) {
+    std::vector<float> half = gaussian(n, 8), few = half;
+    for (std::int64_t row = 0; row < n; row += 2) set_row(half, row, row % 4 ? nullptr : half.data());
+    for (const std::int64_t row : {std::int64_t{3}, k - 1, k, n / 2, n - 1}) set_row(few, row, nullptr);
+    for (const auto* points : {&half, &few}) {
+        for (const MetricId metric : {MetricId::sqeuclidean, MetricId::cosine}) {
+            Options options;
+            options.device = "cuda";
+            options.metric = metric;
+            const Index index(view(points->data(), n, d), options);
+            const Neighbors found = index.graph(k, options), again = index.graph(k, options);
+            options.path = "exact";
+            const Neighbors truth = index.graph(k, options);
+            EXPECT_EQ(truth.ids, found.ids);
+            EXPECT_EQ(truth.distances, found.distances);
+            EXPECT_EQ(truth.ids, again.ids);
+            EXPECT_EQ(0, found.report.scanned);
+            EXPECT_EQ(0, again.report.scanned);
+        }
+    }
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_val
     const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
     cpu::DistanceKeys distance_keys(metric, isa);
     cpu::RowBlock block(of_queries.rows, d), all(rows.rows, d);
-    distance_keys.load(of_queries, std::int64_t{0}, of_queries.rows, block);
-    distance_keys.load(rows, std::int64_t{0}, rows.rows, all);
+    distance_keys.load(of_queries, 0, of_queries.rows, block);
+    distance_keys.load(rows, 0, rows.rows, all);
     std::vector<double> ranks(static_cast<std::size_t>(rows.rows));
     std::vector<float> words(static_cast<std::size_t>(d) + 4);
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {

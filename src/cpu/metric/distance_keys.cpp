@@ -30,7 +30,8 @@ void DistanceKeys::load(const MatrixView& m, std::int64_t first, std::int64_t co
     if (kernels_) kernels_->prepare(block.row(at), block.stride(), count, block.aux(at), metric_.params);
 }
 
-void DistanceKeys::load(const MatrixView& m, const std::int64_t* numbers, std::int64_t count, RowBlock& block) const {
+void DistanceKeys::load_numbered(const MatrixView& m, const std::int64_t* numbers, std::int64_t count,
+                                 RowBlock& block) const {
     for (std::int64_t i = 0, run = 1; i < count; i += run) {
         for (run = 1; i + run < count && numbers[i + run] == numbers[i] + run;) ++run;
         load(m, numbers[i], run, block, i);

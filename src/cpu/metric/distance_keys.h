@@ -36,7 +36,7 @@ public:
     // Rows [first, first + count) of `m` into rows [at, at + count) of `block`.
     void load(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block, std::int64_t at = 0) const;
     // The same of the rows of those numbers.
-    void load(const MatrixView& m, const std::int64_t* numbers, std::int64_t count, RowBlock& block) const;
+    void load_numbered(const MatrixView& m, const std::int64_t* numbers, std::int64_t count, RowBlock& block) const;
     // The same for the points of a tile, which compute() takes, into the rows from 0.
     void load_points(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block) const;
     // Distance keys of query row i against the `count` points of a tile.

@@ -52,7 +52,7 @@ void scan_group(const Points& points, const MatrixView& queries, const std::int6
         const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
         DistanceKeys distance_keys(points.metric, isa);
         RowBlock block(here, d), tile(c.points, d);
-        distance_keys.load(queries, numbers + first_query, here, block);
+        distance_keys.load_numbered(queries, numbers + first_query, here, block);
         std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
         std::vector<double> out(static_cast<std::size_t>(c.points));
         for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {

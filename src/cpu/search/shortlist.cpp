@@ -35,7 +35,7 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
       refined_(static_cast<std::size_t>(count), 0),
       ties_(refined_.size(), 0),
       causes_(refined_.size(), exact::Cause::none) {
-    distance_keys_.load(search.queries, numbers, count, rows_);
+    distance_keys_.load_numbered(search.queries, numbers, count, rows_);
     terms_.reserve(static_cast<std::size_t>(count));
     candidates_.reserve(static_cast<std::size_t>(count));
     best_.reserve(static_cast<std::size_t>(count));

@@ -3,11 +3,11 @@
 #include "cpu/select/driver.h"
 
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "cpu/select/selector.h"
 #include "exact/element.h"
+#include "exact/missing.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {
@@ -76,13 +76,8 @@ struct Job {
         for (std::int64_t j = 0; j < selection.k; ++j) {
             const std::int64_t index = j < count ? column(j) : -1;
             ids[first + j] = index;
-            if (values) values[first + j] = j < count ? value(index) : missing(selection.largest);
+            if (values) values[first + j] = j < count ? value(index) : exact::missing_value<E>(selection.largest);
         }
-    }
-    static E missing(bool largest) {
-        if constexpr (std::is_same_v<E, float16>) return {static_cast<std::uint16_t>(largest ? 0xfc00 : 0x7c00)};
-        else if constexpr (std::is_same_v<E, bfloat16>) return {static_cast<std::uint16_t>(largest ? 0xff80 : 0x7f80)};
-        else return largest ? -std::numeric_limits<E>::infinity() : std::numeric_limits<E>::infinity();
     }
 };
 

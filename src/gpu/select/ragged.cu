@@ -1,6 +1,7 @@
 // Kernels of ragged.h: a thread per element.
 #include "gpu/select/ragged.h"
 
+#include "exact/missing.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -20,7 +21,6 @@ __global__ void widen_kernel(Rows rows, const std::int64_t* lengths, std::int64_
     out[cell] = column < length_of(lengths, row, n) ? static_cast<T>(rows.at(row, column)) : static_cast<T>(nan(""));
 }
 
-// T: an element's bits.
 template <class T>
 __global__ void finish_kernel(Rows rows, const std::int64_t* lengths, std::int64_t n, std::int64_t cells,
                               std::int64_t k, T missing, std::int64_t* ids, T* out) {
@@ -46,22 +46,22 @@ void widen_rows(const Rows& rows, const std::int64_t* lengths, std::int64_t n, v
 void finish_rows(const Rows& rows, const std::int64_t* lengths, std::int64_t n, std::int64_t row_count, std::int64_t k,
                  bool largest, std::int64_t* ids, void* out, cudaStream_t stream) {
     const std::int64_t cells = row_count * k;
-    const auto launch = [&]<class T>(T infinity, T negative) {
-        finish_kernel<T><<<item_blocks(cells), item_threads, 0, stream>>>(
-            rows, lengths, n, cells, k, largest ? negative : infinity, ids, static_cast<T*>(out));
+    const auto launch = [&]<class T>(T missing) {
+        finish_kernel<T><<<item_blocks(cells), item_threads, 0, stream>>>(rows, lengths, n, cells, k, missing, ids,
+                                                                          static_cast<T*>(out));
     };
     switch (rows.type) {
         case ElementType::f64:
-            launch(std::uint64_t{0x7ff0000000000000}, std::uint64_t{0xfff0000000000000});
+            launch(exact::missing_value<double>(largest));
             break;
         case ElementType::f16:
-            launch(std::uint16_t{0x7c00}, std::uint16_t{0xfc00});
+            launch(exact::missing_value<float16>(largest));
             break;
         case ElementType::bf16:
-            launch(std::uint16_t{0x7f80}, std::uint16_t{0xff80});
+            launch(exact::missing_value<bfloat16>(largest));
             break;
         default:
-            launch(std::uint32_t{0x7f800000}, std::uint32_t{0xff800000});
+            launch(exact::missing_value<float>(largest));
     }
     check_launch("finish_rows");
 }

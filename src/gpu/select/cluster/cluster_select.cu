@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "exact/element.h"
+#include "exact/missing.h"
 #include "gpu/primitives/block_sort.cuh"
 #include "gpu/primitives/cluster.cuh"
 #include "gpu/runtime/device.h"
@@ -37,6 +38,9 @@ constexpr int most_entries = 4096;
 constexpr int gathered_at_once = 256;
 constexpr std::uint32_t most_gathered = 2048;
 static_assert(most_entries == 2 * tuning::cluster_max_k && most_entries <= 16 * cluster_threads);
+constexpr const Selector& entry = *find_selector("cluster-select");
+static_assert(entry.max_k == tuning::cluster_max_k && longest_row(entry, true) == tuning::cluster_max_n &&
+              longest_row(entry, false) == tuning::cluster_max_n / tuning::cluster_most_blocks);
 
 struct ClusterJob {
     const void* values;
@@ -78,17 +82,6 @@ __device__ __forceinline__ float value_of(std::uint32_t bits) {
     if constexpr (std::is_same_v<T, float16>) return exact::half_to_float(static_cast<std::uint16_t>(bits));
     else if constexpr (std::is_same_v<T, bfloat16>) return __uint_as_float(bits << 16);
     else return __uint_as_float(bits);
-}
-
-// The infinity of a missing neighbour.
-template <class T>
-__device__ T missing(bool largest) {
-    if constexpr (sizeof(T) == 4) {
-        return __uint_as_float(largest ? 0xff800000u : 0x7f800000u);
-    } else {
-        const std::uint32_t infinity = std::is_same_v<T, float16> ? 0x7c00u : 0x7f80u;
-        return T{static_cast<std::uint16_t>(infinity | (largest ? 0x8000u : 0u))};
-    }
 }
 
 struct ClusterShared {
@@ -375,7 +368,7 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     }
     for (int j = k + static_cast<int>(threadIdx.x); j < job.k; j += cluster_threads) {
         job.ids[row * job.k + j] = -1;
-        if (out) out[j] = missing<T>(job.largest);
+        if (out) out[j] = exact::missing_value<T>(job.largest);
     }
 }
 

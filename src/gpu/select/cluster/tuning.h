@@ -10,18 +10,13 @@
 namespace kith::gpu::tuning {
 
 inline constexpr int cluster_threads = 512, cluster_max_k = 2048;
-// Values that a thread holds at most, and blocks of a cluster.
+// Values that a thread holds at most, and blocks of a cluster; a device without clusters gives a row one block.
 inline constexpr int cluster_most_held = 64, cluster_most_blocks = 16;
 inline constexpr std::int64_t cluster_max_n = std::int64_t{cluster_threads} * cluster_most_held * cluster_most_blocks;
 
 // Whether clusters can be had: the kernels of other devices are those of 8.0, translated.
 constexpr bool has_clusters(int capability) {
     return capability == 90;
-}
-
-// The longest row that it takes; a device without clusters gives it one block.
-constexpr std::int64_t cluster_longest(bool clusters) {
-    return clusters ? cluster_max_n : cluster_max_n / cluster_most_blocks;
 }
 
 struct ClusterShape {
