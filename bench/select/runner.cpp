@@ -155,8 +155,11 @@ double Runner::select(const Case& c, double enough) {
             values(c, preferred_layout_ && selector && selector->layout == gpu::SelectLayout::by_column);
         const NeighborsView out{static_cast<std::int64_t*>(memory_->ids.data.get()), memory_->distances.data.get(),
                                 device_};
+        gpu::time_small_selections(true);
         seconds = median([&] { return select_into(matrix, c.k, options, out).device_seconds; }, repeat_, enough);
+        gpu::time_small_selections(false);
     } catch (const Error& e) {
+        gpu::time_small_selections(false);
         if (e.code() == ErrorCode::device) throw;
         notes_.try_emplace(c.selector, e.what());
     }

@@ -183,7 +183,7 @@ typedef struct kith_report {
     double pairs;           /* queries x points */
     double prepare_seconds; /* converting, centring, rounding, norms of the points */
     double seconds;         /* the whole call, preparation included */
-    double device_seconds;  /* select on a GPU: its work there, without copies from and to the host */
+    double device_seconds;  /* select on a GPU: its work, without copies; not of <= 2^24 values there */
     int32_t threads;        /* on a CPU: those that it could have */
 } kith_report;
 

@@ -205,7 +205,7 @@ struct Report {
     double pairs = 0;            // queries x points
     double prepare_seconds = 0;  // converting, centring, rounding, norms of the points
     double seconds = 0;          // the whole call, preparation included
-    double device_seconds = 0;   // select() on a GPU: its work there, without copies from and to the host
+    double device_seconds = 0;   // select() on a GPU: its work, without copies; not of <= 2^24 values there
     // Of the queries that were retried, and of those that were scanned although there was a filter: why. Each counts
     // once; what concerns most queries comes first.
     std::vector<Fallback> fallbacks;

@@ -51,6 +51,7 @@ void search(const Points&, const SearchRequest&) {
 void select(const SelectRequest&) {
     refuse();
 }
+void time_small_selections(bool) {}
 std::vector<std::uint64_t> take_operation_counts() {
     return {};
 }

@@ -56,6 +56,10 @@ void search(const Points& points, const SearchRequest& request);
 // kith::select on a device.
 void select(const SelectRequest& request);
 
+// Whether selections are timed that are so small that their caller would wait longer for it (Report::device_seconds):
+// for benchmarks.
+void time_small_selections(bool yes);
+
 // What selections counted since the last call, by the slots that each selector's file names. Empty unless built with
 // KITH_COUNT_OPERATIONS. Not for several threads at once.
 std::vector<std::uint64_t> take_operation_counts();

@@ -235,6 +235,10 @@ public:
         form.width = gpu::filter_width(points_.view.cols, terms);
         form.gamma = gpu::filter_gamma(form.width);
         form.kappa *= kappa;
+        if (form.least > 0) {
+            form.scale = std::ldexp(form.scale, gpu::entropy_exponent(terms) - gpu::entropy_exponent(1));
+            gpu::use_entropies(form);
+        }
         const std::int64_t n = points_.view.rows, q = queries_.view.rows,
                            padded =
                                (n + gpu::filter_tile_points - 1) / gpu::filter_tile_points * gpu::filter_tile_points;
@@ -315,8 +319,10 @@ private:
         }
         const long double e = terms.e[static_cast<std::size_t>(i)], low = a - e,
                           high = a + e + 2 * static_cast<long double>(f);
+        // A product is as large as the scale of the points, and that of cross entropies depends on the terms.
+        const long double scaled = terms.form.scale / prepared_->resident.filter.form.scale;
         for (const auto& [kind, values] : {std::pair{"exact", &truth_.exact}, {"canonical", &truth_.canonical}}) {
-            const long double w = (*values)[static_cast<std::size_t>(i * points_.view.rows + row)];
+            const long double w = scaled * (*values)[static_cast<std::size_t>(i * points_.view.rows + row)];
             ASSERT_TRUE(low <= w && w <= high)
                 << where() << ": the " << kind << " value " << static_cast<double>(w) << " is not in ["
                 << static_cast<double>(low) << ", " << static_cast<double>(high) << "], outside by "

@@ -437,11 +437,9 @@ TEST(GpuMemory, LargeUploadsGiveTheSameBits) {
     kith::Options cpu, cuda;
     cpu.device = "cpu";
     cuda.device = "cuda";
-    const auto hold = [&](const kith::MatrixView& points, const kith::Neighbors& want, std::int64_t memory,
-                          const char* path = "") {
+    const auto hold = [&](const kith::MatrixView& points, const kith::Neighbors& want, std::int64_t memory) {
         kith::Options options = cuda;
         options.memory = memory;
-        options.path = path;
         const auto got = kith::search(points, queries, k, options);
         EXPECT_EQ(want.ids, got.ids);
         EXPECT_EQ(want.distances, got.distances);
@@ -463,10 +461,18 @@ TEST(GpuMemory, LargeUploadsGiveTheSameBits) {
         std::ranges::reverse(values);
         const auto now = kith::search(points, queries, k, cpu);
         hold(points, now, small);
-        // Preparing a filter waits on the host; a scan is enqueued behind the copy and by nothing else held back.
+        // Preparing a filter waits on the host, and copies from the host wait for each other: a scan for queries that
+        // lie on the device waits for nothing but the points.
+        const Buffer<float> there(7 * 1001);
+        kith::Options scan = cuda;
+        scan.path = "exact";
         for (const auto& wanted : {want, now}) {
             std::ranges::reverse(values);
-            hold(points, wanted, small, "exact");
+            gpu_arrays::check(
+                cudaMemcpy(there.data(), values.data(), 7 * 1001 * sizeof(float), cudaMemcpyHostToDevice));
+            const auto got = kith::search(points, kith::view(there.data(), 7, d, 1001, 0), k, scan);
+            EXPECT_EQ(wanted.ids, got.ids);
+            EXPECT_EQ(wanted.distances, got.distances);
         }
         gpu_arrays::check(cudaHostUnregister(values.data()));
     }

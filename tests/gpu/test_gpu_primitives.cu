@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -257,6 +258,52 @@ TEST(GpuPrimitives, BlockSortInRegisters) {
     sort_in_registers<32>();
     sort_in_registers<64>();
     sort_in_registers<256>();
+}
+
+// data[rank] becomes each entry; data[0] packed_end where an interval holds too many.
+template <int block>
+__global__ void ranks_kernel(Packed* data, int count, std::uint32_t low, std::uint32_t high) {
+    __shared__ Packed x[8 * block];
+    __shared__ alignas(16) std::uint32_t counts[8 * block];
+    __shared__ std::uint32_t sums[block / 32];
+    for (int i = threadIdx.x; i < count; i += block) x[i] = data[i];
+    __syncthreads();
+    const auto put = [&](int rank, Packed entry) { data[rank] = entry; };
+    const bool ranked = rank_by_intervals<block, 8 * block, 8, 20>(x, count, low, high, counts, sums, put);
+    if (!ranked && threadIdx.x == 0) data[0] = packed_end;
+}
+template <int block>
+void rank_all() {
+    std::mt19937_64 random(block);
+    const auto key = [](std::uint32_t k, std::size_t i) { return Packed{k} << 32 | i * 2654435761u % 4294967295u; };
+    for (const int count : {1, 2, 31, 64, 65, 129, 3 * block, 8 * block - 1, 8 * block}) {
+        for (const std::uint32_t span : {0u, 1u, 20u, 8191u, 100000u, 0xffffffffu}) {
+            for (const bool crowded : {false, true}) {
+                const std::uint32_t low = span == 0xffffffffu ? 0 : 0x7ffffff0u, high = low + span;
+                Entries in(static_cast<std::size_t>(count));
+                std::map<std::uint32_t, int> sizes;
+                int shift = 0;
+                while (span >> shift >= 8u * block) ++shift;
+                int most = 0;
+                for (std::size_t i = 0; i < in.size(); ++i) {
+                    const std::uint64_t any = random();
+                    const auto within = static_cast<std::uint32_t>(any % (std::uint64_t{span} + 1));
+                    in[i] = key(low + (crowded ? within / 4096 : within), i);
+                    most = std::max(most, ++sizes[(static_cast<std::uint32_t>(in[i] >> 32) - low) >> shift]);
+                }
+                Entries want = in;
+                std::sort(want.begin(), want.end());
+                const Entries got = run(ranks_kernel<block>, block, in, count, low, high);
+                if (most > 20) ASSERT_EQ(packed_end, got[0]) << count << ", " << span;
+                else ASSERT_EQ(want, got) << count << ", " << span;
+            }
+        }
+    }
+}
+TEST(GpuPrimitives, RankByIntervals) {
+    rank_all<32>();
+    rank_all<128>();
+    rank_all<256>();
 }
 
 // ---------------------------------------------------------------- order statistics

@@ -49,7 +49,9 @@ bool supported(Isa isa) {
 
 bool supports_bf16() {
 #if defined(__x86_64__)
-    return supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+    // Asked once: on a virtual machine the instruction takes microseconds.
+    static const bool yes = supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
+    return yes;
 #else
     return false;
 #endif

@@ -1,4 +1,5 @@
-// Sorting an array by the threads of a block: in shared memory, or in global memory that only this block touches.
+// Sorting an array by the threads of a block: in shared memory, or in global memory that only this block touches; and
+// ranking its entries by counting.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
@@ -59,6 +60,79 @@ __device__ __forceinline__ void block_sort_in_registers(Packed* entries, int cou
     else if (size <= 4 * block) detail::sort_held<block, 4>(entries, count, size);
     else if (size <= 8 * block) detail::sort_held<block, 8>(entries, count, size);
     else detail::sort_held<block, 16>(entries, count, size);
+}
+
+// Calls put(rank, entry) for each of `count` entries (shared memory, at most own * block, their order changes) with its
+// rank among them, which a sort would give it; the entries' keys, their upper halves, are within [low, high]. That range
+// is cut into `intervals` equal parts, a multiple of 4 * block: an entry's rank is the number of those in lower parts and,
+// by comparing, in its own. Where a part holds more than `most` (keys that are equal, or far from evenly spread) nothing
+// is put and the answer, the same for every thread, is false. counts: `intervals` values in shared memory; sums: block /
+// 32. Every thread calls; `entries` must be ready for all.
+template <int block, int intervals, int own, int most, class Put>
+__device__ bool rank_by_intervals(Packed* entries, int count, std::uint32_t low, std::uint32_t high,
+                                  std::uint32_t* counts, std::uint32_t* sums, Put put) {
+    constexpr int parts = intervals / block;
+    static_assert(parts % 4 == 0 && own * block < 1 << 16 && most < 1 << 16);
+    const std::uint32_t width = high - low;
+    int shift = 0;
+    while (width >> shift >= static_cast<std::uint32_t>(intervals)) ++shift;
+    uint4* const mine = reinterpret_cast<uint4*>(counts) + threadIdx.x * (parts / 4);
+#pragma unroll
+    for (int i = 0; i < parts / 4; ++i) mine[i] = uint4{};
+    __syncthreads();
+    Packed held[own];
+    std::uint32_t place[own];
+    const auto part_of = [&](Packed entry) { return (static_cast<std::uint32_t>(entry >> 32) - low) >> shift; };
+#pragma unroll
+    for (int i = 0; i < own; ++i) {
+        const int j = i * block + static_cast<int>(threadIdx.x);
+        if (j >= count) break;
+        held[i] = entries[j];
+        place[i] = atomicAdd(&counts[part_of(held[i])], 1u);
+    }
+    __syncthreads();
+    std::uint32_t sizes[parts], total = 0, largest = 0;
+#pragma unroll
+    for (int i = 0; i < parts / 4; ++i) {
+        const uint4 four = mine[i];
+        sizes[4 * i] = four.x;
+        sizes[4 * i + 1] = four.y;
+        sizes[4 * i + 2] = four.z;
+        sizes[4 * i + 3] = four.w;
+    }
+#pragma unroll
+    for (int i = 0; i < parts; ++i) {
+        total += sizes[i];
+        largest = max(largest, sizes[i]);
+    }
+    if (__syncthreads_or(largest > static_cast<std::uint32_t>(most))) return false;
+    std::uint32_t all = 0, first = block_prefix<block>(total, sums, all);
+#pragma unroll
+    for (int i = 0; i < parts; ++i) {
+        const std::uint32_t size = sizes[i];
+        sizes[i] = size << 16 | first;
+        first += size;
+    }
+#pragma unroll
+    for (int i = 0; i < parts / 4; ++i)
+        mine[i] = {sizes[4 * i], sizes[4 * i + 1], sizes[4 * i + 2], sizes[4 * i + 3]};
+    __syncthreads();
+    // Every entry is in a register: the array takes them part by part.
+#pragma unroll
+    for (int i = 0; i < own; ++i) {
+        if (i * block + static_cast<int>(threadIdx.x) >= count) break;
+        entries[(counts[part_of(held[i])] & 0xffffu) + place[i]] = held[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < own; ++i) {
+        if (i * block + static_cast<int>(threadIdx.x) >= count) break;
+        const std::uint32_t part = counts[part_of(held[i])], start = part & 0xffffu;
+        std::uint32_t rank = start;
+        for (std::uint32_t j = start; j < start + (part >> 16); ++j) rank += entries[j] < held[i];
+        put(static_cast<int>(rank), held[i]);
+    }
+    return true;
 }
 
 }  // namespace kith::gpu

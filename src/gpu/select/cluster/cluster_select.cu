@@ -9,7 +9,8 @@
 //   rounds    else the values within the limit are counted in 2,048 equal intervals of their keys, by every block for
 //             itself; each adds all blocks' counts up and keeps the interval that holds the k-th, until no more are
 //             left than are worth sorting, and they are gathered. Equal keys are cut by their index in the same way.
-//   sort      by the first block, which writes the result
+//   ranks     by the first block, which writes the result: few entries are compared with all others, more with those of
+//             their interval of keys, and sorted where equal or clustered keys crowd an interval
 // No workspace is needed, and no value is read twice but those that are selected.
 #include <atomic>
 #include <cmath>
@@ -32,8 +33,8 @@ using tuning::cluster_threads;
 
 constexpr int warps = cluster_threads / 32, most_groups = 256;
 constexpr int intervals = 2048, own_intervals = intervals / cluster_threads;
-// Entries that the first block can sort; what is selected is at most half of them.
-constexpr int most_entries = 4096;
+// Entries that the first block can rank, what is selected being at most half of them, and how many of one interval.
+constexpr int most_entries = 4096, most_of_an_interval = 64;
 // Of so many neighbours what the first limits let pass is gathered at once, and sorted if it is no more than that.
 constexpr int gathered_at_once = 256;
 constexpr std::uint32_t most_gathered = 2048;
@@ -307,9 +308,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
                 static_cast<std::uint32_t>(n)};
     if (sampling.groups > 0) range.high = limit_of(sampling, shared);
     std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;  // index up to which the largest key passes
-    // As many as the sort of k takes, or what equal keys need not be cut for.
-    std::uint32_t enough = 64;
-    while (enough < static_cast<std::uint32_t>(k)) enough *= 2;
+    // As many as are worth ranking with k, before another round would find fewer.
+    const std::uint32_t enough = max(256, 2 * k), least = range.low;
     ClusterShared* const leader = in_block(&shared, 0);
     std::uint32_t found = 0;
     const bool tried = k > 0 && sampling.least;
@@ -327,7 +327,7 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         bool found_it = false;
         while (!found_it || (range.before + range.inside > enough && range.low < range.high))
             found_it = narrow<held>(range, k, blocks, round, shared, in_range);
-        if (range.before + range.inside > 2 * enough) {
+        if (range.before + range.inside > enough) {
             const std::uint32_t tie = range.high;
             Range among{0, last, range.before, range.inside};
             do {
@@ -342,15 +342,30 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         if (rank == 0 && threadIdx.x == 0) shared.found = 0;
         sync_blocks(blocks);
         gather(share, range.high, last, leader);
+        sync_blocks(blocks);
     }
-    sync_blocks(blocks);
-    if (rank != 0) return;
+    // The others have read the first block's count when they arrive, and it stays until they have.
+    arrive_at_blocks(blocks);
+    if (rank != 0) {
+        wait_for_blocks(blocks);
+        return;
+    }
 
     T* const out = job.out ? static_cast<T*>(job.out) + row * job.k : nullptr;
     const auto put = [&](int j, Packed entry) {
         const std::uint32_t index = index_of(entry);
         job.ids[row * job.k + j] = index;
-        if (out) out[j] = values[index];
+        if (!out) return;
+        if constexpr (std::is_same_v<T, float>) {
+            // A key says what the value is, but for the sign of zero and the bits of a NaN.
+            const auto key = static_cast<std::uint32_t>(entry >> 32);
+            const float value = exact::Order<float>::value(job.largest ? ~key : key);
+            if (key != exact::Order<float>::nan && value != 0.0f) {
+                out[j] = value;
+                return;
+            }
+        }
+        out[j] = values[index];
     };
     const int entries = static_cast<int>(shared.found);
     if (entries <= cluster_threads / 2) {
@@ -363,13 +378,21 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         for (int step = 1; step < threads; step *= 2) before += __shfl_xor_sync(whole_warp, before, step);
         if (threadIdx.x % static_cast<unsigned>(threads) == 0 && own < entries && before < k) put(before, entry);
     } else {
-        block_sort_in_registers<cluster_threads>(shared.entries, entries);
-        for (int j = threadIdx.x; j < k; j += cluster_threads) put(j, shared.entries[j]);
+        const auto put_selected = [&](int j, Packed entry) {
+            if (j < k) put(j, entry);
+        };
+        constexpr int own = most_entries / cluster_threads;
+        if (!rank_by_intervals<cluster_threads, 2 * intervals, own, most_of_an_interval>(
+                shared.entries, entries, least, range.high, shared.counts[0], shared.sums, put_selected)) {
+            block_sort_in_registers<cluster_threads>(shared.entries, entries);
+            for (int j = threadIdx.x; j < k; j += cluster_threads) put(j, shared.entries[j]);
+        }
     }
     for (int j = k + static_cast<int>(threadIdx.x); j < job.k; j += cluster_threads) {
         job.ids[row * job.k + j] = -1;
         if (out) out[j] = exact::missing_value<T>(job.largest);
     }
+    wait_for_blocks(blocks);
 }
 
 template <class T, int held>
