@@ -1,6 +1,7 @@
-// Sorting an array by the threads of a block: in shared memory, or in global memory that only this block touches; and
-// ranking its entries by counting.
+// Sorting an array by the threads of a block: in shared memory, or in global memory that only this block touches.
 #pragma once
+
+#include <bit>
 
 #include "gpu/primitives/bitonic.cuh"
 
@@ -62,20 +63,19 @@ __device__ __forceinline__ void block_sort_in_registers(Packed* entries, int cou
     else detail::sort_held<block, 16>(entries, count, size);
 }
 
-// Calls put(rank, entry) for each of `count` entries (shared memory, at most own * block, their order changes) with its
-// rank among them, which a sort would give it; the entries' keys, their upper halves, are within [low, high]. That range
-// is cut into `intervals` equal parts, a multiple of 4 * block: an entry's rank is the number of those in lower parts and,
-// by comparing, in its own. Where a part holds more than `most` (keys that are equal, or far from evenly spread) nothing
-// is put and the answer, the same for every thread, is false. counts: `intervals` values in shared memory; sums: block /
-// 32. Every thread calls; `entries` must be ready for all.
-template <int block, int intervals, int own, int most, class Put>
-__device__ bool rank_by_intervals(Packed* entries, int count, std::uint32_t low, std::uint32_t high,
-                                  std::uint32_t* counts, std::uint32_t* sums, Put put) {
+// Sorts `count` entries in shared memory, at most own * block, whose keys (their upper halves) are within [low, high].
+// That range is cut into `intervals` equal parts, a multiple of 4 * block: an entry's rank is the number of those in
+// lower parts and, by comparing, in its own. Where a part holds more than `most` (keys that are equal, or far from evenly
+// spread) nothing is moved, and the answer, the same for every thread, is false. counts: `intervals` values in shared
+// memory; sums: block / 32. Every thread calls; `entries` must be ready for all, and are on return.
+template <int block, int intervals, int own, int most>
+__device__ bool sort_by_intervals(Packed* entries, int count, std::uint32_t low, std::uint32_t high,
+                                  std::uint32_t* counts, std::uint32_t* sums) {
     constexpr int parts = intervals / block;
-    static_assert(parts % 4 == 0 && own * block < 1 << 16 && most < 1 << 16);
-    const std::uint32_t width = high - low;
-    int shift = 0;
-    while (width >> shift >= static_cast<std::uint32_t>(intervals)) ++shift;
+    static_assert(parts % 4 == 0 && std::has_single_bit(static_cast<unsigned>(intervals)));
+    static_assert(own * block < 1 << 16 && most < 1 << 16);
+    constexpr int bits = std::countr_zero(static_cast<unsigned>(intervals));
+    const int shift = max(0, 32 - bits - __clz(static_cast<int>(high - low)));
     uint4* const mine = reinterpret_cast<uint4*>(counts) + threadIdx.x * (parts / 4);
 #pragma unroll
     for (int i = 0; i < parts / 4; ++i) mine[i] = uint4{};
@@ -128,10 +128,16 @@ __device__ bool rank_by_intervals(Packed* entries, int count, std::uint32_t low,
     for (int i = 0; i < own; ++i) {
         if (i * block + static_cast<int>(threadIdx.x) >= count) break;
         const std::uint32_t part = counts[part_of(held[i])], start = part & 0xffffu;
-        std::uint32_t rank = start;
-        for (std::uint32_t j = start; j < start + (part >> 16); ++j) rank += entries[j] < held[i];
-        put(static_cast<int>(rank), held[i]);
+        place[i] = start;
+        for (std::uint32_t j = start; j < start + (part >> 16); ++j) place[i] += entries[j] < held[i];
     }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < own; ++i) {
+        if (i * block + static_cast<int>(threadIdx.x) >= count) break;
+        entries[place[i]] = held[i];
+    }
+    __syncthreads();
     return true;
 }
 

@@ -9,8 +9,8 @@
 //   rounds    else the values within the limit are counted in 2,048 equal intervals of their keys, by every block for
 //             itself; each adds all blocks' counts up and keeps the interval that holds the k-th, until no more are
 //             left than are worth sorting, and they are gathered. Equal keys are cut by their index in the same way.
-//   ranks     by the first block, which writes the result: few entries are compared with all others, more with those of
-//             their interval of keys, and sorted where equal or clustered keys crowd an interval
+//   sort      by the first block, which writes the result: few entries by counting those before each, more by intervals
+//             of their keys, or by a network where equal or clustered keys crowd an interval
 // No workspace is needed, and no value is read twice but those that are selected.
 #include <atomic>
 #include <cmath>
@@ -33,7 +33,7 @@ using tuning::cluster_threads;
 
 constexpr int warps = cluster_threads / 32, most_groups = 256;
 constexpr int intervals = 2048, own_intervals = intervals / cluster_threads;
-// Entries that the first block can rank, what is selected being at most half of them, and how many of one interval.
+// Entries that the first block can sort, what is selected being at most half of them, and how many of an interval.
 constexpr int most_entries = 4096, most_of_an_interval = 64;
 // Of so many neighbours what the first limits let pass is gathered at once, and sorted if it is no more than that.
 constexpr int gathered_at_once = 256;
@@ -176,19 +176,20 @@ __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share
     return __reduce_min_sync(whole_warp, least);
 }
 
-// The key of the sample that has its rank, by counting the keys before each.
+// The least key of the sample that as many keys as its rank are not above. shared.limit is the largest key before.
 __device__ __forceinline__ std::uint32_t limit_of(const Sampling& sampling, ClusterShared& shared) {
     const int threads = cluster_threads / sampling.groups, own = static_cast<int>(threadIdx.x) / threads;
-    const int part = sampling.groups / threads, first = static_cast<int>(threadIdx.x) % threads * part;
     const std::uint32_t key = shared.sample[own];
-    int before = 0;
-    for (int i = first; i < first + part; i += 4) {
-        const uint4 four = *reinterpret_cast<const uint4*>(&shared.sample[i]);
-        before += (four.x < key || (four.x == key && i < own)) + (four.y < key || (four.y == key && i + 1 < own)) +
-                  (four.z < key || (four.z == key && i + 2 < own)) + (four.w < key || (four.w == key && i + 3 < own));
+    int within = 0;
+#pragma unroll 4
+    for (int i = static_cast<int>(threadIdx.x) % threads; i < sampling.groups / 4; i += threads) {
+        const uint4 four = reinterpret_cast<const uint4*>(shared.sample)[i];
+        within += (four.x <= key) + (four.y <= key) + (four.z <= key) + (four.w <= key);
     }
-    for (int step = 1; step < threads; step *= 2) before += __shfl_xor_sync(whole_warp, before, step);
-    if (before == sampling.rank - 1) shared.limit = key;
+    for (int step = 1; step < threads; step *= 2) within += __shfl_xor_sync(whole_warp, within, step);
+    const std::uint32_t least =
+        __reduce_min_sync(whole_warp, within >= sampling.rank ? key : exact::Order<float>::nan);
+    if (threadIdx.x % 32 == 0) atomicMin(&shared.limit, least);
     __syncthreads();
     return shared.limit;
 }
@@ -251,21 +252,25 @@ __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& rou
     return true;
 }
 
-// Puts what passes into the first block's entries, while there is room, and counts it there.
+// Puts what passes into the first block's entries, while there is room, and counts it there. `cut`: of the values of
+// the largest key those beyond index `last` stay out, and so does what lies beyond the share.
 template <class T, int held>
-__device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_t high, std::uint32_t last,
+__device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_t high, bool cut, std::uint32_t last,
                                        ClusterShared* first) {
     using Mask = std::conditional_t<(held > 32), std::uint64_t, std::uint32_t>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Mask mask = 0;
-    std::uint32_t count = 0;
+    if (cut) {
 #pragma unroll
-    for (int u = 0; u < held; ++u) {
-        if (share.key[u] > high) continue;
-        if (!share.holds(u) || (share.key[u] == high && share.index(u) > last)) continue;
-        mask |= Mask{1} << u;
-        ++count;
+        for (int u = 0; u < held; ++u) {
+            const bool within = share.key[u] < high || (share.key[u] == high && share.index(u) <= last);
+            if (within && share.holds(u)) mask |= Mask{1} << u;
+        }
+    } else {
+#pragma unroll
+        for (int u = 0; u < held; ++u) mask |= static_cast<Mask>(share.key[u] <= high) << u;
     }
+    const std::uint32_t count = held > 32 ? __popcll(mask) : __popc(static_cast<std::uint32_t>(mask));
     std::uint32_t place = count;
     for (int step = 1; step < 32; step *= 2) {
         const std::uint32_t other = __shfl_up_sync(whole_warp, place, step);
@@ -302,19 +307,22 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     share.size = min(part, n - part * rank);
     share.load(job.vectors, job.largest);
     reinterpret_cast<uint4*>(shared.counts[0])[threadIdx.x] = uint4{};
-    if (threadIdx.x == 0) shared.found = 0;
+    if (threadIdx.x == 0) {
+        shared.found = 0;
+        shared.limit = exact::Order<float>::nan;
+    }
 
     Range range{take_sample(share, sampling, blocks, rank, shared), exact::Order<float>::nan, 0,
                 static_cast<std::uint32_t>(n)};
     if (sampling.groups > 0) range.high = limit_of(sampling, shared);
     std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;  // index up to which the largest key passes
-    // As many as are worth ranking with k, before another round would find fewer.
+    // As many as are worth sorting for k, before another round would find fewer.
     const std::uint32_t enough = max(256, 2 * k), least = range.low;
     ClusterShared* const leader = in_block(&shared, 0);
     std::uint32_t found = 0;
     const bool tried = k > 0 && sampling.least;
     if (tried) {
-        gather(share, range.high, last, leader);
+        gather(share, range.high, range.high == exact::Order<float>::nan, last, leader);
         sync_blocks(blocks);
         found = leader->found;
     }
@@ -327,7 +335,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         bool found_it = false;
         while (!found_it || (range.before + range.inside > enough && range.low < range.high))
             found_it = narrow<held>(range, k, blocks, round, shared, in_range);
-        if (range.before + range.inside > enough) {
+        const bool cut = range.before + range.inside > enough;
+        if (cut) {
             const std::uint32_t tie = range.high;
             Range among{0, last, range.before, range.inside};
             do {
@@ -341,7 +350,7 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         // All have read the count of the first attempt: a round lies between.
         if (rank == 0 && threadIdx.x == 0) shared.found = 0;
         sync_blocks(blocks);
-        gather(share, range.high, last, leader);
+        gather(share, range.high, cut || range.high == exact::Order<float>::nan, last, leader);
         sync_blocks(blocks);
     }
     // The others have read the first block's count when they arrive, and it stays until they have.
@@ -373,20 +382,17 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         const int threads = entries <= cluster_threads / 4 ? 4 : 2, own = static_cast<int>(threadIdx.x) / threads;
         const Packed entry = own < entries ? shared.entries[own] : packed_end;
         int before = 0;
+#pragma unroll 4
         for (int i = static_cast<int>(threadIdx.x) % threads; i < entries; i += threads)
             before += shared.entries[i] < entry;
         for (int step = 1; step < threads; step *= 2) before += __shfl_xor_sync(whole_warp, before, step);
         if (threadIdx.x % static_cast<unsigned>(threads) == 0 && own < entries && before < k) put(before, entry);
     } else {
-        const auto put_selected = [&](int j, Packed entry) {
-            if (j < k) put(j, entry);
-        };
         constexpr int own = most_entries / cluster_threads;
-        if (!rank_by_intervals<cluster_threads, 2 * intervals, own, most_of_an_interval>(
-                shared.entries, entries, least, range.high, shared.counts[0], shared.sums, put_selected)) {
+        if (!sort_by_intervals<cluster_threads, 2 * intervals, own, most_of_an_interval>(
+                shared.entries, entries, least, range.high, shared.counts[0], shared.sums))
             block_sort_in_registers<cluster_threads>(shared.entries, entries);
-            for (int j = threadIdx.x; j < k; j += cluster_threads) put(j, shared.entries[j]);
-        }
+        for (int j = threadIdx.x; j < k; j += cluster_threads) put(j, shared.entries[j]);
     }
     for (int j = k + static_cast<int>(threadIdx.x); j < job.k; j += cluster_threads) {
         job.ids[row * job.k + j] = -1;
