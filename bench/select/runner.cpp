@@ -257,7 +257,7 @@ std::string Runner::planned(const Case& c) {
     const auto* const data = static_cast<const float*>(memory_->values.data.get());
     Case free = c;
     free.selector.clear();
-    return api::plan_selection(view(data, c.rows, c.n, 0, device_), c.k, options_of(free)).selector;
+    return api::plan_selection(view(data, c.rows, c.n, 0, device_), c.k, options_of(free), false).selector;
 }
 
 double Runner::read_rate() {

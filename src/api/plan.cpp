@@ -86,7 +86,7 @@ Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementTy
         shape.type = type;
         shape.device = host_memory;
         api::check_selection(shape, k);
-        return api::plan_selection(shape, k, options);
+        return api::plan_selection(shape, k, options, true);
     });
 }
 

@@ -78,8 +78,9 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
 // What a small selection of values that lie on a device takes is there without a question, which would take longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 
-Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options) {
-    const planner::Request asked = request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
+Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options, bool explained) {
+    planner::Request asked = request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
+    asked.explained = explained;
     if (options.memory == 0 && m.device != host_memory) {
         const planner::Machine here = machine(options.device, assumed_free);
         if (planner::selection_bytes(asked, here) <= assumed_free / 2.0) return planner::selection(asked, here);

@@ -23,7 +23,8 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
 Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
                  bool& allocating);
 
-// The plan of selecting k of each row of a matrix.
-Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options);
+// The plan of selecting k of each row of a matrix; without its reasons, whose words take a microsecond, if not
+// `explained`.
+Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options, bool explained);
 
 }  // namespace kith::api

@@ -67,7 +67,7 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
         check(m, k, options);
         api::check_out(out);
         const auto start = std::chrono::steady_clock::now();
-        const Plan plan = api::plan_selection(m, k, options);
+        const Plan plan = api::plan_selection(m, k, options, false);
         Report report;
         report.path = name(plan.path);
         report.queries = m.rows;

@@ -49,8 +49,9 @@ struct Request {
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;
     bool sorted = true;
-    bool lengths = false;  // rows have their own
-    bool enqueue = false;  // the host may not wait
+    bool lengths = false;   // rows have their own
+    bool enqueue = false;   // the host may not wait
+    bool explained = true;  // Plan::why is wanted
 };
 
 // Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the

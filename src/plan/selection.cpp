@@ -92,13 +92,13 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
         if (s.n > longest)
             refuse("selector: '{}' serves rows of at most {} values on this device; they have {}", r.selector, longest,
                    s.n);
-        why += fmt::format("selector {}: forced. ", r.selector);
+        if (r.explained) why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
     const bool improving = r.order == (r.largest ? "ascending" : "descending");
     const gpu::SelectChoice& choice =
         gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.sorted, clusters, r.enqueue});
-    why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
+    if (r.explained) why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
     return choice.selector;
 }
 
@@ -140,7 +140,7 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
                     fmt::format("memory: {:.0f} bytes{}; one row of this selection needs {:.0f}", budget,
                                 r.memory > 0 ? "" : ", half of what is free", needed));
     p.workspace_bytes = static_cast<std::int64_t>(needed);
-    p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
+    if (r.explained) p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ Plan selection(const Request& r, const Machine& machine) {
         return p;
     }
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
-    p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
+    if (r.explained) p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
     p.isa = machine.isa;
     p.threads = r.threads > 0 ? r.threads : machine.threads;
     plan_gpu(r, device, p);

@@ -464,9 +464,9 @@ TEST(GpuMemory, LargeUploadsGiveTheSameBits) {
     }
 }
 
-// Chunks that take a millisecond to come, from pinned memory, where memory that is used again holds other rows. Preparing
-// a filter would wait on the host, and copies of queries behind those of points: a scan for queries that lie on the
-// device waits for nothing else.
+// Chunks that take a millisecond to come, from pinned memory, where memory that is used again holds other rows.
+// Preparing a filter would wait on the host, and copies of queries behind those of points: a scan for queries that lie
+// on the device waits for nothing else.
 TEST(GpuMemory, ChunksAreSearchedWhenTheyHaveCome) {
     constexpr std::int64_t n = 400000, d = 128, q = 7, k = 5;
     float* values = nullptr;

@@ -260,41 +260,47 @@ TEST(GpuPrimitives, BlockSortInRegisters) {
     sort_in_registers<256>();
 }
 
-// data[0] becomes packed_end where an interval holds too many.
+// The first k of data come back in order; or all as they were, and packed_end behind, where an interval holds too many.
 template <int block>
-__global__ void by_intervals_kernel(Packed* data, int count, std::uint32_t low, std::uint32_t high) {
-    __shared__ Packed x[8 * block];
-    __shared__ alignas(16) std::uint32_t counts[8 * block];
+__global__ void by_intervals_kernel(Packed* data, int count, int k, std::uint32_t low, std::uint32_t high) {
+    __shared__ Packed x[8 * block], room[8 * block + 20];
+    __shared__ alignas(16) std::uint32_t counts[8 * block + 4];
     __shared__ std::uint32_t sums[block / 32];
     for (int i = threadIdx.x; i < count; i += block) x[i] = data[i];
     __syncthreads();
-    const bool sorted = sort_by_intervals<block, 8 * block, 8, 20>(x, count, low, high, counts, sums);
-    for (int i = threadIdx.x; i < count; i += block) data[i] = x[i];
-    __syncthreads();
-    if (!sorted && threadIdx.x == 0) data[0] = packed_end;
+    const bool sorted = sort_by_intervals<block, 8 * block, 20>(x, count, k, low, high, counts, sums, room);
+    for (int i = threadIdx.x; i < (sorted ? k : count); i += block) data[i] = x[i];
+    if (threadIdx.x == 0) data[count] = sorted ? 0 : packed_end;
 }
 template <int block>
 void sort_intervals() {
     std::mt19937_64 random(block);
-    const auto key = [](std::uint32_t k, std::size_t i) { return Packed{k} << 32 | i * 2654435761u % 4294967295u; };
     for (const int count : {1, 2, 31, 64, 65, 129, 3 * block, 8 * block - 1, 8 * block}) {
         for (const std::uint32_t span : {0u, 1u, 20u, 8191u, 100000u, 0xffffffffu}) {
             for (const bool crowded : {false, true}) {
                 const std::uint32_t low = span == 0xffffffffu ? 0 : 0x7ffffff0u, high = low + span;
-                Entries in(static_cast<std::size_t>(count));
+                Entries in(static_cast<std::size_t>(count) + 1);
                 std::map<std::uint32_t, int> sizes;
-                int shift = 0;
+                int shift = 0, most = 0;
                 while (span >> shift >= 8u * block) ++shift;
-                int most = 0;
-                for (std::size_t i = 0; i < in.size(); ++i) {
-                    const std::uint64_t any = random();
-                    const auto within = static_cast<std::uint32_t>(any % (std::uint64_t{span} + 1));
-                    in[i] = key(low + (crowded ? within / 4096 : within), i);
-                    most = std::max(most, ++sizes[(static_cast<std::uint32_t>(in[i] >> 32) - low) >> shift]);
+                for (std::size_t i = 0; i + 1 < in.size(); ++i) {
+                    const std::uint64_t within = random() % (std::uint64_t{span} + 1);
+                    const auto key = static_cast<std::uint32_t>(crowded ? within / 4096 : within);
+                    in[i] = Packed{low + key} << 32 | static_cast<std::uint32_t>(i * 2654435761u);
+                    most = std::max(most, ++sizes[key >> shift]);
                 }
-                Entries want = most > 20 ? in : sorted(in);
-                if (most > 20) want[0] = packed_end;
-                ASSERT_EQ(want, run(by_intervals_kernel<block>, block, in, count, low, high)) << count << ", " << span;
+                for (const int k : {1, count / 3 + 1, count}) {
+                    Entries want = in, got = run(by_intervals_kernel<block>, block, in, count, k, low, high);
+                    if (most > 20) {
+                        want.back() = packed_end;
+                    } else {
+                        want = sorted_up_to(static_cast<std::size_t>(count), in);
+                        want.resize(static_cast<std::size_t>(k));
+                        EXPECT_EQ(0u, got.back());
+                        got.resize(want.size());
+                    }
+                    ASSERT_EQ(want, got) << count << ", span " << span << ", k " << k;
+                }
             }
         }
     }

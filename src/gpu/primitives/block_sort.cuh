@@ -63,79 +63,63 @@ __device__ __forceinline__ void block_sort_in_registers(Packed* entries, int cou
     else detail::sort_held<block, 16>(entries, count, size);
 }
 
-// Sorts `count` entries in shared memory, at most own * block, whose keys (their upper halves) are within [low, high].
-// That range is cut into `intervals` equal parts, a multiple of 4 * block: an entry's rank is the number of those in
-// lower parts and, by comparing, in its own. Where a part holds more than `most` (keys that are equal, or far from evenly
-// spread) nothing is moved, and the answer, the same for every thread, is false. counts: `intervals` values in shared
-// memory; sums: block / 32. Every thread calls; `entries` must be ready for all, and are on return.
-template <int block, int intervals, int own, int most>
-__device__ bool sort_by_intervals(Packed* entries, int count, std::uint32_t low, std::uint32_t high,
-                                  std::uint32_t* counts, std::uint32_t* sums) {
-    constexpr int parts = intervals / block;
-    static_assert(parts % 4 == 0 && std::has_single_bit(static_cast<unsigned>(intervals)));
-    static_assert(own * block < 1 << 16 && most < 1 << 16);
+// The smallest `k` of `count` entries in shared memory, fewer than 2^16, in order: entries[0] ... entries[k - 1]. Their
+// keys (the upper halves) are within [low, high]. That range is cut into `intervals` equal parts, a power of two: an
+// entry's rank is the number of those in lower parts and, by comparing, in its own. Where a part holds more than `most`
+// (keys that are equal, or far from evenly spread) nothing is moved, and the answer, the same for every thread, is
+// false. Shared memory: counts, intervals + 4 values; sums, block / 32; room, k + most entries. Every thread calls;
+// `entries` must be ready for all, and are on return.
+template <int block, int intervals, int most>
+__device__ bool sort_by_intervals(Packed* entries, int count, int k, std::uint32_t low, std::uint32_t high,
+                                  std::uint32_t* counts, std::uint32_t* sums, Packed* room) {
+    constexpr int own = intervals / block;
+    static_assert(own % 4 == 0 && std::has_single_bit(static_cast<unsigned>(intervals)));
     constexpr int bits = std::countr_zero(static_cast<unsigned>(intervals));
-    const int shift = max(0, 32 - bits - __clz(static_cast<int>(high - low)));
-    uint4* const mine = reinterpret_cast<uint4*>(counts) + threadIdx.x * (parts / 4);
-#pragma unroll
-    for (int i = 0; i < parts / 4; ++i) mine[i] = uint4{};
-    __syncthreads();
-    Packed held[own];
-    std::uint32_t place[own];
+    const int shift = max(0, 32 - bits - __clz(static_cast<int>(high - low))), thread = static_cast<int>(threadIdx.x);
     const auto part_of = [&](Packed entry) { return (static_cast<std::uint32_t>(entry >> 32) - low) >> shift; };
+    uint4* const mine = reinterpret_cast<uint4*>(counts) + thread * (own / 4);
 #pragma unroll
-    for (int i = 0; i < own; ++i) {
-        const int j = i * block + static_cast<int>(threadIdx.x);
-        if (j >= count) break;
-        held[i] = entries[j];
-        place[i] = atomicAdd(&counts[part_of(held[i])], 1u);
-    }
+    for (int i = 0; i < own / 4; ++i) mine[i] = uint4{};
     __syncthreads();
-    std::uint32_t sizes[parts], total = 0, largest = 0;
+#pragma unroll 4
+    for (int j = thread; j < count; j += block) atomicAdd(&counts[part_of(entries[j])], 1u);
+    __syncthreads();
+    std::uint32_t ends[own], largest = 0, sum = 0;
 #pragma unroll
-    for (int i = 0; i < parts / 4; ++i) {
+    for (int i = 0; i < own / 4; ++i) {
         const uint4 four = mine[i];
-        sizes[4 * i] = four.x;
-        sizes[4 * i + 1] = four.y;
-        sizes[4 * i + 2] = four.z;
-        sizes[4 * i + 3] = four.w;
-    }
+        const std::uint32_t sizes[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-    for (int i = 0; i < parts; ++i) {
-        total += sizes[i];
-        largest = max(largest, sizes[i]);
+        for (int at = 0; at < 4; ++at) {
+            largest = max(largest, sizes[at]);
+            ends[4 * i + at] = sum += sizes[at];
+        }
     }
     if (__syncthreads_or(largest > static_cast<std::uint32_t>(most))) return false;
-    std::uint32_t all = 0, first = block_prefix<block>(total, sums, all);
+    std::uint32_t all = 0;
+    const std::uint32_t before = block_prefix<block>(sum, sums, all);
 #pragma unroll
-    for (int i = 0; i < parts; ++i) {
-        const std::uint32_t size = sizes[i];
-        sizes[i] = size << 16 | first;
-        first += size;
-    }
-#pragma unroll
-    for (int i = 0; i < parts / 4; ++i)
-        mine[i] = {sizes[4 * i], sizes[4 * i + 1], sizes[4 * i + 2], sizes[4 * i + 3]};
+    for (int i = 0; i < own / 4; ++i)
+        mine[i] = {before + ends[4 * i], before + ends[4 * i + 1], before + ends[4 * i + 2], before + ends[4 * i + 3]};
+    if (thread == 0) counts[intervals] = all;
     __syncthreads();
-    // Every entry is in a register: the array takes them part by part.
-#pragma unroll
-    for (int i = 0; i < own; ++i) {
-        if (i * block + static_cast<int>(threadIdx.x) >= count) break;
-        entries[(counts[part_of(held[i])] & 0xffffu) + place[i]] = held[i];
+    // A part is filled from its end, so that its count becomes its beginning. Parts that begin behind k are left out.
+    const int kept = k + most;
+#pragma unroll 2
+    for (int j = thread; j < count; j += block) {
+        const Packed entry = entries[j];
+        const int place = static_cast<int>(atomicSub(&counts[part_of(entry)], 1u)) - 1;
+        if (place < kept) room[place] = entry;
     }
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < own; ++i) {
-        if (i * block + static_cast<int>(threadIdx.x) >= count) break;
-        const std::uint32_t part = counts[part_of(held[i])], start = part & 0xffffu;
-        place[i] = start;
-        for (std::uint32_t j = start; j < start + (part >> 16); ++j) place[i] += entries[j] < held[i];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < own; ++i) {
-        if (i * block + static_cast<int>(threadIdx.x) >= count) break;
-        entries[place[i]] = held[i];
+    for (int j = thread; j < min(count, kept); j += block) {
+        const Packed entry = room[j];
+        const std::uint32_t part = part_of(entry), begin = counts[part], end = counts[part + 1];
+        if (begin >= static_cast<std::uint32_t>(k)) continue;
+        std::uint32_t rank = begin;
+#pragma unroll 4
+        for (std::uint32_t i = begin; i < end; ++i) rank += room[i] < entry;
+        entries[rank] = entry;
     }
     __syncthreads();
     return true;
