@@ -25,6 +25,7 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.traits = traits_of(m.id);
     // A form that parameters such as a large exponent leave without a bound is none.
     if (!exact::direct_form(f.traits, m.params, ElementType::f32)) f.traits.direct = metric::Direct::none;
+    f.rounds = exact::direct_form(f.traits, m.params, ElementType::f64).has_value();
     return f;
 }
 

@@ -13,6 +13,13 @@ constexpr double max_exponent = 1024;
 // Exponents of 2 of the scale of a key, either way.
 constexpr double max_key_exponent = 800;
 
+// The median; `values` change their order.
+double middle(std::vector<double>& values) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+}
+
 DirectForm power(double p, double d) {
     DirectForm f;
     f.degree = p;
@@ -57,9 +64,8 @@ DirectForm divergence(double d) {
     return f;
 }
 
-}  // namespace
-
-std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type) {
+// The form, of coordinates that f32 holds.
+std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Params& params, ElementType type) {
     const auto d = static_cast<double>(params.d);
     DirectForm f;
     switch (traits.direct) {
@@ -96,6 +102,47 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
     return f;
 }
 
+// (a + b)^p <= (1 + s)^(p-1) a^p + (1 + 1 / s)^(p-1) b^p for any s > 0, as the power is convex; b, what two rows have
+// lost, is split into halves.
+RoundingCost rounding_cost(Step step, double d) {
+    RoundingCost r;
+    switch (step) {
+        case Step::cityblock:
+            r.power = 1;
+            r.factor = std::sqrt(d);  // of a sum and a Euclidean length
+            break;
+        case Step::chebyshev:
+            r.power = 1;
+            break;
+        case Step::squares:
+        case Step::cubes:
+        case Step::fourths: {
+            r.power = step == Step::squares ? 2 : step == Step::cubes ? 3 : 4;
+            // A quarter more candidates, in as many dimensions as there are coordinates.
+            const double more = r.power - 1, split = 1 / (4 * d * more);
+            r.growth = std::pow(1 + split, more);
+            r.factor = std::pow(2 * (1 + 1 / split), more);
+            break;
+        }
+        default:
+            break;
+    }
+    return r;
+}
+
+}  // namespace
+
+std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type) {
+    std::optional<DirectForm> form = form_of(traits, params, type);
+    if (!form) return form;
+    form->rounding = rounding_cost(form->step, static_cast<double>(params.d));
+    if (type != ElementType::f64) return form;
+    if (form->rounding.power == 0) return std::nullopt;
+    form->coordinates = Coordinates::rounded;
+    form->degree = form->rounding.power;
+    return form;
+}
+
 DirectBound direct_bound(const DirectError& error, std::int64_t d) {
     const auto n = static_cast<double>(d);
     // Every factor is widened by far more than binary64 loses in evaluating the bound itself.
@@ -103,14 +150,40 @@ DirectBound direct_bound(const DirectError& error, std::int64_t d) {
     return {(1 + g) / (1 - g) * (1 + 0x1p-30), n * 0x1p-147 + error.absolute};
 }
 
-double direct_scale(const DirectForm& form, std::vector<double> differences) {
-    const auto unusable = [](double x) { return !(x > 0 && x < std::numeric_limits<double>::infinity()); };
-    differences.erase(std::remove_if(differences.begin(), differences.end(), unusable), differences.end());
-    if (form.degree == 0 || differences.empty()) return 1;
-    const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
-    std::nth_element(differences.begin(), middle, differences.end());
+RoundedBound rounded_bound(const RoundingCost& rounding, const DirectBound& bound) {
+    constexpr double slack = 1 + 0x1p-20;  // what evaluating the bound rounds
+    return {bound.growth * rounding.growth * rounding.growth * slack,
+            bound.growth * rounding.growth * rounding.factor * slack};
+}
+
+double direct_scale(const DirectForm& form, const DirectSample& sample) {
+    if (form.degree == 0) return 1;
+    std::vector<double> differences;
+    for (std::int64_t s = 0; s + 1 < sample.count; ++s) {
+        double largest = 0;
+        for (std::int64_t i = 0; i < sample.d; ++i)
+            largest = std::max(largest, std::abs(sample.at(s, i) - sample.at(s + 1, i)));
+        if (largest > 0 && std::isfinite(largest)) differences.push_back(largest);
+    }
+    if (differences.empty()) return 1;
     const double most = std::floor(max_key_exponent / form.degree);
-    return std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(*middle)), -most, most)));
+    return std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(middle(differences))), -most, most)));
+}
+
+std::vector<double> direct_centre(const DirectSample& sample, double scale) {
+    constexpr double steps = 4;  // of the grid, in a typical difference
+    std::vector<double> centre(static_cast<std::size_t>(sample.d)), column;
+    for (std::int64_t i = 0; i < sample.d; ++i) {
+        column.clear();
+        for (std::int64_t s = 0; s < sample.count; ++s)
+            if (std::isfinite(sample.at(s, i))) column.push_back(sample.at(s, i));
+        if (column.empty()) continue;
+        const auto [least, most] = std::minmax_element(column.begin(), column.end());
+        const bool equal = *least == *most;
+        const double median = middle(column), coarse = std::nearbyint(median * (scale * steps)) / (scale * steps);
+        centre[static_cast<std::size_t>(i)] = equal || !std::isfinite(coarse) ? median : coarse;
+    }
+    return centre;
 }
 
 }  // namespace kith::exact

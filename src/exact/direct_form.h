@@ -34,8 +34,9 @@ inline constexpr int step_count = static_cast<int>(Step::divergence) + 1;
 
 // The words of a row.
 enum class Coordinates {
-    exact,  // f32, where that holds the coordinate
-    roots,  // f32, rounded: the root of the coordinate
+    exact,    // f32, where that holds the coordinate
+    rounded,  // f32, rounded: the coordinate less a centre (RoundingCost)
+    roots,    // f32, rounded: the root of the coordinate
     i8,
     u8,  // four to a word, where they are whole numbers of that type
 };
@@ -53,6 +54,14 @@ struct DirectError {
     double relative = 0, absolute = 0;
 };
 
+// What rounded coordinates cost. The key is the `power`-th power of a norm, so that keys of rows and of their roundings
+// differ by what the triangle inequality gives: with delta the Euclidean length of what rounding took from a row, one
+// of the two is at most `growth` times the other, and `factor` delta^power for either row more.
+struct RoundingCost {
+    int power = 0;  // 0: coordinates have to be exact
+    double growth = 1, factor = 1;
+};
+
 struct DirectForm {
     Step step = Step::dot;
     float exponent = 0;  // of Step::powers
@@ -61,6 +70,7 @@ struct DirectForm {
     // Magnitudes other than 0 of coordinates that the bound covers.
     double smallest = 0, largest = std::numeric_limits<double>::infinity();
     DirectError error;
+    RoundingCost rounding;  // of points of f64, and of queries that f32 does not hold
 };
 
 // Of points with elements of that type; none where f32 cannot serve.
@@ -73,9 +83,33 @@ struct DirectBound {
 };
 DirectBound direct_bound(const DirectError& error, std::int64_t d);
 
-// The power of two by which coordinates are scaled, from the largest differences of coordinates of some pairs of rows:
+// The same where rows are rounded. A row pays `weight` delta^power: a point's value is lowered by it, and twice that is
+// its slack; a query adds it to `lost`.
+struct RoundedBound {
+    double growth = 1, weight = 0;
+};
+RoundedBound rounded_bound(const RoundingCost& rounding, const DirectBound& bound);
+// A row's share, from the squared lengths of what rounding took and, of coordinates less a centre, of these (else 0).
+KITH_HD double rounded_share(const RoundingCost& rounding, double weight, double residual2, double centred2) {
+    // The sums' own roundings, and that of the difference from the centre.
+    const double delta =
+        ScalarOps<double>::sqrt(residual2) * (1 + 0x1p-30) + ScalarOps<double>::sqrt(centred2) * 0x1p-50;
+    double share = weight;
+    for (int i = 0; i < rounding.power; ++i) share *= delta;
+    return share;
+}
+
+// Rows of a sample, to choose the centre and the scale of coordinates by. Neither affects the answer.
+struct DirectSample {
+    const double* rows;
+    std::int64_t count, d, stride;
+    double at(std::int64_t row, std::int64_t i) const { return rows[row * stride + i]; }
+};
+// The power of two by which coordinates are scaled, from the largest differences of coordinates of successive rows:
 // typical ones become about 1, so that powers neither overflow nor underflow. That of a key leaves room for binary64's
 // own range.
-double direct_scale(const DirectForm& form, std::vector<double> differences);
+double direct_scale(const DirectForm& form, const DirectSample& sample);
+// The medians of the coordinates: coarse where rows differ, so that data of few bits keep coordinates that f32 holds.
+std::vector<double> direct_centre(const DirectSample& sample, double scale);
 
 }  // namespace kith::exact

@@ -290,9 +290,8 @@ struct Launch {
         t.refine = refine;
         t.report_f32 = report<float>;
         t.report_f64 = report<double>;
-        if constexpr (multiplied) t.sample = sample_rows<M>;
-        if constexpr (direct) t.largest_differences = largest_differences<M>;
         if constexpr (multiplied || direct) {
+            t.sample = sample_rows<M>;
             t.filter_points = points;
             t.filter_queries = queries;
         }

@@ -229,7 +229,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     if (metric.user) return "needs a built-in metric";
     if (path.path == Path::direct_f32) {
         if (metric.traits.direct == metric::Direct::none) return "serves metrics with a direct form in f32 only";
-        return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
+        return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";
     }
     return metric::product_form(metric.traits) == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }

@@ -30,6 +30,7 @@ struct Machine {
 struct MetricFacts {
     MetricId id = MetricId::sqeuclidean;
     metric::Traits traits;
+    bool rounds = false;      // its direct form takes coordinates that f32 does not hold
     bool user = false;        // formula or functor
     bool user_device = true;  // the functor has a device side
 };

@@ -58,7 +58,7 @@ struct List {
     std::int32_t count = 0;
     float threshold = infinity, e = 0;
     std::uint8_t overflowed = 0;
-    unsigned long long longest = 0;
+    unsigned long long longest = 0, overflow = 0;
     float ceiling = infinity;
 
     std::vector<std::uint32_t> points() const {
@@ -84,12 +84,13 @@ List with_lists(const List& in, const std::vector<float>& f, F call) {
     const OnDevice<std::int32_t> counts({in.count});
     const OnDevice<float> threshold({in.threshold}), e({in.e}), errors(f);
     const OnDevice<std::uint8_t> overflowed({in.overflowed});
-    const OnDevice<unsigned long long> longest({0});
+    const OnDevice<unsigned long long> longest({0}), overflow({0});
     call(CandidateLists{1, static_cast<std::int64_t>(in.entries.size()), candidates.get(), counts.get(),
-                        threshold.get(), overflowed.get(), e.get(), errors.get(), longest.get(), 1, in.ceiling});
+                        threshold.get(), overflowed.get(), e.get(), errors.get(), longest.get(), overflow.get(), 1,
+                        in.ceiling});
     gpu_arrays::check(cudaDeviceSynchronize());
     return {candidates.host(),    counts.host()[0],  threshold.host()[0], in.e,
-            overflowed.host()[0], longest.host()[0], in.ceiling};
+            overflowed.host()[0], longest.host()[0], overflow.host()[0],  in.ceiling};
 }
 
 List started(const std::vector<float>& values, const std::vector<float>& f, float e, std::int64_t order,
@@ -297,14 +298,20 @@ TEST(GpuBoundLists, OverflowIsRemembered) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 10);
     const List started_list = started(values, f, 0, 70, 64);
     EXPECT_EQ(1, started_list.overflowed);
+    EXPECT_EQ(static_cast<unsigned long long>(
+                  std::ranges::count_if(values, [&](float v) { return v <= started_list.threshold; })),
+              started_list.overflow);
     EXPECT_EQ(64, started_list.count);
     List list = list_of({{1, 2, 3}, {0, 0, 0}, 0});
     list.count = static_cast<std::int32_t>(list.entries.size()) + 1;
     for (std::size_t i = 3; i < list.entries.size(); ++i) list.entries[i] = {9, 0};
     const List after = tightened(list, {0, 0, 0}, 1);
     EXPECT_EQ(1, after.overflowed);
+    EXPECT_EQ(65u, after.overflow);
     EXPECT_EQ(1, after.count);
     EXPECT_EQ(gpu::uncertain, closed(after, {0, 0, 0}, 1).status);
+    list.count = static_cast<std::int32_t>(gpu::max_candidates) + 1;
+    EXPECT_EQ(0u, tightened(list, {0, 0, 0}, 1).overflow) << "no list would hold it";
 }
 
 TEST(GpuBoundLists, ALimitNeverRises) {

@@ -114,6 +114,17 @@ TEST(GpuDirect, Vectors) {
     vectors(33, within_error);
 }
 
+// Rows of f64, which are rounded and pay for it.
+TEST(GpuDirect, RoundedRows) {
+    rounded_rows(200, true,
+                 [](const exact::DirectForm& form, const Vector& query, const std::vector<Vector>& points,
+                    const std::vector<float>& half_norms) {
+                     std::vector<float> h = padded(0);
+                     std::copy(half_norms.begin(), half_norms.end(), h.begin());
+                     return values_of(form, query, points, h);
+                 });
+}
+
 // +inf of padding and NaN points stays, and so does the -inf of a point that is not covered, whatever its words are.
 TEST(GpuDirect, HalfNormsStay) {
     for (const Form& f : forms(3)) {
@@ -205,15 +216,83 @@ TEST(GpuDirect, AnIndexServesQueriesOfF64) {
     options.device = "cuda";
     options.f64 = true;
     const Index index(view(points.data(), 30000, 3), options);
-    for (const char* path : {"", "gemm-f16"}) {
+    for (const char* path : {"", "direct-f32", "gemm-f16"}) {
         options.path = path;
         const Neighbors found = index.search(view(queries.data(), 50, 3), 7, options);
         options.path = "exact";
         const Neighbors truth = index.search(view(queries.data(), 50, 3), 7, options);
         EXPECT_EQ(truth.ids, found.ids) << path;
         EXPECT_EQ(truth.distances64, found.distances64) << path;
-        EXPECT_EQ("gemm-f16", found.report.path) << path;
+        EXPECT_EQ(*path ? path : "direct-f32", found.report.path) << path;
         EXPECT_EQ(0, found.report.scanned) << path;
+    }
+}
+
+// Searches of f64 that f32 rounds: points and queries, and queries alone, of every metric that takes them.
+TEST(GpuDirect, SearchesOfRoundedRows) {
+    std::mt19937_64 random(6);
+    const double infinite = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr int n = 6000, q = 40, k = 10;
+    for (const int d : {1, 3, 8, 33}) {
+        for (RoundedSet& set : rounded_sets(random)) {
+            std::vector<double> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
+            for (std::size_t i = 0; i < points.size(); ++i) points[i] = set.point(i);
+            for (std::size_t i = 0; i < queries.size(); ++i) queries[i] = set.query(i);
+            // Queries that are points, and points beside them; what f32 or the bound cannot hold.
+            std::copy_n(points.begin() + 50 * d, 5 * d, queries.begin());
+            for (int i = 0; i < 40; ++i)
+                points[static_cast<std::size_t>((100 + i) * d)] = std::nextafter(points[50 * d], i % 2 ? infinite : 0);
+            points[static_cast<std::size_t>(7 * d)] = nan;
+            points[static_cast<std::size_t>(8 * d)] = infinite;
+            points[static_cast<std::size_t>(9 * d)] = 1e300;
+            queries[static_cast<std::size_t>(30 * d)] = nan;
+            queries[static_cast<std::size_t>(31 * d)] = -infinite;
+            queries[static_cast<std::size_t>(32 * d)] = 1e300;
+            for (const MetricId id : {MetricId::sqeuclidean, MetricId::euclidean, MetricId::cityblock,
+                                      MetricId::chebyshev, MetricId::minkowski}) {
+                Options options;
+                options.metric = id;
+                options.metric.p = 3;
+                options.device = "cuda";
+                options.f64 = true;
+                std::vector<float> rounded(points.begin(), points.end());
+                for (const bool both : {true, false}) {
+                    const MatrixView p = both ? view(points.data(), n, d) : view(rounded.data(), n, d);
+                    options.path = "direct-f32";
+                    const Neighbors found = search(p, view(queries.data(), q, d), k, options);
+                    options.path = "exact";
+                    const Neighbors truth = search(p, view(queries.data(), q, d), k, options);
+                    const std::string what =
+                        std::string(name(id)) + ", d " + std::to_string(d) + ", " + set.what + (both ? "" : ", f32");
+                    ASSERT_EQ(truth.ids, found.ids) << what;
+                    ASSERT_EQ(truth.distances64, found.distances64) << what;
+                }
+            }
+        }
+    }
+}
+
+// Of few dimensions, time stamps in seconds with milliseconds are certified at once.
+TEST(GpuDirect, CertifiesTimeStamps) {
+    std::mt19937_64 random(7);
+    std::uniform_real_distribution<double> year(1.7e9, 1.7e9 + 3e7);
+    constexpr int n = 200000, q = 300, k = 10;
+    std::vector<double> points(n), queries(q);
+    for (double& x : points) x = std::round(1000 * year(random)) / 1000;
+    for (double& x : queries) x = std::round(1000 * year(random)) / 1000;
+    for (const MetricId id : {MetricId::sqeuclidean, MetricId::cityblock, MetricId::chebyshev}) {
+        Options options;
+        options.metric = id;
+        options.device = "cuda";
+        options.f64 = true;
+        const Neighbors found = search(view(points.data(), n, 1), view(queries.data(), q, 1), k, options);
+        options.path = "exact";
+        const Neighbors truth = search(view(points.data(), n, 1), view(queries.data(), q, 1), k, options);
+        EXPECT_EQ(truth.ids, found.ids) << name(id);
+        EXPECT_EQ(truth.distances64, found.distances64) << name(id);
+        EXPECT_EQ("direct-f32", found.report.path) << name(id);
+        EXPECT_EQ(q, found.report.certified) << name(id);
+        EXPECT_LT(found.report.candidates, 2.0 * q * k) << name(id);
     }
 }
 

@@ -69,7 +69,7 @@ TEST(ForcedPath, IsRefusedByNameElsewhere) {
     refused("canberra", "gemm-f32", kith::ElementType::f32);
     refused("cityblock", "gemm-f32", kith::ElementType::f32);
     refused("cosine", "direct-f32", kith::ElementType::f32);
-    refused("cityblock", "direct-f32", kith::ElementType::f64);
+    refused("canberra", "direct-f32", kith::ElementType::f64);
     refused("euclidean", "warp-9", kith::ElementType::f32);
 }
 

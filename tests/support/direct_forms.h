@@ -1,15 +1,21 @@
 // Direct forms of the filter and pairs that use up their error, for the tests of both backends.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "exact/direct_form.h"
+#include "exact/rounding.h"
 #include "kith/kith.h"
 
 namespace direct_forms {
@@ -150,6 +156,132 @@ void vectors(std::size_t count, Check check) {
                 std::vector<Vector> points = {query};
                 while (points.size() < count) points.push_back(vector());
                 check(f, query, points, what);
+            }
+        }
+    }
+}
+
+// Forms whose rows may be rounded, of points of f64.
+inline std::vector<Form> rounded_forms(std::int64_t d) {
+    std::vector<Form> all = {form_of("squares", Direct::squares, d), form_of("sum", Direct::sum, d),
+                             form_of("maximum", Direct::maximum, d)};
+    for (const double p : {1.0, 2.0, 3.0, 4.0}) all.push_back(form_of("powers", Direct::powers, d, p));
+    for (Form& f : all) f.type = ElementType::f64;
+    return all;
+}
+
+struct RoundedSet {
+    const char* what;
+    std::function<double(std::size_t)> point, query;
+};
+
+// Coordinates that f32 does not hold: near each other and far from 0, half a unit of f32 beyond what it holds, equal
+// but for their last bits, with an outlier, at both ends of binary64.
+inline std::vector<RoundedSet> rounded_sets(std::mt19937_64& random) {
+    auto normal = [&random] { return std::normal_distribution<double>()(random); };
+    const auto whole = [&random](int most) { return static_cast<double>(random() % static_cast<unsigned>(most)); };
+    const auto around = [normal](double mean, double deviation) {
+        return [=](std::size_t) mutable { return mean + deviation * normal(); };
+    };
+    // Halfway between two f32 of the binade of 2^20, and a little to either side.
+    const auto halfway = [=](std::size_t) {
+        return 0x1p20 + 0x1p-3 * whole(4000) + 0x1p-4 * (1 + (whole(3) - 1) * 0x1p-20);
+    };
+    return {
+        {"normal", around(0, 1), around(0, 1)},
+        {"time stamps", around(1.7e9, 1e7), around(1.7e9, 1e7)},
+        {"the last bits", [=](std::size_t) { return 1.7e18 + 256 * whole(40); },
+         [=](std::size_t) { return 1.7e18 + 256 * whole(40); }},
+        {"2^-26 of the mean", around(1e7, 0x1p-26 * 1e7), around(1e7, 0x1p-26 * 1e7)},
+        {"2^-50 of the mean", around(1e7, 0x1p-50 * 1e7), around(1e7, 0x1p-50 * 1e7)},
+        {"halfway", halfway, halfway},
+        {"far queries", around(5, 1e-3), around(1e6, 1)},
+        {"two scales", [=](std::size_t i) mutable { return i % 2 ? 1e9 * normal() : 1e9 + 1e-3 * normal(); },
+         [=](std::size_t i) mutable { return i % 2 ? 1e9 * normal() : 1e9 + 1e-3 * normal(); }},
+        {"an outlier", [=](std::size_t) mutable { return whole(500) == 0 ? 1e12 : normal(); }, around(0.1, 1)},
+        {"denormals", [=](std::size_t) { return whole(1000) * 0x1p-1074; },
+         [=](std::size_t) { return whole(1000) * 0x1p-1074; }},
+        {"huge", around(0, 1e60), around(0, 1e60)},
+        {"tiny", around(1e-80, 1e-90), around(1e-80, 1e-90)},
+    };
+}
+
+// What a search does with rows of f64: of any two points the one that is as near as the other has a value within the
+// threshold that the other gives. values(form, words of the query, of the points, half norms) are a kernel's;
+// `lowered`: half norms are added to those of a maximum.
+template <class Values>
+void rounded_rows(std::size_t count, bool lowered, Values values) {
+    std::mt19937_64 random(21);
+    for (const std::int64_t d : {1, 2, 3, 8, 31}) {
+        for (const Form& f : rounded_forms(d)) {
+            const exact::DirectForm form = f.form();
+            ASSERT_EQ(exact::Coordinates::rounded, form.coordinates) << f.name;
+            const exact::DirectBound bound = exact::direct_bound(form.error, d);
+            const exact::RoundedBound rounded = exact::rounded_bound(form.rounding, bound);
+            for (RoundedSet& set : rounded_sets(random)) {
+                const auto vector = [&](std::function<double(std::size_t)>& make) {
+                    Vector v;
+                    for (std::int64_t j = 0; j < d; ++j) v.push_back(make(static_cast<std::size_t>(j)));
+                    return v;
+                };
+                std::vector<Vector> points;
+                while (points.size() < count) points.push_back(vector(set.point));
+                Vector query = vector(set.query), flat;
+                // Some that are as near as the data allow.
+                for (std::size_t p = 0; p < count; p += 3) {
+                    points[p] = query;
+                    double& x = points[p][p % static_cast<std::size_t>(d)];
+                    x += std::ldexp(std::abs(x), -static_cast<int>(20 + random() % 33)) * (p % 2 ? 1 : -1);
+                }
+                for (std::size_t p = 0; p < count; p += 2) flat.insert(flat.end(), points[p].begin(), points[p].end());
+                const exact::DirectSample sample{flat.data(), static_cast<std::int64_t>(flat.size()) / d, d, d};
+                const double scale = exact::direct_scale(form, sample);
+                const Vector centre = exact::direct_centre(sample, scale);
+                bool covered = true;
+                const auto encode = [&](Vector row, double& share) {
+                    double residual2 = 0, centred2 = 0;
+                    for (std::size_t j = 0; j < row.size(); ++j) {
+                        const double v = (row[j] - centre[j]) * scale;
+                        const auto word = static_cast<float>(v);
+                        covered &= std::isfinite(word);
+                        row[j] = static_cast<double>(word);
+                        residual2 += (v - row[j]) * (v - row[j]);
+                        centred2 += v * v;
+                    }
+                    share = exact::rounded_share(form.rounding, rounded.weight, residual2, centred2);
+                    return row;
+                };
+                double share = 0, largest = 0;
+                const Vector words = encode(query, share);
+                const double error = bound.lost + share;
+                if (!covered) continue;
+                std::vector<Vector> rows;
+                std::vector<float> shares, half_norms;
+                std::vector<long double> keys;
+                for (const Vector& point : points) {
+                    covered = true;
+                    const Vector row = encode(point, share);
+                    if (!covered || share > 1e37) continue;
+                    rows.push_back(row);
+                    shares.push_back(exact::round_up(share));
+                    largest = std::max(largest, static_cast<double>(shares.back()));
+                    half_norms.push_back(form.step == exact::Step::chebyshev && !lowered ? 0 : -shares.back());
+                    keys.push_back(exact_value(f, query, point));
+                }
+                if (rows.empty()) continue;
+                const std::vector<float> a = values(form, words, rows, half_norms);
+                // From the farthest on: the least threshold of those that are no nearer.
+                std::vector<std::size_t> order(rows.size());
+                std::iota(order.begin(), order.end(), std::size_t{0});
+                std::sort(order.begin(), order.end(), [&](auto i, auto j) { return keys[i] > keys[j]; });
+                const double paid = error + (form.step == exact::Step::chebyshev && !lowered ? largest : 0);
+                double least = std::numeric_limits<double>::infinity();
+                for (const std::size_t i : order) {
+                    const double upper = static_cast<double>(a[i]) + 2 * static_cast<double>(shares[i]);
+                    least = std::min(least, upper * rounded.growth + 2 * paid);
+                    ASSERT_LE(a[i], std::max(least, 0.0))
+                        << f.name << ", d " << d << ", " << set.what << ", point " << i;
+                }
             }
         }
     }

@@ -93,6 +93,30 @@ TEST(DirectForms, Vectors) {
     });
 }
 
+// Rows of f64, which are rounded and pay for it.
+TEST(DirectForms, RoundedRows) {
+    for (const cpu::Isa isa : isas()) {
+        const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
+        rounded_rows(lanes, false,
+                     [&](const exact::DirectForm& form, const Vector& query, const std::vector<Vector>& points,
+                         const std::vector<float>& half_norms) {
+                         const std::vector<float> q(query.begin(), query.end());
+                         std::vector<float> panel(cpu::panel_header + lanes * q.size(), 0.0f);
+                         std::copy(half_norms.begin(), half_norms.end(), panel.begin());
+                         for (std::size_t p = 0; p < points.size(); ++p)
+                             for (std::size_t j = 0; j < q.size(); ++j)
+                                 panel[cpu::panel_header + j * lanes + p] = static_cast<float>(points[p][j]);
+                         const float threshold = std::numeric_limits<float>::infinity();
+                         std::uint32_t hits = 0;
+                         std::vector<float> values(lanes);
+                         tiles.tile[static_cast<int>(form.step)][1](panel.data(), std::ssize(q), q.data(), &threshold,
+                                                                    form.exponent, &hits, values.data());
+                         return values;
+                     });
+        if (HasFatalFailure()) return;
+    }
+}
+
 // Powers of infinity and NaN order last, as their distance keys do.
 TEST(DirectForms, PowersOfInfinity) {
     const float infinity = std::numeric_limits<float>::infinity(), threshold = infinity, query = 0;
@@ -187,6 +211,32 @@ TEST(DirectForms, AreChargedAsDerived) {
             EXPECT_GE(static_cast<long double>(terms.error), lost) << f.name << ", d " << d;
         }
     }
+}
+
+// What the derivation asks of rounded rows is charged: with G the growth that each of two roundings takes,
+// (1 + s)^(p-1), and c = (2 (1 + 1 / s))^(p-1).
+TEST(DirectForms, RoundedRowsAreChargedAsDerived) {
+    for (const std::int64_t d : {1, 8, 100, 65536}) {
+        for (const Form& f : rounded_forms(d)) {
+            const exact::DirectForm form = f.form();
+            const exact::DirectBound bound = exact::direct_bound(form.error, d);
+            const exact::RoundedBound rounded = exact::rounded_bound(form.rounding, bound);
+            const long double p = form.rounding.power, base = bound.growth, growth = form.rounding.growth;
+            EXPECT_GE(rounded.growth, base * growth * growth) << f.name << ", d " << d;
+            EXPECT_LE(rounded.growth, 3) << f.name << ", d " << d;
+            if (p == 1) {
+                const bool sum = form.step == exact::Step::cityblock;
+                EXPECT_GE(rounded.weight, base * (sum ? std::sqrt(static_cast<long double>(d)) : 1)) << f.name;
+                continue;
+            }
+            const long double split = std::pow(growth, 1 / (p - 1)) - 1, factor = std::pow(2 * (1 + 1 / split), p - 1);
+            EXPECT_GE(rounded.weight, base * growth * factor * (1 - 1e-12L)) << f.name << ", d " << d;
+        }
+    }
+    EXPECT_FALSE(exact::direct_form(form_of("quotients", Direct::quotients, 8).traits,
+                                    form_of("quotients", Direct::quotients, 8).params, ElementType::f64));
+    EXPECT_FALSE(exact::direct_form(form_of("powers", Direct::powers, 8, 2.5).traits,
+                                    form_of("powers", Direct::powers, 8, 2.5).params, ElementType::f64));
 }
 
 TEST(DirectForms, ServeNoPowerBeyondTheirError) {

@@ -147,8 +147,8 @@ TEST(Plan, FiltersCrossEntropies) {
     EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
 }
 
-// Of few dimensions squared differences are filtered as they are, on either device, unless f32 does not hold the
-// elements.
+// Of few dimensions squared differences are filtered as they are, on either device; elements that f32 does not hold,
+// where the form takes them rounded.
 TEST(Plan, TakesTheDirectFormOfFewDimensions) {
     Request r = of(large, kith::metric::Gemm::l2);
     r.metric.traits.direct = kith::metric::Direct::squares;
@@ -157,10 +157,13 @@ TEST(Plan, TakesTheDirectFormOfFewDimensions) {
         for (const std::int64_t d : {1, 8, 9}) {
             for (const kith::ElementType type : {kith::ElementType::f32, kith::ElementType::f64}) {
                 r.shape.d = d;
-                r.shape.type = type;
-                const bool direct =
-                    kith::planner::make(r, with_gpu(std::int64_t{70} << 30)).path == kith::Path::direct_f32;
-                EXPECT_EQ(d <= 8 && type == kith::ElementType::f32, direct) << device << ", " << d;
+                for (const bool rounds : {false, true}) {
+                    r.shape.type = type;
+                    r.metric.rounds = rounds;
+                    const bool direct =
+                        kith::planner::make(r, with_gpu(std::int64_t{70} << 30)).path == kith::Path::direct_f32;
+                    EXPECT_EQ(d <= 8 && (type == kith::ElementType::f32 || rounds), direct) << device << ", " << d;
+                }
             }
         }
     }

@@ -30,6 +30,9 @@ constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
 // Coordinates other than 0 whose quotients binary64 holds well.
 constexpr double smallest_quotient = 0x1p-500, largest_quotient = 0x1p500;
 
+// What a row may pay for its rounding to f32: thrice that is finite.
+constexpr double largest_share = 0x1p126;
+
 // After a factor. The weight that splits a product of a difference and its error; the largest |W (x - c)|^2 of covered
 // rows.
 constexpr double factor_split = 0x1p-20, largest_factored = 1e280;
@@ -130,19 +133,14 @@ bool Filter::choose_centre(const MatrixView& points, const DistanceKeys& distanc
     return true;
 }
 
-// From the largest differences of coordinates of neighbouring rows of a sample.
+// Of a direct form.
 void Filter::choose_scale(const MatrixView& points, const DistanceKeys& distance_keys) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 64);
     RowBlock rows(sample, d_);
     for (std::int64_t i = 0; i < sample; ++i) distance_keys.load(points, i * n / sample, 1, rows, i);
-    std::vector<double> differences;
-    for (std::int64_t i = 0; i + 1 < sample; ++i) {
-        double largest = 0;
-        for (std::int64_t j = 0; j < d_; ++j)
-            largest = std::max(largest, std::abs(rows.row(i)[j] - rows.row(i + 1)[j]));
-        differences.push_back(largest);
-    }
-    scale_ = exact::direct_scale(direct_, std::move(differences));
+    const exact::DirectSample sampled{rows.row(0), sample, d_, rows.stride()};
+    scale_ = exact::direct_scale(direct_, sampled);
+    if (direct_.coordinates == exact::Coordinates::rounded) centre_ = exact::direct_centre(sampled, scale_);
 }
 
 RowSums Filter::round(const TileKernels& tiles, const double* row, const double* centre, double scale,
@@ -191,8 +189,9 @@ double Filter::make_factored(const TileKernels& tiles, double* row) const {
     return scale_ * scale_ * (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor_.rank_error));
 }
 
-bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out) const {
+bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const {
     bool covered = true;
+    share = 0;
     if (direct_.coordinates == exact::Coordinates::roots) {
         std::vector<double> roots(static_cast<std::size_t>(d_));
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -208,8 +207,16 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
             covered &= size == 0 || (size >= direct_.smallest && size <= direct_.largest);
         }
     }
-    // Infinite coordinates are exact as well.
-    return !(round(tiles, row, zero_.data(), scale_, out).residual2 > 0) && covered;
+    const RowSums s = round(tiles, row, centre_.data(), scale_, out);
+    const bool centred = is_centred();
+    if (!centred && !(s.residual2 > 0)) {
+        // Infinite coordinates are exact as well; their residual is NaN, whatever that of the others is.
+        for (std::int64_t j = 0; s.residual2 != s.residual2 && j < d_; ++j)
+            covered &= static_cast<double>(out[j]) == row[j] * scale_;
+        return covered;
+    }
+    share = exact::rounded_share(direct_.rounding, rounded_.weight, s.residual2, centred ? s.norm2 : 0);
+    return covered && direct_.rounding.power > 0 && share < largest_share;
 }
 
 void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
@@ -228,8 +235,12 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
             bool covered = true;
             RowSums s{};
             if (form_ == metric::Gemm::none) {
-                terms = {0, 0};
-                covered = round_direct(tiles, row, to);
+                double share = 0;
+                covered = round_direct(tiles, row, to, share) && (share == 0 || is_centred());
+                const float paid = round_up(share);
+                // An accumulator that is a maximum does not start lower: the queries pay for the points.
+                terms = {direct_.step == Step::chebyshev ? 0.0f : -paid, 2 * paid};
+                if (covered) packed.share = std::max(packed.share, paid);
             } else {
                 double norm = 1;
                 if (metric_form_ == metric::Gemm::cosine) covered = make_unit(row, norm);
@@ -285,6 +296,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
         if (!direct) return nullptr;
         f.direct_ = *direct;
         f.step_ = f.direct_.step;
+        f.rounded_ = exact::rounded_bound(f.direct_.rounding, exact::direct_bound(f.direct_.error, f.d_));
         if (f.direct_.degree > 0) f.choose_scale(points, distance_keys);
     } else if (f.form_ == metric::Gemm::cosine) {
         if (centre_units && f.choose_centre(points, distance_keys, tiles) && f.scale_ >= least_centred_scale) {
@@ -323,7 +335,9 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     });
     progress.throw_if_cancelled();
     Packed all;
-    for (const Packed& p : packed) all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest)};
+    for (const Packed& p : packed)
+        all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest), std::max(all.share, p.share)};
+    if (f.direct_.step == Step::chebyshev) f.points_share_ = all.share;
     f.bound_.set_largest(std::sqrt(all.largest));
     const double limit = std::max(static_cast<double>(few_uncovered), max_uncovered * static_cast<double>(m.rows));
     return static_cast<double>(all.uncovered) > limit ? nullptr : filter;
@@ -334,7 +348,10 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
     if (form_ == metric::Gemm::none) {
         QueryTerms t = direct_terms(exact::direct_bound(direct_.error, d_));
         t.scale = std::pow(scale_, direct_.degree);
-        t.usable = round_direct(tiles, row, out);
+        double share = 0;
+        t.usable = round_direct(tiles, row, out, share);
+        if (share > 0 || is_centred()) t.growth = rounded_.growth;
+        t.error += share + points_share_;
         return t;
     }
     QueryTerms t = metric_form_ == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)

@@ -40,8 +40,9 @@ private:
     int word_coordinates() const { return pairs_ ? 2 : exact::coordinates_per_word(direct_.coordinates); }
     // The words of a row that the metric's map() has been applied to.
     RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale, float* out) const;
-    // The same of a direct form: whether its bound covers the row.
-    bool round_direct(const TileKernels& tiles, const double* row, float* out) const;
+    // The same of a direct form: whether its bound covers the row, and the row's share of it (exact::rounded_share).
+    bool round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const;
+    bool is_centred() const { return direct_.coordinates == exact::Coordinates::rounded; }
     // Coordinates as the filter's form takes them, in place: unit vectors, logarithms of points. False where the bound
     // does not cover them. `norm` is that of unit vectors before.
     bool make_unit(double* row, double& norm) const;
@@ -56,10 +57,11 @@ private:
     static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
                                                  int threads, Rounding rounding, bool centre_units,
                                                  ProgressMeter& progress);
-    // What was packed: points that the bound does not cover, and the largest norm of the others.
+    // What was packed: points that the bound does not cover, and the largest norm and share of the others.
     struct Packed {
         std::int64_t uncovered = 0;
         double largest = 0;
+        float share = 0;  // of a direct form
     };
     void pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles, std::int64_t panel,
               RowBlock& rows, float* rounded, Packed& packed);
@@ -72,6 +74,8 @@ private:
     std::int64_t d_ = 0, words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
     exact::DirectForm direct_;            // where form_ is none
+    exact::RoundedBound rounded_;         // of that
+    double points_share_ = 0;             // what queries pay for the points
     FilterBound bound_;
     exact::Factor factor_;  // of a metric that has one
     std::vector<double> centre_, zero_;

@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(block)
         lists.threshold[query] = threshold;
         lists.overflowed[query] = s.kept > lists.capacity;
         atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
+        if (s.kept > lists.capacity) atomicMax(lists.overflow, static_cast<unsigned long long>(s.kept));
     }
 }
 
@@ -86,11 +87,11 @@ template <int block, int per_thread>
 struct RegisterList {
     Candidate entries[per_thread];
     std::uint32_t keys[per_thread];
-    int count;
+    int there, count;  // candidates, and those of them that are in the list
     bool overflowed;
 
     __device__ RegisterList(const CandidateLists& lists, std::int64_t query) {
-        const int there = lists.counts[query];
+        there = lists.counts[query];
         overflowed = lists.overflowed[query] || there > lists.capacity;
         count = min(there, static_cast<int>(lists.capacity));
         const Candidate* const list = lists.candidates + query * lists.capacity;
@@ -133,6 +134,8 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
         lists.threshold[query] = threshold;
         lists.overflowed[query] = list.overflowed;
         atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
+        if (list.overflowed && list.there <= max_candidates)
+            atomicMax(lists.overflow, static_cast<unsigned long long>(list.there));
     }
 }
 

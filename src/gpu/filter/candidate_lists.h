@@ -20,6 +20,9 @@ struct CandidateLists {
     const float* point_error = nullptr;  // F: the point's share, per position
     // The longest list that start_lists or tighten_lists left (the largest, over calls).
     unsigned long long* longest = nullptr;
+    // Of the lists that overflowed by then, the most candidates that a larger one could hold (the largest, over calls).
+    // After tighten_lists less what start_lists left out.
+    unsigned long long* overflow = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
 };

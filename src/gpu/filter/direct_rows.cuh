@@ -5,28 +5,37 @@
 
 #include "gpu/filter/direct.h"
 #include "gpu/metric/kernels.h"
+#include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
 
-// A coordinate as f32; false where the bound does not cover it.
-__device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form, double x, double scale, float& out) {
+// What rounding took from a row, and of coordinates less a centre their length: squares.
+struct DirectResidual {
+    double residual2 = 0, centred2 = 0;
+};
+
+// A coordinate as f32; false where the bound does not cover it. `rounds`: it covers what f32 does not hold.
+__device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form, double x, double scale, bool rounds,
+                                                  float& out, DirectResidual& lost) {
     if (form.coordinates == exact::Coordinates::roots) {
         out = x < exact::smallest_root_of ? 0.0f : static_cast<float>(ScalarOps<double>::sqrt(x));
         return isfinite(out) && (x == 0 || x >= exact::smallest_covered);
     }
     const double scaled = x * scale, size = fabs(x);
     out = static_cast<float>(scaled);
-    return isfinite(out) && static_cast<double>(out) == scaled &&
-           (size == 0 || (size >= form.smallest && size <= form.largest));
+    const double rest = scaled - static_cast<double>(out);
+    lost.residual2 += rest * rest;
+    lost.centred2 += scaled * scaled;
+    return isfinite(out) && (rounds || rest == 0) && (size == 0 || (size >= form.smallest && size <= form.largest));
 }
 
 // A row's share of the bound, by its kind.
 struct DirectTerms {
-    float* half_norm = nullptr;    // of points: 0; +inf of NaN and padding, -inf where the bound does not hold
-    float* point_error = nullptr;  // 0, or +inf
-    float* query_error = nullptr;  // of queries: `lost`, or -inf
+    float* half_norm = nullptr;  // of points: -point_error; +inf of NaN and padding, -inf where the bound does not hold
+    float* point_error = nullptr;  // what rounding took, or +inf
+    float* query_error = nullptr;  // of queries: the same and `lost`, or -inf
     std::uint8_t* unfit = nullptr;
 };
 
@@ -38,9 +47,12 @@ __global__ void __launch_bounds__(256)
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * rows, n = in.rows.count;
     const int per_word = exact::coordinates_per_word(form.direct.coordinates);
+    const bool centred = form.direct.coordinates == exact::Coordinates::rounded;
+    const bool rounds = centred || (terms.query_error && in.rows.type == ElementType::f64 && form.rounded_weight > 0);
     bool covered[rows / warps];
 #pragma unroll
     for (bool& c : covered) c = true;
+    DirectResidual lost[rows / warps];
     for (std::int64_t word = 0; word < form.width; word += 32) {
 #pragma unroll
         for (int r = 0; r < rows / warps; ++r) {
@@ -51,8 +63,11 @@ __global__ void __launch_bounds__(256)
             };
             float value = 0;
             if (at < n && per_word == 1) {
-                if (word + lane < params.d)
-                    covered[r] &= direct_coordinate(form.direct, coordinate(word + lane), form.scale, value);
+                if (const std::int64_t i = word + lane; i < params.d) {
+                    const double x = coordinate(i);
+                    covered[r] &= direct_coordinate(form.direct, centred ? x - form.centre[i] : x, form.scale, rounds,
+                                                    value, lost[r]);
+                }
             } else if (at < n) {
                 std::uint32_t bytes = 0;
                 for (int b = 0; b < per_word; ++b) {
@@ -78,35 +93,26 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int r = 0; r < rows / warps; ++r) {
         const std::int64_t at = first + warp + r * warps;
-        const bool fits = __all_sync(0xffffffffu, covered[r]), there = at < n;
-        const bool nan = there && in.nan[row_at(form, at, n)];
+        bool fits = __all_sync(0xffffffffu, covered[r]);
+        const bool there = at < n, nan = there && in.nan[row_at(form, at, n)];
+        float share = 0;
+        if (rounds) {
+            const double residual2 = warp_sum(lost[r].residual2), centred2 = centred ? warp_sum(lost[r].centred2) : 0;
+            share =
+                __double2float_ru(exact::rounded_share(form.direct.rounding, form.rounded_weight, residual2, centred2));
+            fits &= isfinite(share);
+        }
         if (lane != 0) continue;
         if (terms.half_norm) {
             // A NaN point is farther than everything, one that cannot be filtered nearer.
-            terms.half_norm[at] = !there || nan ? infinity : fits ? 0.0f : -infinity;
-            terms.point_error[at] = !there || nan || fits ? 0.0f : infinity;
+            terms.half_norm[at] = !there || nan ? infinity : fits ? -share : -infinity;
+            terms.point_error[at] = !there || nan ? 0.0f : fits ? share : infinity;
         } else if (there) {
             terms.unfit[at] = nan ? no_neighbours : fits ? fit : to_scan;
             // Only points that pass every threshold pass that of such a query.
-            terms.query_error[at] = nan || !fits ? -infinity : form.lost;
+            terms.query_error[at] = nan || !fits ? -infinity : __fadd_ru(form.lost, share);
         }
     }
-}
-
-// out[i] = the largest difference of a coordinate between rows i and i + 1 of `samples` + 1 evenly spaced ones. A block
-// owns a pair.
-template <class M>
-__global__ void differences_kernel(PreparedRows in, std::int64_t samples, double* out, metric::Params params) {
-    using O = ScalarOps<double>;
-    const auto coordinate = [&](std::int64_t sample, std::int64_t i) {
-        const std::int64_t row = sample * (in.rows.count - 1) / samples;
-        return M::template map<O>(in.rows.at(row, i), in.aux + row * metric::max_aux, metric::constant<M>(params, i));
-    };
-    double largest = 0;
-    for (std::int64_t i = threadIdx.x; i < params.d; i += 32)
-        largest = fmax(largest, fabs(coordinate(blockIdx.x, i) - coordinate(blockIdx.x + 1, i)));
-    for (int half = 16; half > 0; half /= 2) largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, half));
-    if (threadIdx.x == 0) out[blockIdx.x] = largest;
 }
 
 template <class M>
@@ -126,13 +132,6 @@ void direct_queries(const PreparedRows& rows, const FilterForm& points_form, flo
     direct_rows_kernel<M><<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
         rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
     check_launch("direct_queries");
-}
-
-template <class M>
-void largest_differences(const PreparedRows& rows, std::int64_t samples, double* out, const metric::Params& params,
-                         cudaStream_t stream) {
-    differences_kernel<M><<<static_cast<unsigned>(samples), 32, 0, stream>>>(rows, samples, out, params);
-    check_launch("largest_differences");
 }
 
 }  // namespace kith::gpu

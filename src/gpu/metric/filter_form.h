@@ -34,6 +34,10 @@ struct FilterForm {
     // Where direct.step is not `dot`, the direct filter instead: f32 words (width: of a row), coordinates times scale.
     exact::DirectForm direct;
     float growth = 1, lost = 0;  // of its bound, rounded upwards
+    // Its growth with queries of f64 (points of f64: with all), and the weight of what rounding took from a row
+    // (exact::rounded_share).
+    float rounded_growth = 1;
+    double rounded_weight = 0;
 
     bool is_direct() const { return direct.step != exact::Step::dot; }
 };

@@ -66,13 +66,10 @@ struct MetricKernels {
                           float* point_error, const metric::Params& params, cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
                            std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
-    // Of a matrix-product form: map(x) of evenly spaced rows, samples x d; after the factor where the form has one, the
-    // logarithms of a cross entropy.
+    // map(x) of evenly spaced rows, samples x d; after the factor where the form has one, the logarithms of a cross
+    // entropy.
     void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* out,
                    const metric::Params& params, cudaStream_t stream);
-    // Of a direct form: the largest difference of a coordinate of each of `samples` pairs of rows.
-    void (*largest_differences)(const PreparedRows& rows, std::int64_t samples, double* out,
-                                const metric::Params& params, cudaStream_t stream);
     // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.
     void (*report_f32)(const std::uint64_t* keys, float* out, std::int64_t count, const metric::Params& params,
                        cudaStream_t stream);

@@ -24,6 +24,28 @@ std::uint32_t spread(std::int64_t n) {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
 }
 
+// Evenly spaced rows as the form takes them, samples x d.
+std::vector<double> sample_of(const DeviceRows& points, const DeviceMetric& metric, const FilterForm& form,
+                              std::int64_t samples, cudaStream_t stream) {
+    Buffer<double> rows(samples * metric.params.d, stream);
+    metric.kernels->sample(points.prepared(), samples, form, rows.get(), metric.params, stream);
+    std::vector<double> host(static_cast<std::size_t>(rows.size()));
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(host.data(), rows.get(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copy.wait("sample");
+    return host;
+}
+
+void set_centre(FilterVectors& out, const std::vector<double>& centre, cudaStream_t stream) {
+    out.centre = Buffer<double>(std::ssize(centre), stream);
+    out.form.centre = out.centre.get();
+    InFlight reading(stream);
+    check(cudaMemcpyAsync(out.centre.get(), centre.data(), centre.size() * sizeof(double), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    reading.wait("sample");
+}
+
 // Centre, scale and kappa from a sample of the points, less its far outliers. They affect how tight the bound is, not
 // the answer.
 class SampledForm {
@@ -56,15 +78,9 @@ private:
 
     // The coordinates of the sample, after the factor where the form has a centre to take off before.
     void take() {
-        Buffer<double> rows(samples_ * d_, stream_);
         FilterForm form = form_;
         if (!form.centre) form.factor.matrix = nullptr;
-        metric_.kernels->sample(points_.prepared(), samples_, form, rows.get(), metric_.params, stream_);
-        rows_.resize(static_cast<std::size_t>(samples_ * d_));
-        InFlight copy(stream_);
-        check(cudaMemcpyAsync(rows_.data(), rows.get(), rows_.size() * sizeof(double), cudaMemcpyDefault, stream_),
-              "cudaMemcpy");
-        copy.wait("sample");
+        rows_ = sample_of(points_, metric_, form, samples_, stream_);
     }
     double norm(std::int64_t s) {
         const double* const x = row(s);
@@ -106,15 +122,7 @@ private:
         for (std::int64_t s = 0; s < samples_; ++s)
             for (std::int64_t i = 0; i < d_; ++i) row(s)[i] -= by[static_cast<std::size_t>(i)];
     }
-    void use(const std::vector<double>& centre) {
-        out_.centre = Buffer<double>(d_, stream_);
-        form_.centre = out_.centre.get();
-        InFlight reading(stream_);
-        check(cudaMemcpyAsync(out_.centre.get(), centre.data(), centre.size() * sizeof(double), cudaMemcpyDefault,
-                              stream_),
-              "cudaMemcpy");
-        reading.wait("sample");
-    }
+    void use(const std::vector<double>& centre) { set_centre(out_, centre, stream_); }
     void choose_centre() {
         std::vector<double> centre = take_off_mean(4 * typical_);
         typical_ = typical();
@@ -207,7 +215,7 @@ bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind)
     if (!metric.kernels) return false;
     const metric::Traits& traits = metric.kernels->traits;
     if (kind != FilterKind::direct) return metric::product_form(traits) != metric::Gemm::none;
-    return points != ElementType::f64 && exact::direct_form(traits, metric.params, points).has_value();
+    return exact::direct_form(traits, metric.params, points).has_value();
 }
 
 namespace {
@@ -236,16 +244,21 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, Filter
     const exact::DirectBound bound = exact::direct_bound(form.direct.error, metric.params.d);
     form.growth = exact::round_up(bound.growth);
     form.lost = exact::round_up(bound.lost);
-    const std::int64_t samples = std::min<std::int64_t>(points.rows.count - 1, 63);
-    if (form.direct.degree == 0 || samples <= 0) return;
-    Buffer<double> differences(samples, stream);
-    std::vector<double> host(static_cast<std::size_t>(samples));
-    metric.kernels->largest_differences(points.prepared(), samples, differences.get(), metric.params, stream);
-    InFlight copy(stream);
-    check(cudaMemcpyAsync(host.data(), differences.get(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
-          "cudaMemcpy");
-    copy.wait("sample");
-    form.scale = exact::direct_scale(form.direct, std::move(host));
+    if (form.direct.rounding.power > 0) {
+        const exact::RoundedBound rounded = exact::rounded_bound(form.direct.rounding, bound);
+        form.rounded_growth = exact::round_up(rounded.growth);
+        form.rounded_weight = rounded.weight;
+    } else {
+        form.rounded_growth = form.growth;
+    }
+    if (form.direct.degree == 0) return;
+    const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
+    const std::vector<double> rows = sample_of(points, metric, form, samples, stream);
+    const exact::DirectSample sample{rows.data(), samples, d, d};
+    form.scale = exact::direct_scale(form.direct, sample);
+    if (form.direct.coordinates != exact::Coordinates::rounded) return;
+    form.growth = form.rounded_growth;
+    set_centre(out, exact::direct_centre(sample, form.scale), stream);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ public:
           threshold_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
-          totals_(3, stream) {
+          totals_(4, stream) {
         totals_.clear_to(0);
         const FilterVectors& filter = filter_;
         metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
@@ -96,21 +96,25 @@ public:
         pass_.counts = counts_.get();
     }
 
-    // Thresholds from samples, then all points; lists grow where the last sample shows that they must.
+    // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
         const FilterLevels levels = filter_levels(n_, q_, wanted_);
         reserve(levels.capacity);
-        start(levels);
-        if (levels.count == 2) {
-            through(levels.sample[1]);
-            totals_.clear_to(0);
-            tighten_lists(lists(), levels.order[1], stream_);
-        }
+        sample(levels);
         if (q_ > few_queries) {
-            PinnedWords longest;
-            longest.fetch(totals_.get() + 2, 1, stream_);
-            const std::int64_t needed = needed_capacity(static_cast<std::int64_t>(*longest.wait("filter")),
-                                                        levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
+            SampleOutcome seen = outcome_of_samples();
+            // Ties at a threshold make lists longer than its order says. What the first sample left out of one was not
+            // counted with what the second found: where that may be held at all, it is less than the room added.
+            const std::int64_t overflow =
+                std::min((seen.overflow + levels.sample[0] / 4) / 64 * 64, plan_.candidate_capacity);
+            if (seen.overflow > 0 && overflow > capacity_) {
+                candidates_ = {};
+                reserve(overflow);
+                sample(levels);
+                seen = outcome_of_samples();
+            }
+            const std::int64_t needed =
+                needed_capacity(seen.longest, levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -172,6 +176,27 @@ private:
         drop_repeats(repeats, filter_, n_, wanted_, half_norm_.get(), stream_);
         pass_.half_norm = half_norm_.get();
     }
+    // The passes over the samples.
+    void sample(const FilterLevels& levels) {
+        pass_.first = pass_.count = 0;
+        totals_.clear_to(0);
+        start(levels);
+        if (levels.count == 2) {
+            through(levels.sample[1]);
+            totals_.clear_to(0);
+            tighten_lists(lists(), levels.order[1], stream_);
+        }
+    }
+    // The longest list that they left, and CandidateLists::overflow.
+    struct SampleOutcome {
+        std::int64_t longest, overflow;
+    };
+    SampleOutcome outcome_of_samples() {
+        PinnedWords words;
+        words.fetch(totals_.get() + 2, 2, stream_);
+        const unsigned long long* const seen = words.wait("filter");
+        return {static_cast<std::int64_t>(seen[0]), static_cast<std::int64_t>(seen[1])};
+    }
     // The first sample: every value is stored, so some queries at a time.
     void start(const FilterLevels& levels) {
         const std::int64_t step = std::min(q_, tuning::dense_queries);
@@ -201,17 +226,20 @@ private:
     std::uint8_t* unfit() const { return flags_.get() + q_; }
     std::uint8_t* overflowed() const { return flags_.get() + 2 * q_; }
     CandidateLists lists() const {
-        return {.q = q_,
-                .capacity = capacity_,
-                .candidates = candidates_.get(),
-                .counts = counts_.get(),
-                .threshold = threshold_.get(),
-                .overflowed = overflowed(),
-                .query_error = query_error_.get(),
-                .point_error = filter_.point_error.get(),
-                .longest = totals_.get() + 2,
-                .growth = filter_.form.growth,
-                .ceiling = filter_.form.ceiling};
+        return {
+            .q = q_,
+            .capacity = capacity_,
+            .candidates = candidates_.get(),
+            .counts = counts_.get(),
+            .threshold = threshold_.get(),
+            .overflowed = overflowed(),
+            .query_error = query_error_.get(),
+            .point_error = filter_.point_error.get(),
+            .longest = totals_.get() + 2,
+            .overflow = totals_.get() + 3,
+            // Queries of f64 are rounded where the points were exact.
+            .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
+            .ceiling = filter_.form.ceiling};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
@@ -244,7 +272,8 @@ private:
     Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;
     Buffer<std::uint8_t> flags_;  // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;
-    Buffer<unsigned long long> totals_;  // candidates, queries without a certificate, the longest list
+    // Candidates, queries without a certificate, CandidateLists::longest and overflow.
+    Buffer<unsigned long long> totals_;
     Buffer<Candidate> candidates_;
     FilterPass pass_;
 };
