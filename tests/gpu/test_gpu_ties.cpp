@@ -53,6 +53,58 @@ void none_is_scanned(const std::vector<float>& points, const std::vector<float>&
     }
 }
 
+// Rows that are there so often that their copies are most candidates: searches of an Index leave them out once they
+// have cost enough.
+TEST(GpuTies, CopiesAreLeftOutOfLaterSearches) {
+    constexpr std::int64_t sources = 100;
+    std::vector<float> points = gaussian(n, 11);
+    for (std::int64_t row = sources; row < n; ++row) set_row(points, row, points.data() + row % sources * d);
+    for (const std::int64_t many : {q, std::int64_t{600}}) {
+        const std::vector<float> queries = gaussian(many, 12);
+        const MatrixView some = view(queries.data(), many, d);
+        Options options;
+        options.device = "cuda";
+        options.f64 = true;
+        const Index index(view(points.data(), n, d), options);
+        const Neighbors first = index.search(some, k, options), second = index.search(some, k, options);
+        options.path = "exact";
+        const Neighbors truth = index.search(some, k, options);
+        const auto wanted = static_cast<double>(many * k);
+        EXPECT_GT(first.report.candidates, 40 * wanted);
+        EXPECT_LT(second.report.candidates, 4 * wanted);
+        EXPECT_EQ(many, second.report.certified);
+        for (const Neighbors* found : {&first, &second}) {
+            EXPECT_EQ(truth.ids, found->ids);
+            EXPECT_EQ(truth.distances64, found->distances64);
+        }
+    }
+}
+
+// Lists that ties fill in a sample get the room that they need: rows of few values, of which many are as far.
+TEST(GpuTies, ListsThatTiesFillGrow) {
+    constexpr std::int64_t many = 600, rows = 300000;
+    std::mt19937_64 random(13);
+    const auto few_values = [&](std::int64_t count) {
+        std::vector<float> out(static_cast<std::size_t>(count * d));
+        for (float& x : out) x = static_cast<float>(random() % 3 == 0);
+        return out;
+    };
+    const std::vector<float> points = few_values(rows), queries = few_values(many);
+    for (const std::int64_t count : {rows, std::int64_t{20000}}) {
+        Options options;
+        options.device = "cuda";
+        options.f64 = true;
+        const MatrixView p = view(points.data(), count, d), some = view(queries.data(), many, d);
+        const Neighbors found = search(p, some, k, options);
+        options.path = "exact";
+        const Neighbors truth = search(p, some, k, options);
+        EXPECT_EQ(truth.ids, found.ids);
+        EXPECT_EQ(truth.distances64, found.distances64);
+        EXPECT_EQ(0, found.report.scanned);
+        EXPECT_LT(found.report.retried, many / 10);
+    }
+}
+
 TEST(GpuTies, AllRowsAreEqual) {
     std::vector<float> points = gaussian(n, 1);
     for (std::int64_t row = 1; row < n; ++row) set_row(points, row, points.data());

@@ -51,6 +51,7 @@ struct Chunk {
         std::mutex mutex;
         std::unique_ptr<FilterVectors> one_term, two_terms, direct;
         std::shared_ptr<const Repeats> repeats;
+        std::atomic<std::int64_t> needless{0};  // candidates of all searches beyond what neighbours need
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };

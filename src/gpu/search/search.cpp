@@ -164,13 +164,13 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
     return left;
 }
 
-// Which rows are equal, if that is known, or worth counting for so many queries and within the plan; else null.
-const Repeats* counted_repeats(const SearchContext& context, const Chunk& chunk, std::size_t queries) {
+// Which rows are equal, if that is known, or worth counting and within the plan; else null.
+const Repeats* counted_repeats(const SearchContext& context, const Chunk& chunk, bool worth) {
     constexpr double bytes_per_row = 48;  // while they are sorted
     const bool room = bytes_per_row * static_cast<double>(chunk.points.rows.count) <=
                       static_cast<double>(context.plan.workspace_bytes) / 2;
     try {
-        if (room && static_cast<std::int64_t>(queries) >= tuning::repeats_queries) repeats_of(chunk, context.points.d);
+        if (worth && room) repeats_of(chunk, context.points.d);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
     }
@@ -184,7 +184,8 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
                                       TileResult& result) {
     try {
         const Repeats* const before = known_repeats(chunk);
-        const Repeats* const repeats = counted_repeats(context, chunk, which.size());
+        const Repeats* const repeats =
+            counted_repeats(context, chunk, static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries);
         if (repeats && !before) {
             const std::vector<std::int64_t> left =
                 retry_with(context, chunk, {.filter = own_filter(context, chunk), .repeats = repeats}, queries, self,
@@ -256,10 +257,11 @@ public:
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
         else
-            found_ = filter_tile(
-                chunk,
-                {.filter = own_filter(context, chunk), .repeats = tile.by_position ? nullptr : known_repeats(chunk)},
-                context.points.metric, tile, context.k, context.plan, context.stream);
+            found_ =
+                filter_tile(chunk,
+                            {.filter = own_filter(context, chunk),
+                             .repeats = tile.by_position ? nullptr : counted_repeats(context, chunk, ties_cost_much())},
+                            context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
     }
 
@@ -276,11 +278,16 @@ public:
             for (std::int64_t i = 0; i < q; ++i) context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
             return false;
         }
+        const double before = context_.report.candidates;
         const Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
-        if (uncertain.rows.empty()) return false;
+        if (uncertain.rows.empty()) {
+            count_needless(before);
+            return false;
+        }
         for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
             context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
         std::vector<std::int64_t> left = retry(context_, chunk_, queries_, self_.get(), uncertain, found_.result);
+        count_needless(before);
         const auto mark = [&](SearchContext::Outcome outcome, exact::Cause cause) {
             for (const std::int64_t i : left) context_.mark(first_ + i, outcome, cause);
         };
@@ -295,6 +302,18 @@ public:
     }
 
 private:
+    // Candidates since the report had `before`.
+    void count_needless(double before) const {
+        const double needed = tuning::ordinary_candidates * static_cast<double>(queries_.rows.count * context_.k),
+                     found = context_.report.candidates - before;
+        if (found > needed) chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
+    }
+    // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
+    // reason, should have been counted.
+    bool ties_cost_much() const {
+        return static_cast<double>(chunk_.finer->needless) >=
+               tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
+    }
     void restore_order() {
         if (!context_.plan.symmetric) return;
         const std::int64_t q = queries_.rows.count, k = context_.k;

@@ -29,6 +29,11 @@ inline constexpr std::int64_t finer_queries(bool direct) {
 // From so many queries without a certificate, equal rows are looked for. Reasoned, not timed: that reads the
 // points and sorts a hash of each, about as much as a full scan of a few queries.
 inline constexpr std::int64_t repeats_queries = 4;
+// And from so many candidates per point that neighbours did not need, over all searches of the points: so many per
+// neighbour are ordinary. On an NVIDIA H200, 2026-11-22, n 1,048,576, q 1,024, k 10, a needless candidate took 1 to 6
+// ns
+// (`kith-bench search --ordinary`, prices and one-hot beside Gaussian data); counting is reasoned to take 1 ns a row.
+inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
