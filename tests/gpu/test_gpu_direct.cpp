@@ -228,48 +228,8 @@ TEST(GpuDirect, AnIndexServesQueriesOfF64) {
     }
 }
 
-// Searches of f64 that f32 rounds: points and queries, and queries alone, of every metric that takes them.
 TEST(GpuDirect, SearchesOfRoundedRows) {
-    std::mt19937_64 random(6);
-    const double infinite = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-    constexpr int n = 6000, q = 40, k = 10;
-    for (const int d : {1, 3, 8, 33}) {
-        for (RoundedSet& set : rounded_sets(random)) {
-            std::vector<double> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
-            for (std::size_t i = 0; i < points.size(); ++i) points[i] = set.point(i);
-            for (std::size_t i = 0; i < queries.size(); ++i) queries[i] = set.query(i);
-            // Queries that are points, and points beside them; what f32 or the bound cannot hold.
-            std::copy_n(points.begin() + 50 * d, 5 * d, queries.begin());
-            for (int i = 0; i < 40; ++i)
-                points[static_cast<std::size_t>((100 + i) * d)] = std::nextafter(points[50 * d], i % 2 ? infinite : 0);
-            points[static_cast<std::size_t>(7 * d)] = nan;
-            points[static_cast<std::size_t>(8 * d)] = infinite;
-            points[static_cast<std::size_t>(9 * d)] = 1e300;
-            queries[static_cast<std::size_t>(30 * d)] = nan;
-            queries[static_cast<std::size_t>(31 * d)] = -infinite;
-            queries[static_cast<std::size_t>(32 * d)] = 1e300;
-            for (const MetricId id : {MetricId::sqeuclidean, MetricId::euclidean, MetricId::cityblock,
-                                      MetricId::chebyshev, MetricId::minkowski}) {
-                Options options;
-                options.metric = id;
-                options.metric.p = 3;
-                options.device = "cuda";
-                options.f64 = true;
-                std::vector<float> rounded(points.begin(), points.end());
-                for (const bool both : {true, false}) {
-                    const MatrixView p = both ? view(points.data(), n, d) : view(rounded.data(), n, d);
-                    options.path = "direct-f32";
-                    const Neighbors found = search(p, view(queries.data(), q, d), k, options);
-                    options.path = "exact";
-                    const Neighbors truth = search(p, view(queries.data(), q, d), k, options);
-                    const std::string what =
-                        std::string(name(id)) + ", d " + std::to_string(d) + ", " + set.what + (both ? "" : ", f32");
-                    ASSERT_EQ(truth.ids, found.ids) << what;
-                    ASSERT_EQ(truth.distances64, found.distances64) << what;
-                }
-            }
-        }
-    }
+    rounded_searches("cuda", 6000);
 }
 
 // Of few dimensions, time stamps in seconds with milliseconds are certified at once.

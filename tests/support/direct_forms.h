@@ -287,4 +287,51 @@ void rounded_rows(std::size_t count, bool lowered, Values values) {
     }
 }
 
+// Searches of f64 that f32 rounds: points and queries, and queries alone, of every metric that takes them.
+inline void rounded_searches(const char* device, std::int64_t n) {
+    std::mt19937_64 random(6);
+    const double infinite = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr std::int64_t q = 40, k = 10;
+    for (const std::int64_t d : {1, 3, 8, 33}) {
+        for (RoundedSet& set : rounded_sets(random)) {
+            std::vector<double> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
+            for (std::size_t i = 0; i < points.size(); ++i) points[i] = set.point(i);
+            for (std::size_t i = 0; i < queries.size(); ++i) queries[i] = set.query(i);
+            // Queries that are points, and points beside them; what f32 or the bound cannot hold.
+            std::copy_n(points.begin() + 50 * d, 5 * d, queries.begin());
+            const auto first_of = [d](std::vector<double>& rows, std::int64_t row) -> double& {
+                return rows[static_cast<std::size_t>(row * d)];
+            };
+            for (int i = 0; i < 40; ++i)
+                first_of(points, 100 + i) = std::nextafter(first_of(points, 50), i % 2 ? infinite : 0);
+            first_of(points, 7) = nan;
+            first_of(points, 8) = infinite;
+            first_of(points, 9) = 1e300;
+            first_of(queries, 30) = nan;
+            first_of(queries, 31) = -infinite;
+            first_of(queries, 32) = 1e300;
+            for (const MetricId id : {MetricId::sqeuclidean, MetricId::euclidean, MetricId::cityblock,
+                                      MetricId::chebyshev, MetricId::minkowski}) {
+                Options options;
+                options.metric = id;
+                options.metric.p = 3;
+                options.device = device;
+                options.f64 = true;
+                std::vector<float> rounded(points.begin(), points.end());
+                for (const bool both : {true, false}) {
+                    const MatrixView p = both ? view(points.data(), n, d) : view(rounded.data(), n, d);
+                    options.path = "direct-f32";
+                    const Neighbors found = search(p, view(queries.data(), q, d), k, options);
+                    options.path = "exact";
+                    const Neighbors truth = search(p, view(queries.data(), q, d), k, options);
+                    const std::string what =
+                        std::string(name(id)) + ", d " + std::to_string(d) + ", " + set.what + (both ? "" : ", f32");
+                    ASSERT_EQ(truth.ids, found.ids) << what;
+                    ASSERT_EQ(truth.distances64, found.distances64) << what;
+                }
+            }
+        }
+    }
+}
+
 }  // namespace direct_forms

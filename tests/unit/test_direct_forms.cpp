@@ -117,6 +117,10 @@ TEST(DirectForms, RoundedRows) {
     }
 }
 
+TEST(DirectForms, SearchesOfRoundedRows) {
+    rounded_searches("cpu", 1500);
+}
+
 // Powers of infinity and NaN order last, as their distance keys do.
 TEST(DirectForms, PowersOfInfinity) {
     const float infinity = std::numeric_limits<float>::infinity(), threshold = infinity, query = 0;
