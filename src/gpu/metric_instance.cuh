@@ -1,5 +1,6 @@
-// One metric's kernels: measuring rows, the tiled canonical scan, their launches. Included by the generated instances
-// only; the filter's preparation is in filter/vectors.cuh, the refinement of candidates in refine/refine.cuh.
+// One metric's kernels: measuring rows, the scan of metrics of whole vectors, their launches. Included by the generated
+// instances only; the scan of the others is in metric/scan_pairs.cuh, the filter's preparation in filter/vectors.cuh,
+// the refinement of candidates in refine/refine.cuh.
 #pragma once
 
 #include "exact/canonical.h"
@@ -8,6 +9,7 @@
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/rank.cuh"
+#include "gpu/metric/scan_pairs.cuh"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/refine/refine.cuh"
 #include "gpu/runtime/check.h"
@@ -15,28 +17,6 @@
 #include "gpu/runtime/shared_memory.h"
 
 namespace kith::gpu {
-
-// Where the coordinates of each partial sum begin when the 32 partials are laid out in the order in which the tree
-// joins them (bit-reversed): a scan in that order needs one running partial and five pending sums per pair instead
-// of 32.
-struct LeafOrder {
-    std::int32_t start[exact::partials + 1];
-};
-
-// The partial of a leaf, and the leaf of a partial: reversing five bits undoes itself.
-KITH_HD int leaf_partial(int leaf) {
-    return ((leaf & 1) << 4) | ((leaf & 2) << 2) | (leaf & 4) | ((leaf & 8) >> 2) | ((leaf & 16) >> 4);
-}
-
-inline LeafOrder leaf_order(std::int64_t d) {
-    LeafOrder o{};
-    for (int leaf = 0; leaf < exact::partials; ++leaf) {
-        const std::int64_t j = leaf_partial(leaf);
-        o.start[leaf + 1] =
-            o.start[leaf] + static_cast<std::int32_t>(d > j ? (d - j + exact::partials - 1) / exact::partials : 0);
-    }
-    return o;
-}
 
 // A warp owns a row, a lane one partial sum.
 template <class M>
@@ -66,93 +46,15 @@ __global__ void measure_rows(Rows rows, double* aux, std::uint8_t* nan, metric::
 
 // A thread owns a coordinate.
 template <class M>
-__global__ void convert_rows(PreparedRows in, double* out, LeafOrder order, metric::Params params) {
+__global__ void convert_rows(PreparedRows in, double* out, ScanOrder order, metric::Params params) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell >= in.rows.count * params.d) return;
     const std::int64_t row = cell / params.d, col = cell % params.d;
     const double x = M::template map<ScalarOps<double>>(in.rows.at(row, col), in.aux + row * metric::max_aux,
                                                         metric::constant<M>(params, col));
     std::int64_t to = col;
-    if constexpr (!M::traits.whole_vector) to = order.start[leaf_partial(static_cast<int>(col % 32))] + col / 32;
+    if constexpr (!M::traits.whole_vector) to = scan_place(order, col);
     out[row * params.d + to] = x;
-}
-
-// A block of 16 x 16 threads owns 32 queries x 16 P points; a thread 2 x P pairs, P = 4 with one accumulator, 2 with
-// two.
-template <class M, int P>
-__global__ void __launch_bounds__(256) scan_pairs(ScanTile tile, LeafOrder order, metric::Params params) {
-    using O = ScalarOps<double>;
-    constexpr int depth = 16, tq = 32, tn = 16 * P, A = M::accumulators, levels = 5, pairs = 2 * P;
-    __shared__ double qs[depth][tq + 1];
-    __shared__ double xs[depth][tn + 1];
-    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
-    const std::int64_t n0 = static_cast<std::int64_t>(blockIdx.x) * tn;
-    const int d = static_cast<int>(params.d);
-    for (std::int64_t q0 = static_cast<std::int64_t>(blockIdx.y) * tq; q0 < tile.q;
-         q0 += static_cast<std::int64_t>(gridDim.y) * tq) {
-        double acc[pairs][A] = {}, pending[levels][pairs][A] = {};
-        int leaf = 0;
-        // The partial of `leaf` is complete: join it with the pending sums of its level and below.
-        const auto finish_leaf = [&] {
-            bool open = true;
-#pragma unroll
-            for (int level = 0; level < levels; ++level) {
-                if (!open) continue;
-                if ((leaf >> level) & 1) {
-#pragma unroll
-                    for (int p = 0; p < pairs; ++p) {
-                        M::template combine<O>(pending[level][p], acc[p]);
-#pragma unroll
-                        for (int a = 0; a < A; ++a) acc[p][a] = pending[level][p][a];
-                    }
-                } else {
-#pragma unroll
-                    for (int p = 0; p < pairs; ++p)
-#pragma unroll
-                        for (int a = 0; a < A; ++a) {
-                            pending[level][p][a] = acc[p][a];
-                            acc[p][a] = 0.0;
-                        }
-                    open = false;
-                }
-            }
-            ++leaf;
-        };
-        for (int k0 = 0; k0 < d; k0 += depth) {
-            __syncthreads();
-            for (int i = threadIdx.x; i < depth * tq; i += 256) {
-                const int k = i % depth, r = i / depth;
-                qs[k][r] = k0 + k < d && q0 + r < tile.q ? tile.queries[(q0 + r) * d + k0 + k] : 0.0;
-            }
-            for (int i = threadIdx.x; i < depth * tn; i += 256) {
-                const int k = i % depth, r = i / depth;
-                xs[k][r] = k0 + k < d && n0 + r < tile.n ? tile.points[(n0 + r) * d + k0 + k] : 0.0;
-            }
-            __syncthreads();
-            const int end = min(depth, d - k0);
-            for (int k = 0; k < end; ++k) {
-                while (k0 + k == order.start[leaf + 1]) finish_leaf();
-                const double q[2] = {qs[k][ty], qs[k][ty + 16]};
-#pragma unroll
-                for (int p = 0; p < P; ++p) {
-                    const double x = xs[k][tx + 16 * p];
-                    M::template step<O>(acc[p], q[0], x, params);
-                    M::template step<O>(acc[P + p], q[1], x, params);
-                }
-            }
-        }
-        while (leaf < exact::partials) finish_leaf();
-#pragma unroll
-        for (int p = 0; p < pairs; ++p) {
-            const std::int64_t q = q0 + ty + 16 * (p / P), x = n0 + tx + 16 * (p % P);
-            if (q >= tile.q || x >= tile.n) continue;
-            const bool eligible =
-                !tile.query_nan[q] && !tile.point_nan[x] && !(tile.self && tile.self[q] == tile.first_point + x);
-            const double r =
-                M::finish(acc[p], tile.query_aux + q * metric::max_aux, tile.point_aux + x * metric::max_aux, params);
-            tile.keys[q * tile.ld + x] = rank_key(exact::ordered_rank(r), eligible);
-        }
-    }
 }
 
 // The differences of a pair, made when they are asked for.
@@ -217,7 +119,7 @@ struct Launch {
     }
     static void convert(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream) {
         convert_rows<M><<<item_blocks(rows.rows.count * params.d), item_threads, 0, stream>>>(
-            rows, out, leaf_order(params.d), params);
+            rows, out, scan_order(params.d), params);
         check_launch("convert_rows");
     }
     static void scan(const ScanTile& tile, const metric::Params& params, cudaStream_t stream) {
@@ -229,10 +131,10 @@ struct Launch {
             if (warps > 0) scan_whole<M, true><<<grid, some * 32, bytes, stream>>>(tile, params);
             else scan_whole<M, false><<<grid, some * 32, 0, stream>>>(tile, params);
         } else {
-            constexpr int P = M::accumulators == 1 ? 4 : 2;
+            constexpr int P = M::accumulators == 1 ? 2 : 1;
             const unsigned rows = blocks_for(tile.q, 32);
             scan_pairs<M, P><<<dim3(blocks_for(tile.n, 16 * P), rows < 65535 ? rows : 65535), 256, 0, stream>>>(
-                tile, leaf_order(params.d), params);
+                tile, scan_order(params.d), params);
         }
         check_launch("scan");
     }

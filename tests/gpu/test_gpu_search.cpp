@@ -47,6 +47,30 @@ TEST_P(GpuSearch, GivesTheBitsOfTheCpu) {
     }
 }
 
+// The full scan's order of coordinates, by every number of them at which a group of partial sums begins, is cut off or
+// fills its slots; rows that do not fill tiles.
+TEST_P(GpuSearch, ScansOfEveryDimension) {
+    const std::vector<std::string> names = adversarial::names();
+    std::uint64_t turn = 0;
+    for (const std::int64_t d : {1,  2,  3,  4,  5,  7,  8,  9,  12, 15,  16,  17,  23,  24,  25,  31,
+                                 32, 33, 36, 40, 41, 56, 63, 64, 65, 100, 127, 128, 129, 160, 255, 257}) {
+        if (GetParam() == "mahalanobis" && d > 33) continue;
+        const auto type = arrays::element_types[turn % 6];
+        const auto all = variants(GetParam(), d, type);
+        const Variant& variant = all[turn % all.size()];
+        const search_cases::Size size{65 + d % 3, 1 + d % 67, d, 70};
+        const auto c = search_cases::make_case(variant, names[turn * 7 % names.size()], size, type, type,
+                                               arrays::shapes[turn % 3], 300 + turn);
+        ++turn;
+        const auto cpu = search_cases::answer("cpu", c, {"exact", "", 1, false}, true);
+        const auto gpu = search_cases::answer("cuda", c, {"exact", "", 0, false}, true);
+        ASSERT_TRUE(cpu && gpu) << c.label;
+        ASSERT_EQ("", c.truth().difference(*gpu)) << c.label;
+        ASSERT_EQ(cpu->ids, gpu->ids) << c.label;
+        ASSERT_EQ(0, std::memcmp(cpu->distances64.data(), gpu->distances64.data(), 8 * cpu->ids.size())) << c.label;
+    }
+}
+
 TEST_P(GpuSearch, GraphAndIndex) {
     std::uint64_t turn = 0;
     for (const char* data : {"duplicates", "gaussian", "nan_rows", "integers"}) {

@@ -27,7 +27,7 @@ enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2, all_alike
 
 // A tile of distance keys to compute: queries x points, as ordered keys (exact/order.h) in row-major order.
 struct ScanTile {
-    const double* queries = nullptr;  // prepared coordinates in leaf order, d per row (see scan_order)
+    const double* queries = nullptr;  // prepared coordinates as scan_order() has them, d per row
     const double* points = nullptr;
     const double* query_aux = nullptr;
     const double* point_aux = nullptr;
@@ -55,7 +55,7 @@ struct MetricKernels {
     int aux = 0;
     void (*measure)(const Rows& rows, double* aux, std::uint8_t* nan, const metric::Params& params,
                     cudaStream_t stream);
-    // Prepared coordinates in leaf order, d doubles per row.
+    // Prepared coordinates in the order of the scan (scan_pairs.cuh), d doubles per row.
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);

@@ -20,9 +20,9 @@ namespace kith::gpu::tuning {
 // are left, at most; see retry_step and rescan_tile.
 inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
 // From so many queries on, a finer filter is cheaper than scanning for those that one term of fp16 cannot tell apart:
-// two terms, or the metric itself. Reasoned, not timed: at the rate of a full scan of many queries (5 G/s on an NVIDIA
-// H200, 2026-11-22, n 131,072, q 4,096, d 128) 32 queries of 1,048,576 points take 7 ms and 16 half of it; preparing so
-// many points with one term takes 1.9 ms there.
+// two terms, or the metric itself. Reasoned: the full scan of 32 queries and 1,048,576 points takes 4.7 ms on an NVIDIA
+// H200 (2026-11-22, cityblock, d 128), and as long for fewer, which fill no tile; preparing so many points with one
+// term takes 1.9 ms there.
 inline constexpr std::int64_t finer_queries(bool direct) {
     return direct ? 16 : 32;
 }
