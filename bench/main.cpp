@@ -24,7 +24,7 @@ using kith::bench::Workload;
 struct Args {
     Workload workload;
     kith::Options options;
-    std::string metric = "sqeuclidean";
+    std::string metric = "sqeuclidean", formula;
     int repeat = 7;
     bool quick = false;
     std::string json;
@@ -163,6 +163,7 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
         {"version", KITH_VERSION},
         {"build", kith::build_info()},
         {"metric", kith::name(metric)},
+        {"formula", args.formula},
         {"repeat", args.repeat},
         {"limits", {{"flops", 2 * limits.multiply_adds}, {"bytes_per_s", limits.bytes}, {"how", limits.how}}},
         {"results", results}};
@@ -193,13 +194,23 @@ int run_main(int argc, char** argv) {
     CLI::App* suite = app.add_subcommand("suite", "Named searches and selections");
     suite->add_flag("--quick", args.quick, "A tenth of the queries");
     for (CLI::App* command : {search, suite}) {
-        command->add_option("-m,--metric", args.metric, "The distance, by name")->capture_default_str();
+        CLI::Option* metric =
+            command->add_option("-m,--metric", args.metric, "The distance, by name")->capture_default_str();
+        command
+            ->add_option("--formula", args.formula, "A formula in its place, of a, q and x, such as 'a + fabs(q - x)'")
+            ->type_name("TEXT")
+            ->excludes(metric);
         command->add_option("--path", args.options.path, "Force a path by name");
     }
     for (CLI::App* command : {search, select, suite}) add_common(command, args);
     CLI11_PARSE(app, argc, argv);
 
-    args.options.metric = kith::metric_named(args.metric);
+    if (args.formula.empty()) {
+        args.options.metric = kith::metric_named(args.metric);
+    } else {
+        args.options.metric.id = kith::MetricId::formula;
+        args.options.metric.formula = args.formula;
+    }
     if (args.study.asked()) {
         args.study.repeat = args.repeat;
         args.study.json = args.json;

@@ -5,21 +5,41 @@
 #include <cuda_runtime.h>
 
 #include "kith/functor.h"
+#include "kith/functor_tile.h"
 
 namespace kith {
 
-// A thread owns one (query, point) pair; a block of 32 x 8 shares nothing: rows of 32 points read the same query.
-template <class F>
-__global__ void functor_distances(F step, const double* queries, std::int64_t q_count, const double* points,
-                                  std::int64_t x_count, std::int64_t d, double start, double* out, std::int64_t ld) {
-    const std::int64_t x = blockIdx.x * std::int64_t{32} + threadIdx.x;
-    if (x >= x_count) return;
-    for (std::int64_t q = blockIdx.y * std::int64_t{8} + threadIdx.y; q < q_count; q += std::int64_t{8} * gridDim.y) {
-        double a = start;
-        for (std::int64_t j = 0; j < d; ++j) a = step(a, queries[q * d + j], points[x * d + j]);
-        out[q * ld + x] = a;
+namespace detail {
+
+// Running values to a matrix whose rows are `ld` apart.
+struct StoreDistances {
+    double* out;
+    std::int64_t ld;
+    __device__ auto row(long long i) const {
+        return [to = out + i * ld](long long j, double a) { to[j] = a; };
     }
+};
+
+template <class Tiles, class F>
+__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+    functor_distances(F step, const double* queries, std::int64_t q_count, const double* points, std::int64_t x_count,
+                      std::int64_t d, double start, StoreDistances store) {
+    Tiles::run(step, store, start, queries, q_count, points, x_count, d);
 }
+
+template <class Tiles, class F>
+int launch_functor(const F& step, const double* queries, std::int64_t q_count, const double* points,
+                   std::int64_t x_count, std::int64_t d, double start, const StoreDistances& store,
+                   cudaStream_t stream) {
+    const std::int64_t rows = (q_count + Tiles::queries - 1) / Tiles::queries;
+    const dim3 grid(static_cast<unsigned>((x_count + Tiles::points - 1) / Tiles::points),
+                    static_cast<unsigned>(rows < 65535 ? rows : 65535));
+    functor_distances<Tiles>
+        <<<grid, Tiles::threads, 0, stream>>>(step, queries, q_count, points, x_count, d, start, store);
+    return static_cast<int>(cudaGetLastError());
+}
+
+}  // namespace detail
 
 // As functor_metric(), for both backends.
 template <class F>
@@ -28,12 +48,10 @@ FunctorMetric functor_metric_cuda(const F& f, double start = 0.0) {
     metric.device = [](const void* state, const double* queries, std::int64_t q_count, const double* points,
                        std::int64_t x_count, std::int64_t d, double first, double* out, std::int64_t ld, void* stream) {
         const F& step = *static_cast<const F*>(state);
-        const std::int64_t blocks_q = (q_count + 7) / 8;
-        const dim3 grid(static_cast<unsigned>((x_count + 31) / 32),
-                        static_cast<unsigned>(blocks_q < 65535 ? blocks_q : 65535));
-        functor_distances<<<grid, dim3(32, 8), 0, static_cast<cudaStream_t>(stream)>>>(step, queries, q_count, points,
-                                                                                       x_count, d, first, out, ld);
-        return static_cast<int>(cudaGetLastError());
+        const auto launch = q_count <= FewQueries::queries    ? detail::launch_functor<FewQueries, F>
+                            : q_count <= SomeQueries::queries ? detail::launch_functor<SomeQueries, F>
+                                                              : detail::launch_functor<ManyQueries, F>;
+        return launch(step, queries, q_count, points, x_count, d, first, {out, ld}, static_cast<cudaStream_t>(stream));
     };
     return metric;
 }

@@ -135,7 +135,7 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
     const Shape& s = r.shape;
     const bool filter = path != Path::exact;
     const double tile = filter ? t::filter_bytes(path, q, points, s.d, s.k, device.multiprocessors)
-                               : t::scan_bytes(q, points, s.d, s.k, r.metric.user, device.multiprocessors);
+                               : t::scan_bytes(q, points, s.d, s.k, device.multiprocessors);
     const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
     const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
     return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;

@@ -30,11 +30,12 @@ TEST(FormulaCudaText, Compiles) {
         calls += " + " + name + "(a, q, x)";
     }
     for (const char* text : {"1e308 * 10", "-(1e308 * 10)", "0 * (1e308 * 10)", "5e-324", "-0", "1/3", "a", "q", "x"})
-        EXPECT_NO_THROW(kith::gpu::compile_cuda(kith::gpu::kernel_text(step_text(*compile(text))), 80)) << text;
+        EXPECT_NO_THROW(kith::gpu::compile_cuda(kith::gpu::kernel_text(step_text(*compile(text)), {16, 4, 4}), 80))
+            << text;
     steps += "__device__ double step(double a, double q, double x) { return 0" + calls + "; }\n";
     for (const int capability : {80, 90}) {
         std::vector<char> image;
-        ASSERT_NO_THROW(image = kith::gpu::compile_cuda(kith::gpu::kernel_text(steps), capability));
+        ASSERT_NO_THROW(image = kith::gpu::compile_cuda(kith::gpu::kernel_text(steps, {}), capability));
         EXPECT_GT(image.size(), 1000u);
     }
 }

@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include "formula/program.h"
+#include "gpu/metric/kernels.h"
 
 namespace kith::gpu {
 
-// out[i * n + j]: the last running value of query i and point j; queries and points are dense f64 rows of d.
-void formula_distances(const formula::Program& program, double start, const double* queries, std::int64_t q,
-                       const double* points, std::int64_t n, std::int64_t d, double* out, cudaStream_t stream);
+// The canonical keys of a tile; the coordinates are in their own order.
+void formula_scan(const formula::Program& program, double start, const ScanTile& tile, std::int64_t d,
+                  cudaStream_t stream);
 
 }  // namespace kith::gpu

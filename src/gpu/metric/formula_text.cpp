@@ -1,10 +1,10 @@
-// A compiled formula as CUDA C++: each operation as formula/operations.h has it, exp, log and pow from the text of
-// metric/portable.h.
+// A compiled formula as CUDA C++: each operation as formula/operations.h has it; exp, log and pow, the order of keys
+// and the tiles from the texts of the headers that have them.
 #include "gpu/metric/formula_text.h"
 
 #include <fmt/format.h>
 
-#include "gpu/metric/portable_source.h"
+#include "gpu/metric/kernel_sources.h"
 #include "metric/portable.h"
 
 namespace kith::gpu {
@@ -61,17 +61,53 @@ const char* text_of(Op op) {
     }
 }
 
-// A thread owns one point and walks the queries of its block row.
-constexpr const char* kernel = R"(
-extern "C" __global__ void formula(double start, const double* queries, long long q_count, const double* points,
-                                   long long x_count, long long d, double* out) {
-    const long long x = blockIdx.x * 32ll + threadIdx.x;
-    if (x >= x_count) return;
-    for (long long q = blockIdx.y * 8ll + threadIdx.y; q < q_count; q += 8ll * gridDim.y) {
-        double a = start;
-        for (long long j = 0; j < d; ++j) a = step(a, queries[q * d + j], points[x * d + j]);
-        out[q * x_count + x] = a;
+// What an operation adds to a kernel, roughly in instructions.
+int weight_of(Op op) {
+    switch (op) {
+        case Op::power:
+            return 200;
+        case Op::exponential:
+        case Op::logarithm:
+            return 80;
+        case Op::divide:
+        case Op::root:
+            return 16;
+        default:
+            return 2;
     }
+}
+// Of a kernel's loop, about: what NVRTC compiles within half a second. Other limits have not been timed.
+constexpr int most_weight = 1200;
+
+constexpr const char* kernel = R"(
+struct Step {
+    __device__ __forceinline__ double operator()(double a, double q, double x) const { return step(a, q, x); }
+};
+struct StoreKeys {
+    unsigned long long* keys;
+    long long ld;
+    const unsigned char *query_nan, *point_nan;
+    const long long* self;
+    long long first_point;
+    struct Row {
+        unsigned long long* keys;
+        const unsigned char* point_nan;
+        bool nan;
+        long long self;
+        __device__ __forceinline__ void operator()(long long x, double a) const {
+            using Order = kith::exact::Order<double>;
+            const double rank = a != a ? kith::bits_to_double(0x7ff0000000000000ULL) : a;
+            keys[x] = nan | (point_nan[x] != 0) | (x == self) ? Order::nan : Order::key(rank);
+        }
+    };
+    __device__ __forceinline__ Row row(long long q) const {
+        return {keys + q * ld, point_nan, query_nan[q] != 0, self ? self[q] - first_point : -1};
+    }
+};
+extern "C" __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+    formula(double start, const double* queries, long long q_count, const double* points, long long x_count,
+            long long d, StoreKeys store) {
+    Tiles::run(Step{}, store, start, queries, q_count, points, x_count, d);
 }
 )";
 
@@ -107,8 +143,21 @@ std::string step_text(const formula::Program& program, const std::string& name) 
     return text + "    return " + argument(program.result) + ";\n}\n";
 }
 
-std::string kernel_text(const std::string& step) {
-    return portable_source + step + kernel;
+FormulaTile tile_of(const formula::Program& program, std::int64_t queries) {
+    int weight = 0;
+    for (const formula::Value& v : program.values) weight += weight_of(v.op);
+    if (queries <= 4) return {64, 1, 4 * weight <= most_weight ? 4 : 1};
+    if (queries <= 16) return {16, 1, 4 * weight <= most_weight ? 4 : 1};
+    const int each = 16 * weight <= most_weight ? 4 : 4 * weight <= most_weight ? 2 : 1;
+    return {16, each, each};
+}
+
+std::string kernel_text(const std::string& step, const FormulaTile& tile) {
+    return std::string(portable_source) + "namespace std { using uint32_t = unsigned; }\n" + order_source +
+           functor_tile_source + step +
+           fmt::format("using Tiles = kith::StepTiles<{}, {}, {}>;\n", tile.columns, tile.queries_each,
+                       tile.points_each) +
+           kernel;
 }
 
 }  // namespace kith::gpu

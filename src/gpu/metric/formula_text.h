@@ -1,6 +1,7 @@
 // A compiled formula as CUDA C++, for NVRTC.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "formula/program.h"
@@ -11,7 +12,18 @@ namespace kith::gpu {
 // operators. Formulas that differ in blanks, parentheses or the writing of numbers have the same text.
 std::string step_text(const formula::Program& program, const std::string& name = "step");
 
+// A shape of kith::StepTiles: threads along the points, pairs of a thread.
+struct FormulaTile {
+    int columns = 16, queries_each = 1, points_each = 1;
+    std::int64_t queries() const { return 256 / columns * queries_each; }
+    std::int64_t points() const { return columns * points_each; }
+};
+
+// The shape for so many queries. The step stands once in the kernel's text for every pair of a thread: a thread takes
+// fewer pairs through a long one.
+FormulaTile tile_of(const formula::Program& program, std::int64_t queries);
+
 // The source of the kernel `formula` around a step.
-std::string kernel_text(const std::string& step);
+std::string kernel_text(const std::string& step, const FormulaTile& tile);
 
 }  // namespace kith::gpu

@@ -1,5 +1,5 @@
-// Kernels around a user's metric: conversion to binary64, distances to ordered keys, reports. The distances themselves
-// come from formula.cpp (NVRTC) or from the functor's own launch.
+// Kernels around a user's metric: conversion to binary64, a functor's distances to ordered keys, reports. A functor
+// launches its own kernel (kith/functor_cuda.h); formula.cpp has that of a formula.
 #include "exact/canonical.h"
 #include "exact/order.h"
 #include "gpu/metric/formula.h"
@@ -29,14 +29,17 @@ __global__ void convert_natural(Rows rows, double* out, std::int64_t d) {
     if (cell < rows.count * d) out[cell] = rows.at(cell / d, cell % d);
 }
 
-__global__ void distances_to_keys(ScanTile tile, const double* distances) {
-    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (cell >= tile.q * tile.n) return;
-    const std::int64_t q = cell / tile.n, x = cell % tile.n;
-    const bool eligible =
-        !tile.query_nan[q] && !tile.point_nan[x] && !(tile.self && tile.self[q] == tile.first_point + x);
-    tile.keys[q * tile.ld + x] =
-        eligible ? exact::Order<double>::key(exact::ordered_rank(distances[cell])) : exact::Order<double>::nan;
+// In place: the keys are the distances' bits. A thread owns a point and walks the queries of its block row.
+__global__ void distances_to_keys(ScanTile tile) {
+    const std::int64_t x = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (x >= tile.n) return;
+    const bool point_nan = tile.point_nan[x];
+    for (std::int64_t q = blockIdx.y; q < tile.q; q += gridDim.y) {
+        const bool eligible = !tile.query_nan[q] && !point_nan && !(tile.self && tile.self[q] == tile.first_point + x);
+        std::uint64_t& key = tile.keys[q * tile.ld + x];
+        key =
+            eligible ? exact::Order<double>::key(exact::ordered_rank(bits_to_double(key))) : exact::Order<double>::nan;
+    }
 }
 
 template <class T>
@@ -59,17 +62,18 @@ void user_convert(const Rows& rows, double* out, std::int64_t d, cudaStream_t st
     check_launch("convert_natural");
 }
 
-void user_scan(const ScanTile& tile, const MetricSpec& metric, double* distances, cudaStream_t stream) {
+void user_scan(const ScanTile& tile, const MetricSpec& metric, cudaStream_t stream) {
     const std::int64_t d = metric.params.d;
-    if (metric.functor) {
-        check(static_cast<cudaError_t>(metric.functor->device(metric.functor->state, tile.queries, tile.q, tile.points,
-                                                              tile.n, d, metric.start, distances, tile.n, stream)),
-              metric.functor->name);
-    } else {
-        formula_distances(*metric.formula, metric.start, tile.queries, tile.q, tile.points, tile.n, d, distances,
-                          stream);
+    if (!metric.functor) {
+        formula_scan(*metric.formula, metric.start, tile, d, stream);
+        return;
     }
-    distances_to_keys<<<item_blocks(tile.q * tile.n), item_threads, 0, stream>>>(tile, distances);
+    auto* const distances = reinterpret_cast<double*>(tile.keys);
+    check(static_cast<cudaError_t>(metric.functor->device(metric.functor->state, tile.queries, tile.q, tile.points,
+                                                          tile.n, d, metric.start, distances, tile.ld, stream)),
+          metric.functor->name);
+    const auto rows = static_cast<unsigned>(tile.q < 65535 ? tile.q : 65535);
+    distances_to_keys<<<dim3(item_blocks(tile.n), rows), item_threads, 0, stream>>>(tile);
     check_launch("distances_to_keys");
 }
 

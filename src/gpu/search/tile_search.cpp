@@ -17,8 +17,7 @@ TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const Query
                      std::int64_t point_tile, cudaStream_t stream) {
     const std::int64_t q = queries.rows.rows.count, n = chunk.points.rows.count, d = metric.params.d;
     const std::int64_t tile = std::min(point_tile, n);
-    Buffer<double> query_values(q * d, stream), point_values(tile * d, stream),
-        distances(metric.kernels ? 0 : q * tile, stream);
+    Buffer<double> query_values(q * d, stream), point_values(tile * d, stream);
     Buffer<std::uint64_t> keys(q * tile, stream);
     SelectState state(q, k, tile, 8, stream);
     if (metric.kernels) metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
@@ -44,7 +43,7 @@ TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const Query
             metric.kernels->scan(scan, metric.params, stream);
         } else {
             user_convert(points.rows, point_values.get(), d, stream);
-            user_scan(scan, metric.spec, distances.get(), stream);
+            user_scan(scan, metric.spec, stream);
         }
         scan_keys(state, keys.get(), tile, count, first, stream);
     }

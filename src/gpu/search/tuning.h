@@ -65,10 +65,9 @@ inline double factor_bytes(std::int64_t rows, std::int64_t d) {
            8 * static_cast<double>(d) * (static_cast<double>(std::min(rows + 256, factored_rows(d))) + 1);
 }
 
-inline double scan_bytes(std::int64_t q, std::int64_t points, std::int64_t d, std::int64_t k, bool user,
-                         int multiprocessors) {
-    return static_cast<double>(q) * static_cast<double>(points) * (user ? 16 : 8) +
-           8.0 * static_cast<double>(d * (q + points)) + selection_bytes(q, k, points, 12, multiprocessors);
+inline double scan_bytes(std::int64_t q, std::int64_t points, std::int64_t d, std::int64_t k, int multiprocessors) {
+    return 8.0 * static_cast<double>(q) * static_cast<double>(points) + 8.0 * static_cast<double>(d * (q + points)) +
+           selection_bytes(q, k, points, 12, multiprocessors);
 }
 
 // Of an entry of a candidate list: value and position (later id and key), and where CUB sorts what that takes.
@@ -104,7 +103,7 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
                 vector_bytes(path, d) + 24);
     };
     // The last tile of a search may be smaller, and few queries take other levels.
-    double most = std::max(tile(1, max_candidates, 0), scan_bytes(1, 64, d, k, false, multiprocessors));
+    double most = std::max(tile(1, max_candidates, 0), scan_bytes(1, 64, d, k, multiprocessors));
     for (const std::int64_t queries : {q, std::min(q, few_queries), std::min<std::int64_t>(q, 16)}) {
         const FilterLevels levels = filter_levels(n, queries, k + 1);
         most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
@@ -126,7 +125,7 @@ struct RescanTile {
 };
 inline RescanTile rescan_tile(double bytes, std::int64_t d, std::int64_t k, int multiprocessors) {
     RescanTile tile;
-    while (scan_bytes(tile.queries, tile.points, d, k, false, multiprocessors) > bytes &&
+    while (scan_bytes(tile.queries, tile.points, d, k, multiprocessors) > bytes &&
            (tile.queries > 1 || tile.points > 64)) {
         if (tile.points > 64) tile.points /= 2;
         else tile.queries /= 2;
