@@ -255,6 +255,7 @@ const std::vector<OrdinarySet>& ordinary_sets() {
         {"histograms-hellinger", 64, histograms, hellinger},
         {.name = "bits-hamming", .d = 128, .make = fingerprints, .metric = hamming, .type = u8, .packed_bits = true},
         {.name = "bits-jaccard", .d = 128, .make = fingerprints, .metric = jaccard, .type = u8, .packed_bits = true},
+        {.name = "bits-dice", .d = 128, .make = fingerprints, .metric = dice, .type = u8, .packed_bits = true},
         {"duplicates", 128, duplicates},
         {"zero-rows", 128, zero_rows},
         {"zero-rows-cosine", 128, zero_rows, cosine},

@@ -26,7 +26,7 @@ struct OrdinarySet {
     MetricId metric = MetricId::sqeuclidean;
     ElementType type = ElementType::f32;
     bool graph = false;        // the points are the queries
-    bool packed_bits = false;  // of hamming and jaccard
+    bool packed_bits = false;  // of hamming, jaccard and dice
 };
 
 const std::vector<OrdinarySet>& ordinary_sets();

@@ -53,6 +53,17 @@ DirectForm mismatches(bool packed_bits, ElementType type) {
     return f;
 }
 
+// Counts are exact, and their quotient is rounded once.
+DirectForm shares(bool dice, bool packed_bits) {
+    DirectForm f;
+    f.coordinates = packed_bits ? Coordinates::u8 : Coordinates::indicators;
+    if (packed_bits) f.step = dice ? Step::dice_bits : Step::jaccard_bits;
+    else f.step = dice ? Step::quotient : Step::jaccard_sets;
+    f.error.sums = 0;
+    f.error.relative = 0x1p-23;
+    return f;
+}
+
 DirectForm divergence(double d) {
     DirectForm f;
     f.step = Step::divergence;
@@ -96,6 +107,9 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
             break;
         case metric::Direct::mismatches:
             return mismatches(params.packed_bits, type);
+        case metric::Direct::jaccard:
+        case metric::Direct::dice:
+            return shares(traits.direct == metric::Direct::dice, params.packed_bits);
         case metric::Direct::divergence:
             return divergence(d);
     }
@@ -136,11 +150,20 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
     std::optional<DirectForm> form = form_of(traits, params, type);
     if (!form) return form;
     form->rounding = rounding_cost(form->step, static_cast<double>(params.d));
-    if (type != ElementType::f64) return form;
+    // Of a set it matters only which coordinates are 0.
+    if (type != ElementType::f64 || form->coordinates == Coordinates::indicators) return form;
     if (form->rounding.power == 0) return std::nullopt;
     form->coordinates = Coordinates::rounded;
     form->degree = form->rounding.power;
     return form;
+}
+
+DirectForm two_valued_form() {
+    DirectForm f;
+    f.step = Step::unmatched_bits;
+    f.coordinates = Coordinates::two_values;
+    f.error.sums = 0;
+    return f;
 }
 
 DirectBound direct_bound(const DirectError& error, std::int64_t d) {

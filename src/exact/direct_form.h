@@ -29,8 +29,18 @@ enum class Step {
     mismatched_bytes,  // how many of the four bytes differ
     mismatched_bits,   // how many bits of the four bytes differ
     divergence,        // q^2 log(q^2 / m) + x^2 log(x^2 / m) with m = (q^2 + x^2) / 2
+    jaccard_sets,      // |q - x| and |q + x|, words 0 or 1; the value is the first sum's double over both
+    jaccard_bits,      // bits in one of the two, and in either; the value is the quotient of the two sums
+    dice_bits,         // the same counts; the value is the first over the bits of both
+    unmatched_bits,    // the point's bits that the query has not; on a GPU only
 };
-inline constexpr int step_count = static_cast<int>(Step::divergence) + 1;
+// Those that a CPU has kernels for come first.
+inline constexpr int step_count = static_cast<int>(Step::dice_bits) + 1;
+
+// Whether words are bits whatever the coordinates were, for a GPU: it counts what two rows have in common.
+constexpr bool counts_bits(Step step) {
+    return step == Step::mismatched_bits || step >= Step::jaccard_bits;
+}
 
 // The words of a row.
 enum class Coordinates {
@@ -38,10 +48,16 @@ enum class Coordinates {
     rounded,  // f32, rounded: the coordinate less a centre (RoundingCost)
     roots,    // f32, rounded: the root of the coordinate
     i8,
-    u8,  // four to a word, where they are whole numbers of that type
+    u8,          // four to a word, where they are whole numbers of that type
+    indicators,  // f32: 1 where the coordinate is not 0
+    sets,        // 32 to a word: a bit that is set where the coordinate is not 0
+    two_values,  // 16 to a word: bit i is set where the coordinate is the first of two values, bit 16 + i the second
 };
 constexpr int coordinates_per_word(Coordinates c) {
-    return c == Coordinates::i8 || c == Coordinates::u8 ? 4 : 1;
+    return c == Coordinates::i8 || c == Coordinates::u8 ? 4
+           : c == Coordinates::sets                     ? 32
+           : c == Coordinates::two_values               ? 16
+                                                        : 1;
 }
 
 // Of coordinates whose roots are words: below the first they are taken to be 0, below the second they are not covered,
@@ -75,6 +91,9 @@ struct DirectForm {
 
 // Of points with elements of that type; none where f32 cannot serve.
 std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type);
+
+// How many coordinates differ where those of the points take two values only: a query's are told from either.
+DirectForm two_valued_form();
 
 // From k points with upper values up to U, no point of the k nearest has a value above U growth + 2 lost.
 struct DirectBound {

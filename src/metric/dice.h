@@ -7,6 +7,7 @@
 namespace kith::metric {
 
 struct Dice : Jaccard {
+    static constexpr Traits traits{.direct = Direct::dice, .packed_bits = true};
     // The sizes of the two sets add up to the members of one only and twice those of both.
     KITH_HD static double finish(const double* a, const double*, const double*, const Params&) {
         return a[1] == 0.0 ? 0.0 : a[0] / (a[0] + 2.0 * (a[1] - a[0]));

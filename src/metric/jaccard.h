@@ -9,7 +9,7 @@
 namespace kith::metric {
 
 struct Jaccard : Base {
-    static constexpr Traits traits{.packed_bits = true};
+    static constexpr Traits traits{.direct = Direct::jaccard, .packed_bits = true};
     static constexpr int accumulators = 2;  // in one set only, in either
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params& params) {

@@ -45,6 +45,8 @@ enum class Direct {
     quotients,   // rank = sum |q - x| / (|q| + |x|), 0 / 0 being 0
     quotient,    // rank = sum |q - x| / sum |q + x|, 0 / 0 being 0
     mismatches,  // rank = the number of coordinates, or packed bits, that differ
+    jaccard,     // rank = those (or bits) that are 0 in one only, over those not 0 in either; 0 / 0 being 0
+    dice,        // rank = the same over the sizes of both, in coordinates (or bits) that are not 0
     divergence,  // rank = sum (q log(q / m) + x log(x / m)) with m = (q + x) / 2, coordinates at least 0
 };
 

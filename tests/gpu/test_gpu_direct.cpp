@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "direct_forms.h"
-#include "gpu/filter/direct.h"
+#include "gpu/filter/bit_panels.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu_arrays.h"
@@ -22,18 +23,32 @@ using namespace direct_forms;
 constexpr float infinity = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
 constexpr std::int64_t tile = gpu::filter_tile_points;
 
+std::int64_t width_of(const exact::DirectForm& form, std::int64_t d) {
+    return exact::counts_bits(form.step) ? gpu::bits_width(form, d) : gpu::direct_width(form, d);
+}
+std::size_t place_of(const exact::DirectForm& form, std::int64_t row, std::int64_t i, std::int64_t width) {
+    return static_cast<std::size_t>(exact::counts_bits(form.step) ? gpu::bits_place(row, i, width)
+                                                                  : gpu::direct_place(row, i, width));
+}
+
 // Rows as panels of words; a whole tile of them.
 std::vector<float> panels(const exact::DirectForm& form, const std::vector<Vector>& rows) {
-    const auto d = static_cast<std::int64_t>(rows[0].size()), width = gpu::direct_width(form, d);
+    const auto d = static_cast<std::int64_t>(rows[0].size()), width = width_of(form, d);
     const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
     std::vector<std::uint32_t> words(static_cast<std::size_t>(gpu::whole_tiles(std::ssize(rows)) * width));
     for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
         for (std::int64_t i = 0; i < d; ++i) {
             const double x = rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(i)];
-            std::uint32_t& word = words[static_cast<std::size_t>(gpu::direct_place(row, i / per_word, width))];
+            std::uint32_t& word = words[place_of(form, row, i / per_word, width)];
             if (per_word == 1) {
                 const auto f = static_cast<float>(x);
                 std::memcpy(&word, &f, sizeof f);
+            } else if (form.coordinates == exact::Coordinates::sets) {
+                word |= (x == 0 ? 0u : 1u) << (i % 32);
+            } else if (form.coordinates == exact::Coordinates::two_values) {
+                // Of 0 and 1.
+                if (x == 0) word |= 1u << (i % 16);
+                if (x == 1) word |= 1u << (16 + i % 16);
             } else {
                 word |= (static_cast<std::uint32_t>(static_cast<int>(x)) & 0xffu) << (8 * (i % per_word));
             }
@@ -51,11 +66,30 @@ gpu::Buffer<T> on_device(const std::vector<T>& values) {
     return out;
 }
 
+exact::DirectForm gpu_form(const Form& f) {
+    return *gpu::gpu_direct_form(f.traits, f.params, f.type);
+}
+
+// Half norms; the sizes of rows where these are counted and the half norm is no infinity.
+std::vector<float> with_sizes(const exact::DirectForm& form, const std::vector<Vector>& points, std::vector<float> h) {
+    if (!exact::counts_bits(form.step)) return h;
+    const std::vector<float> words = panels(form, points);
+    const std::int64_t width = width_of(form, std::ssize(points[0]));
+    for (std::int64_t p = 0; p < std::ssize(points); ++p) {
+        if (!std::isfinite(h[static_cast<std::size_t>(p)])) continue;
+        int size = 0;
+        for (std::int64_t w = 0; w < width; ++w)
+            size += std::popcount(std::bit_cast<std::uint32_t>(words[place_of(form, p, w, width)]));
+        h[static_cast<std::size_t>(p)] = static_cast<float>(size);
+    }
+    return h;
+}
+
 // Every value of a query with up to a tile of points.
 std::vector<float> values_of(const exact::DirectForm& form, const Vector& query, const std::vector<Vector>& points,
                              const std::vector<float>& half_norms) {
     const auto queries = on_device(panels(form, {query})), words = on_device(panels(form, points));
-    const auto h = on_device(half_norms);
+    const auto h = on_device(with_sizes(form, points, half_norms));
     gpu::Buffer<float> all(tile, nullptr);
     gpu::FilterPass pass;
     pass.step = form.step;
@@ -65,7 +99,7 @@ std::vector<float> values_of(const exact::DirectForm& form, const Vector& query,
     pass.half_norm = h.get();
     pass.q = 1;
     pass.n = pass.count = std::ssize(points);
-    pass.width = gpu::direct_width(form, std::ssize(query));
+    pass.width = width_of(form, std::ssize(query));
     pass.all = all.get();
     pass.ld = tile;
     gpu::filter_pass(pass, gpu::FilterIsa::sm_80, nullptr);
@@ -82,7 +116,7 @@ std::vector<float> padded(std::size_t points) {
 
 void within_error(const Form& f, const Vector& query, const std::vector<Vector>& points, const char* what) {
     if (testing::Test::HasFatalFailure()) return;
-    const exact::DirectForm form = f.form();
+    const exact::DirectForm form = gpu_form(f);
     const std::vector<float> values = values_of(form, query, points, padded(points.size()));
     const exact::DirectBound bound = exact::direct_bound(form.error, std::ssize(query));
     const long double g = (bound.growth - 1.0L) / (bound.growth + 1.0L);
@@ -128,7 +162,7 @@ TEST(GpuDirect, RoundedRows) {
 // +inf of padding and NaN points stays, and so does the -inf of a point that is not covered, whatever its words are.
 TEST(GpuDirect, HalfNormsStay) {
     for (const Form& f : forms(3)) {
-        const exact::DirectForm form = f.form();
+        const exact::DirectForm form = gpu_form(f);
         std::vector<Vector> points(4, Vector(3, 1.0));
         std::vector<float> h = padded(4);
         h[1] = infinity;
@@ -285,6 +319,74 @@ TEST(GpuDirect, CertifiesOrdinaryData) {
                 EXPECT_EQ("direct-f32", found.report.path) << what;
                 EXPECT_EQ(q, found.report.certified) << what;
                 EXPECT_LT(found.report.candidates, 4.0 * q * k) << what;
+            }
+        }
+    }
+}
+
+// Of bits and of sets, few and many queries; rows longer than a slice; every element type.
+TEST(GpuDirect, CertifiesBits) {
+    std::mt19937_64 random(9);
+    for (const auto& [n, q, d, k] : {std::tuple{30000, 300, 64, 10}, {70000, 5, 24, 20}, {20000, 257, 200, 10}}) {
+        std::vector<std::uint8_t> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
+        for (auto* rows : {&points, &queries})
+            for (std::uint8_t& x : *rows) x = static_cast<std::uint8_t>(random() & random());
+        std::vector<double> wide_points(points.begin(), points.end()), wide_queries(queries.begin(), queries.end());
+        for (auto* rows : {&wide_points, &wide_queries})
+            for (double& x : *rows) x = x < 40 ? 0 : 1e-300 * x;
+        for (const MetricId id : {MetricId::hamming, MetricId::jaccard, MetricId::dice}) {
+            for (const bool packed : {true, false}) {
+                if (id == MetricId::hamming && !packed) continue;
+                Options options;
+                options.device = "cuda";
+                options.metric = id;
+                options.metric.packed_bits = packed;
+                options.f64 = true;
+                const MatrixView of = packed ? view(points.data(), n, d) : view(wide_points.data(), n, d),
+                                 with = packed ? view(queries.data(), q, d) : view(wide_queries.data(), q, d);
+                const Neighbors found = search(of, with, k, options);
+                options.path = "exact";
+                const Neighbors truth = search(of, with, k, options);
+                const std::string what = std::string(name(id)) + (packed ? ", packed, d " : ", d ") + std::to_string(d);
+                EXPECT_EQ(truth.ids, found.ids) << what;
+                EXPECT_EQ(truth.distances64, found.distances64) << what;
+                EXPECT_EQ("direct-f32", found.report.path) << what;
+                EXPECT_EQ(0, found.report.scanned) << what;
+            }
+        }
+    }
+}
+
+// Coordinates that take two values, in every type; some rows and queries with a third one, NaN or an infinity; and more
+// such rows than the form takes.
+TEST(GpuDirect, HammingOfTwoValues) {
+    std::mt19937_64 random(10);
+    constexpr std::int64_t n = 30000, q = 300, k = 10;
+    for (const std::int64_t d : {1, 16, 37, 130}) {
+        for (const auto& [zero, one] : {std::pair{0.0f, 1.0f}, {-3.0f, 7.5f}, {-0.0f, infinity}}) {
+            for (const std::int64_t others : {std::int64_t{0}, std::int64_t{40}, std::int64_t{2000}}) {
+                std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
+                for (auto* rows : {&points, &queries})
+                    for (float& x : *rows) x = random() % 3 ? zero : one;
+                const float odd[] = {2, -infinity, std::numeric_limits<float>::quiet_NaN(), 0, 1e-45f};
+                for (std::int64_t i = 0; i < others; ++i)
+                    points[static_cast<std::size_t>((i * 14 + 1) * d) + random() % static_cast<std::size_t>(d)] =
+                        odd[i % 5];
+                for (std::int64_t i = 0; i < q; i += 3)
+                    queries[static_cast<std::size_t>(i * d) + random() % static_cast<std::size_t>(d)] = odd[i % 5];
+                Options options;
+                options.device = "cuda";
+                options.metric = MetricId::hamming;
+                options.f64 = true;
+                const Neighbors found = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
+                options.path = "exact";
+                const Neighbors truth = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
+                const std::string what = "d " + std::to_string(d) + ", others " + std::to_string(others);
+                EXPECT_EQ(truth.ids, found.ids) << what;
+                EXPECT_EQ(truth.distances64, found.distances64) << what;
+                if (others == 0) {
+                    EXPECT_EQ(0, found.report.scanned) << what;
+                }
             }
         }
     }

@@ -44,10 +44,15 @@ inline Form form_of(const char* name, Direct direct, std::int64_t d, double p = 
 }
 
 inline std::vector<Form> forms(std::int64_t d) {
-    std::vector<Form> all = {form_of("squares", Direct::squares, d),      form_of("sum", Direct::sum, d),
-                             form_of("maximum", Direct::maximum, d),      form_of("quotients", Direct::quotients, d),
-                             form_of("quotient", Direct::quotient, d),    form_of("mismatches", Direct::mismatches, d),
-                             form_of("divergence", Direct::divergence, d)};
+    std::vector<Form> all = {form_of("squares", Direct::squares, d),
+                             form_of("sum", Direct::sum, d),
+                             form_of("maximum", Direct::maximum, d),
+                             form_of("quotients", Direct::quotients, d),
+                             form_of("quotient", Direct::quotient, d),
+                             form_of("mismatches", Direct::mismatches, d),
+                             form_of("divergence", Direct::divergence, d),
+                             form_of("jaccard", Direct::jaccard, d),
+                             form_of("dice", Direct::dice, d)};
     for (const double p : {1.0, 1.25, 2.0, 2.5, 3.0, 4.0, 5.0, 16.0, 100.0, 1024.0})
         all.push_back(form_of("powers", Direct::powers, d, p));
     Form bytes = form_of("bytes", Direct::mismatches, d), bits = bytes;
@@ -56,8 +61,15 @@ inline std::vector<Form> forms(std::int64_t d) {
     bits.name = "bits";
     bits.type = ElementType::u8;
     bits.params.packed_bits = true;
-    all.push_back(bits);
+    for (const Direct direct : {Direct::mismatches, Direct::jaccard, Direct::dice}) {
+        bits.traits.direct = direct;
+        all.push_back(bits);
+    }
     return all;
+}
+
+inline bool of_sets(const Form& f) {
+    return f.traits.direct == Direct::jaccard || f.traits.direct == Direct::dice;
 }
 
 // What the metric's definition gives. Of `divergence` the coordinates are the roots that the kernel takes.
@@ -96,17 +108,30 @@ inline long double exact_value(const Form& f, const Vector& q, const Vector& x) 
                     sum += std::abs(z) < 1e-4L ? s / 2 * z * z * (1 + z * z / 6) : s / 2 * (this_side + other_side);
                 }
                 break;
+            case Direct::jaccard:
+            case Direct::dice:
+                if (f.params.packed_bits) {
+                    const auto l = static_cast<unsigned>(a), r = static_cast<unsigned>(b);
+                    sum += __builtin_popcount(l ^ r);
+                    other += __builtin_popcount(l | r);
+                } else {
+                    sum += (a != 0) != (b != 0);
+                    other += a != 0 || b != 0;
+                }
+                break;
             default:
                 sum += t;
         }
     }
-    return f.traits.direct == Direct::quotient ? (sum == 0 ? 0 : sum / other) : sum;
+    if (f.traits.direct == Direct::dice) other = 2 * other - sum;
+    return f.traits.direct == Direct::quotient || of_sets(f) ? (sum == 0 ? 0 : sum / other) : sum;
 }
 
 // Coordinates that the form covers, near `value`.
 inline double admissible(const Form& f, double value) {
     if (f.traits.direct == Direct::divergence) value = std::min(std::abs(value), 1.0);
     if (f.params.packed_bits) return static_cast<double>(static_cast<int>(std::abs(value) * 1000) % 256);
+    if (of_sets(f) && static_cast<int>(std::fmod(std::abs(value), 1.0) * 1000) % 2) return 0;
     if (f.type == ElementType::i8) return static_cast<double>(static_cast<int>(value * 10) % 128);
     return static_cast<float>(value);
 }

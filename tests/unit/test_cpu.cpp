@@ -183,8 +183,10 @@ void paths_agree(const char* what, MetricId id, const Data<T>& data, std::int64_
     for (std::int64_t i = 0; i < data.d; ++i) constants.push_back(0.5 + static_cast<double>(i % 3));
     spec.params.constants = constants.data();
     std::vector<Path> paths = {Path::exact};
+    constexpr bool sets = M::traits.direct == metric::Direct::jaccard || M::traits.direct == metric::Direct::dice;
     if (M::traits.gemm != metric::Gemm::none) paths.insert(paths.end(), {Path::gemm_f32, Path::gemm_bf16});
-    else if (M::traits.direct != metric::Direct::none && !std::is_same_v<T, double>) paths.push_back(Path::direct_f32);
+    else if (sets || (M::traits.direct != metric::Direct::none && !std::is_same_v<T, double>))
+        paths.push_back(Path::direct_f32);
     const Answer expected = definition<M>(data, spec, k, graph);
     for (const Path path : paths) {
         for (const cpu::Isa isa : isas()) {
@@ -195,7 +197,7 @@ void paths_agree(const char* what, MetricId id, const Data<T>& data, std::int64_
                 const Answer got = run(data, spec, k, graph, path, isa, threads, own);
                 const Report& r = got.report;
                 // Counts tie.
-                const bool ties = M::traits.direct == metric::Direct::mismatches;
+                const bool ties = sets || M::traits.direct == metric::Direct::mismatches;
                 if (path != Path::exact && std::string(what) == "many" && !ties) {
                     EXPECT_EQ(r.certified, data.q);
                 }

@@ -26,10 +26,13 @@ void encode(const exact::DirectForm& form, const cpu::TileKernels& tiles, const 
     words.assign(v.size() + 4, 0.0f);
     const Vector centre(v.size(), 0.0);
     const auto d = static_cast<std::int64_t>(v.size());
+    Vector row = v;
+    if (form.coordinates == exact::Coordinates::indicators)
+        for (double& x : row) x = x == 0 ? 0 : 1;
     const auto round = form.coordinates == exact::Coordinates::i8   ? tiles.round_i8
                        : form.coordinates == exact::Coordinates::u8 ? tiles.round_u8
                                                                     : tiles.round_row;
-    ASSERT_EQ(0, round(v.data(), centre.data(), 1, d, words.data()).residual2);
+    ASSERT_EQ(0, round(row.data(), centre.data(), 1, d, words.data()).residual2);
     const bool bytes = round != tiles.round_row;
     words.resize(bytes ? (v.size() + 3) / 4 : v.size());
 }
@@ -202,6 +205,10 @@ TEST(DirectForms, AreChargedAsDerived) {
                     break;
                 case Direct::mismatches:
                     g = 0;
+                    break;
+                case Direct::jaccard:
+                case Direct::dice:
+                    g = u;
                     break;
                 case Direct::divergence:
                     g += 0x1p-10L + 0x1p-12L;

@@ -165,25 +165,57 @@ struct ByteStep : CountStep {
     }
 };
 
-struct BitStep : CountStep {
-    KITH_HD static Acc step(Acc count, F q, F x) {
-        const auto differ = (Unsigned)q ^ (Unsigned)x;
+KITH_HD Words count_bits(Unsigned v) {
 #if KITH_LEVEL == 2
-        const __m512i bits_of =
-            _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-        const __m512i low = (__m512i)(differ & 0x0f0f0f0fu), high = (__m512i)((differ >> 4) & 0x0f0f0f0fu);
-        const auto bits = (Words)_mm512_add_epi8(_mm512_shuffle_epi8(bits_of, low), _mm512_shuffle_epi8(bits_of, high));
+    const __m512i bits_of =
+        _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i low = (__m512i)(v & 0x0f0f0f0fu), high = (__m512i)((v >> 4) & 0x0f0f0f0fu);
+    const auto bits = (Words)_mm512_add_epi8(_mm512_shuffle_epi8(bits_of, low), _mm512_shuffle_epi8(bits_of, high));
 #elif KITH_LEVEL == 1
-        const __m256i bits_of =
-            _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-        const __m256i low = (__m256i)(differ & 0x0f0f0f0fu), high = (__m256i)((differ >> 4) & 0x0f0f0f0fu);
-        const auto bits = (Words)_mm256_add_epi8(_mm256_shuffle_epi8(bits_of, low), _mm256_shuffle_epi8(bits_of, high));
+    const __m256i bits_of = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = (__m256i)(v & 0x0f0f0f0fu), high = (__m256i)((v >> 4) & 0x0f0f0f0fu);
+    const auto bits = (Words)_mm256_add_epi8(_mm256_shuffle_epi8(bits_of, low), _mm256_shuffle_epi8(bits_of, high));
 #else
-        const Unsigned pairs = differ - ((differ >> 1) & 0x55555555u);
-        const Unsigned fours = (pairs & 0x33333333u) + ((pairs >> 2) & 0x33333333u);
-        const auto bits = (Words)((fours + (fours >> 4)) & 0x0f0f0f0fu);
+    const Unsigned pairs = v - ((v >> 1) & 0x55555555u);
+    const Unsigned fours = (pairs & 0x33333333u) + ((pairs >> 2) & 0x33333333u);
+    const auto bits = (Words)((fours + (fours >> 4)) & 0x0f0f0f0fu);
 #endif
-        return count + sum_of_bytes(bits);
+    return sum_of_bytes(bits);
+}
+
+struct BitStep : CountStep {
+    KITH_HD static Acc step(Acc count, F q, F x) { return count + count_bits((Unsigned)q ^ (Unsigned)x); }
+};
+
+// Quotients of counts; a half norm of +inf or NaN stays.
+struct JaccardBitsStep : CountStep {
+    static constexpr int queries = KITH_LEVEL == 2 ? 6 : 3;
+    struct Acc {
+        Words one, either;
+    };
+    KITH_HD static Acc start(F) { return {Words{}, Words{}}; }
+    KITH_HD static Acc step(Acc acc, F q, F x) {
+        return {acc.one + count_bits((Unsigned)q ^ (Unsigned)x), acc.either + count_bits((Unsigned)q | (Unsigned)x)};
+    }
+    KITH_HD static F quotient(Words count, Words all, F half_norm) {
+        const F divisor = __builtin_convertvector(all, F);
+        return __builtin_convertvector(count, F) / (divisor == F{} ? Single::set(1.0) : divisor) + half_norm;
+    }
+    KITH_HD static F finish(Acc acc, F half_norm) { return quotient(acc.one, acc.either, half_norm); }
+};
+struct DiceBitsStep : JaccardBitsStep {
+    // The bits of both rows are those in one of them and twice those in both.
+    KITH_HD static F finish(Acc acc, F half_norm) {
+        return quotient(acc.one, acc.either + acc.either - acc.one, half_norm);
+    }
+};
+
+// Words are 0 or 1; sums are whole numbers.
+struct JaccardSetsStep : QuotientStep {
+    KITH_HD static Acc start(F) { return {F{}, F{}}; }
+    KITH_HD static F finish(Acc acc, F half_norm) {
+        const F either = acc.differences + acc.sums;
+        return (acc.differences + acc.differences) / (either == F{} ? Single::set(1.0) : either) + half_norm;
     }
 };
 

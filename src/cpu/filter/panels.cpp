@@ -201,6 +201,12 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
         return round(tiles, roots.data(), zero_.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() &&
                covered;
     }
+    if (direct_.coordinates == exact::Coordinates::indicators) {
+        std::vector<double> there(static_cast<std::size_t>(d_));
+        for (std::int64_t j = 0; j < d_; ++j) there[static_cast<std::size_t>(j)] = row[j] == 0 ? 0 : 1;
+        round(tiles, there.data(), zero_.data(), 1, out);
+        return true;
+    }
     if (direct_.largest < std::numeric_limits<double>::infinity()) {
         for (std::int64_t j = 0; j < d_; ++j) {
             const double size = std::abs(row[j]);

@@ -239,6 +239,9 @@ constexpr TileKernels make_tiles() {
     fill<ByteStep>(k, Step::mismatched_bytes);
     fill<BitStep>(k, Step::mismatched_bits);
     fill<DivergenceStep>(k, Step::divergence);
+    fill<JaccardSetsStep>(k, Step::jaccard_sets);
+    fill<JaccardBitsStep>(k, Step::jaccard_bits);
+    fill<DiceBitsStep>(k, Step::dice_bits);
     k.sweep[static_cast<int>(RowSweepForm::dot)] = sweep<RowSweepForm::dot>;
     k.sweep[static_cast<int>(RowSweepForm::l2)] = sweep<RowSweepForm::l2>;
     k.sweep[static_cast<int>(RowSweepForm::cityblock)] = sweep<RowSweepForm::cityblock>;

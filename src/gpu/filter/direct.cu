@@ -7,16 +7,15 @@
 // and 2 and relatively elsewhere, ex2 within a relative 2^-22.
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct.h"
-#include "gpu/filter/segments.h"
+#include "gpu/filter/direct_schedule.cuh"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
 namespace kith::gpu {
 
-namespace {
-
 namespace direct {
+namespace {
 
 using exact::Step;
 
@@ -111,12 +110,6 @@ struct ByteStep : CountStep {
         a = __dp4a(static_cast<int>(ones), 0x01010101, a);
     }
 };
-struct BitStep : CountStep {
-    __device__ static void step(int& a, float q, float x, float) {
-        a += __popc(__float_as_uint(q) ^ __float_as_uint(x));
-    }
-};
-
 // As the CPU's (cpu/filter/direct_steps-inl.h): coordinates are roots, a term is (q - x)^2 G(t).
 struct DivergenceStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
@@ -127,29 +120,6 @@ struct DivergenceStep : FloatStep {
         g = fmaf(g, t, 0x1.443cb0p+0f);
         g = fmaf(g, t, 0x1.6324e8p-1f);
         a = fmaf(e * e, g, a);
-    }
-};
-
-// Work tiles: a panel of queries x a segment of panels of points; slices of all of them, one after the other.
-struct Schedule {
-    std::int64_t query_tiles, work_tiles;
-    int tiles, segment, slices;
-};
-
-struct Cursor {
-    std::int64_t id;
-    int panel, end, slice = 0;
-    __device__ Cursor(const Schedule& schedule, std::int64_t i) { at(schedule, i); }
-    __device__ void at(const Schedule& schedule, std::int64_t i) {
-        id = i;
-        panel = static_cast<int>(i / schedule.query_tiles) * schedule.segment;
-        end = min(panel + schedule.segment, schedule.tiles);
-    }
-    __device__ std::int64_t query_panel(const Schedule& schedule) const { return id % schedule.query_tiles; }
-    __device__ void next(const Schedule& schedule) {
-        if (++slice < schedule.slices) return;
-        slice = 0;
-        if (++panel == end) at(schedule, id + gridDim.x);
     }
 };
 
@@ -303,13 +273,7 @@ __global__ void __launch_bounds__(threads, S::blocks)
 template <class S>
 void launch(const FilterPass& pass, cudaStream_t stream) {
     const int blocks = S::blocks * device_attributes().multiprocessors;
-    Schedule schedule{};
-    schedule.query_tiles = (pass.q + tile - 1) / tile;
-    schedule.tiles = static_cast<int>((pass.count + tile - 1) / tile);
-    schedule.slices = static_cast<int>((pass.width + slice - 1) / slice);
-    schedule.segment = segment_length(schedule.tiles, schedule.query_tiles, blocks, 0.05);
-    schedule.work_tiles =
-        std::int64_t{(schedule.tiles + schedule.segment - 1) / schedule.segment} * schedule.query_tiles;
+    const Schedule schedule = make_schedule(pass, tile, slice, blocks);
     auto* const kernel = pass.all ? direct_kernel<S, true> : direct_kernel<S, false>;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "cudaFuncSetAttribute");
@@ -318,8 +282,8 @@ void launch(const FilterPass& pass, cudaStream_t stream) {
     check_launch("direct filter");
 }
 
-}  // namespace direct
 }  // namespace
+}  // namespace direct
 
 void direct_pass(const FilterPass& pass, cudaStream_t stream) {
     using exact::Step;
@@ -346,10 +310,15 @@ void direct_pass(const FilterPass& pass, cudaStream_t stream) {
             return direct::launch<direct::MismatchStep>(pass, stream);
         case Step::mismatched_bytes:
             return direct::launch<direct::ByteStep>(pass, stream);
-        case Step::mismatched_bits:
-            return direct::launch<direct::BitStep>(pass, stream);
         case Step::divergence:
             return direct::launch<direct::DivergenceStep>(pass, stream);
+        case Step::jaccard_sets:
+            break;
+        case Step::mismatched_bits:
+        case Step::jaccard_bits:
+        case Step::dice_bits:
+        case Step::unmatched_bits:
+            return bits_pass(pass, stream);
     }
 }
 

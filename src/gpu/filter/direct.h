@@ -9,6 +9,17 @@ namespace kith::gpu {
 // Rows lie in panels of filter_tile_queries (both sides alike): the first word of each of its rows, then the second,
 // and so on; rows of `width` words, zeros beyond the last coordinate and the last row.
 
+// The form for points of that type: sets are bits here.
+inline std::optional<exact::DirectForm> gpu_direct_form(const metric::Traits& traits, const metric::Params& params,
+                                                        ElementType type) {
+    std::optional<exact::DirectForm> form = exact::direct_form(traits, params, type);
+    if (form && form->coordinates == exact::Coordinates::indicators) {
+        form->coordinates = exact::Coordinates::sets;
+        form->step = form->step == exact::Step::jaccard_sets ? exact::Step::jaccard_bits : exact::Step::dice_bits;
+    }
+    return form;
+}
+
 // Words per row.
 inline std::int64_t direct_width(const exact::DirectForm& form, std::int64_t d) {
     const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
@@ -21,5 +32,8 @@ KITH_HD std::int64_t direct_place(std::int64_t row, std::int64_t i, std::int64_t
 }
 
 void direct_pass(const FilterPass& pass, cudaStream_t stream);
+// The same of steps that count bits (exact::counts_bits). Half norms of points are their sizes, how many bits are set;
+// +inf and -inf as elsewhere.
+void bits_pass(const FilterPass& pass, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -3,6 +3,7 @@
 // are read and written in runs.
 #pragma once
 
+#include "gpu/filter/bit_rows.h"
 #include "gpu/filter/direct.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/primitives/warp.cuh"
@@ -115,23 +116,36 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+// Whether all of a metric's steps count bits, as those of sets do.
+template <class M>
+inline constexpr bool only_bits =
+    M::traits.direct == metric::Direct::jaccard || M::traits.direct == metric::Direct::dice;
+
 template <class M>
 void direct_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm, float* point_error,
                    const metric::Params& params, cudaStream_t stream) {
-    direct_rows_kernel<M><<<blocks_for(whole_tiles(rows.rows.count), 32), item_threads, 0, stream>>>(
-        rows, form, words, {half_norm, point_error, nullptr, nullptr}, params);
-    check_launch("direct_points");
+    if (exact::counts_bits(form.direct.step))
+        return bit_points(rows, form, words, half_norm, point_error, params.d, stream);
+    if constexpr (!only_bits<M>) {
+        direct_rows_kernel<M><<<blocks_for(whole_tiles(rows.rows.count), 32), item_threads, 0, stream>>>(
+            rows, form, words, {half_norm, point_error, nullptr, nullptr}, params);
+        check_launch("direct_points");
+    }
 }
 
 template <class M>
 void direct_queries(const PreparedRows& rows, const FilterForm& points_form, float* words, float* query_error,
                     std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
-    FilterForm form = points_form;
-    form.stride = 1;  // queries keep their order
-    const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
-    direct_rows_kernel<M><<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
-        rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
-    check_launch("direct_queries");
+    if (exact::counts_bits(points_form.direct.step))
+        return bit_queries(rows, points_form, words, query_error, unfit, params.d, stream);
+    if constexpr (!only_bits<M>) {
+        FilterForm form = points_form;
+        form.stride = 1;  // queries keep their order
+        const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
+        direct_rows_kernel<M><<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
+            rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
+        check_launch("direct_queries");
+    }
 }
 
 }  // namespace kith::gpu

@@ -49,6 +49,31 @@ __device__ __forceinline__ void wgmma_subtract(float (&d)[64], std::uint64_t a, 
 }
 #undef KITH_D8
 
+// Of a matrix of bits in shared memory, in core matrices of eight rows x 16 bytes: `next_words` bytes from one to that
+// of the next 16 bytes of its rows, 128 to that of the next rows.
+__device__ __forceinline__ std::uint64_t bits_descriptor(std::uint32_t address, std::uint32_t next_words) {
+    return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | static_cast<std::uint64_t>(next_words >> 4) << 16 |
+           std::uint64_t{128 >> 4} << 32;
+}
+
+#define KITH_D8(i)                                                                                              \
+    "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), "+r"(d[i + 6]), \
+        "+r"(d[i + 7])
+
+// d (64 x 128 over a warpgroup) += how many bits rows of A (64 x 256) and of B (128 x 256) have in common.
+__device__ __forceinline__ void wgmma_count(int (&d)[64], std::uint64_t a, std::uint64_t b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, 1;"
+        : KITH_D8(0), KITH_D8(8), KITH_D8(16), KITH_D8(24), KITH_D8(32), KITH_D8(40), KITH_D8(48), KITH_D8(56)
+        : "l"(a), "l"(b));
+}
+#undef KITH_D8
+
 template <int Registers>
 __device__ __forceinline__ void setmaxnreg_inc() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));

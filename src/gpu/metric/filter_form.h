@@ -38,6 +38,7 @@ struct FilterForm {
     // (exact::rounded_share).
     float rounded_growth = 1;
     double rounded_weight = 0;
+    double values[2] = {};  // of exact::Coordinates::two_values
 
     bool is_direct() const { return direct.step != exact::Step::dot; }
 };

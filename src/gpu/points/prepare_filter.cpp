@@ -8,6 +8,8 @@
 
 #include "exact/factor.h"
 #include "exact/rounding.h"
+#include "gpu/filter/bit_panels.h"
+#include "gpu/filter/bit_rows.h"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/levels.h"
@@ -215,7 +217,7 @@ bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind)
     if (!metric.kernels) return false;
     const metric::Traits& traits = metric.kernels->traits;
     if (kind != FilterKind::direct) return metric::product_form(traits) != metric::Gemm::none;
-    return exact::direct_form(traits, metric.params, points).has_value();
+    return gpu_direct_form(traits, metric.params, points).has_value();
 }
 
 namespace {
@@ -239,8 +241,9 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
 
 void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
     FilterForm& form = out.form;
-    form.direct = exact::direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
-    form.width = direct_width(form.direct, metric.params.d);
+    form.direct = gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
+    const bool bits = exact::counts_bits(form.direct.step);
+    form.width = bits ? bits_width(form.direct, metric.params.d) : direct_width(form.direct, metric.params.d);
     const exact::DirectBound bound = exact::direct_bound(form.direct.error, metric.params.d);
     form.growth = exact::round_up(bound.growth);
     form.lost = exact::round_up(bound.lost);
@@ -261,20 +264,67 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, Filter
     set_centre(out, exact::direct_centre(sample, form.scale), stream);
 }
 
-}  // namespace
-
-FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
-                             cudaStream_t stream) {
+void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
     const std::int64_t n = points.rows.count;
-    FilterVectors out;
-    out.form.stride = spread(n);
-    if (kind == FilterKind::direct) prepare_direct(points, metric, out, stream);
-    else prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);
     out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
     out.half_norm = Buffer<float>(whole_tiles(n), stream);
     out.point_error = Buffer<float>(whole_tiles(n), stream);
     metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
                                   out.point_error.get(), metric.params, stream);
+}
+
+template <class T>
+std::vector<T> fetched(const Buffer<T>& from, cudaStream_t stream) {
+    std::vector<T> out(static_cast<std::size_t>(from.size()));
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(out.data(), from.get(), out.size() * sizeof(T), cudaMemcpyDefault, stream), "cudaMemcpy");
+    copy.wait("sample");
+    return out;
+}
+
+// Counts of coordinates that differ, where those of the points take two values: as bits. False where they take more,
+// which a sample says or, after all, the points themselves.
+bool prepare_two_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+    constexpr std::int64_t most_uncovered = 64;  // candidates of every query
+    const exact::Step step = out.form.direct.step;
+    if (step != exact::Step::mismatches && step != exact::Step::mismatched_bytes) return false;
+    const std::int64_t n = points.rows.count, d = metric.params.d, samples = std::min<std::int64_t>(n, 256);
+    Buffer<double> ranges(2 * samples, stream);
+    value_ranges(points.prepared(), samples, ranges.get(), d, stream);
+    const std::vector<double> host = fetched(ranges, stream);
+    FilterForm form = out.form;
+    form.direct = exact::two_valued_form();
+    form.width = bits_width(form.direct, d);
+    form.values[0] = host[0];
+    form.values[1] = host[1];
+    for (std::size_t s = 0; s < host.size(); s += 2) {
+        form.values[0] = std::min(form.values[0], host[s]);
+        form.values[1] = std::max(form.values[1], host[s + 1]);
+    }
+    if (!(form.values[0] < form.values[1])) return false;
+    std::swap(out.form, form);
+    fill_filter(points, metric, out, stream);
+    Buffer<std::uint32_t> uncovered(1, stream);
+    uncovered.clear_to(0);
+    count_uncovered(out.half_norm.get(), n, uncovered.get(), stream);
+    if (fetched(uncovered, stream)[0] <= most_uncovered) return true;
+    std::swap(out.form, form);
+    return false;
+}
+
+}  // namespace
+
+FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
+                             cudaStream_t stream) {
+    FilterVectors out;
+    out.form.stride = spread(points.rows.count);
+    if (kind == FilterKind::direct) {
+        prepare_direct(points, metric, out, stream);
+        if (prepare_two_values(points, metric, out, stream)) return out;
+    } else {
+        prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);
+    }
+    fill_filter(points, metric, out, stream);
     return out;
 }
 

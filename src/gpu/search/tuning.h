@@ -43,7 +43,9 @@ inline constexpr std::int64_t exact_point_tile = 1 << 16;
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
-    return path == Path::direct_f32 ? 4.0 * static_cast<double>(d) : 2.0 * static_cast<double>(filter_width(d, 1));
+    // Rows of bits are whole runs of four words.
+    return path == Path::direct_f32 ? 4.0 * static_cast<double>(std::max<std::int64_t>(d, 4))
+                                    : 2.0 * static_cast<double>(filter_width(d, 1));
 }
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
