@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace kith::exact {
 
@@ -166,6 +167,17 @@ DirectForm two_valued_form() {
     return f;
 }
 
+std::optional<DirectForm> byte_form(const metric::Traits& traits, const metric::Params& params) {
+    constexpr std::int64_t most = std::int64_t{1}
+                                  << 16;  // dimensions: the sum of so many bytes is a whole number of f32
+    std::optional<DirectForm> form = form_of(traits, params, ElementType::f32);
+    if (!form || form->step != Step::cityblock || params.d > most) return std::nullopt;
+    form->coordinates = Coordinates::rounded_bytes;
+    form->rounding = rounding_cost(form->step, static_cast<double>(params.d));
+    form->degree = form->rounding.power;
+    return form;
+}
+
 DirectBound direct_bound(const DirectError& error, std::int64_t d) {
     const auto n = static_cast<double>(d);
     // Every factor is widened by far more than binary64 loses in evaluating the bound itself.
@@ -207,6 +219,89 @@ std::vector<double> direct_centre(const DirectSample& sample, double scale) {
         centre[static_cast<std::size_t>(i)] = equal || !std::isfinite(coarse) ? median : coarse;
     }
     return centre;
+}
+
+namespace {
+
+constexpr double least_byte = -128, most_byte = 127;
+
+// The mean share of a sample's rows.
+double mean_share(const DirectForm& form, const DirectSample& sample, const ByteScale& bytes) {
+    double sum = 0, rows = 0;
+    for (std::int64_t s = 0; s < sample.count; ++s) {
+        double residual2 = 0;
+        for (std::int64_t i = 0; i < sample.d; ++i) {
+            const double x = (sample.at(s, i) - bytes.centre[static_cast<std::size_t>(i)]) * bytes.scale,
+                         rest = x - std::clamp(std::nearbyint(x), least_byte, most_byte);
+            residual2 += rest * rest;
+        }
+        if (!std::isfinite(residual2)) continue;
+        sum += rounded_share(form.rounding, form.rounding.factor, residual2, 0);
+        rows += 1;
+    }
+    return sum / rows;
+}
+
+// How much farther the typical pair of a sample is apart than the nearest one.
+double spread_of(const DirectSample& sample) {
+    std::vector<double> distances;
+    for (std::int64_t s = 0; s < sample.count; ++s) {
+        for (std::int64_t r = 0; r < s; ++r) {
+            double sum = 0;
+            for (std::int64_t i = 0; i < sample.d; ++i) sum += std::abs(sample.at(s, i) - sample.at(r, i));
+            if (std::isfinite(sum)) distances.push_back(sum);
+        }
+    }
+    return distances.empty() ? 0 : middle(distances) - *std::min_element(distances.begin(), distances.end());
+}
+
+}  // namespace
+
+std::optional<ByteScale> byte_scale(const DirectForm& form, const DirectSample& sample, ElementType type) {
+    ByteScale bytes;
+    if (type == ElementType::u8 || type == ElementType::i8) {
+        bytes.centre.assign(static_cast<std::size_t>(sample.d), type == ElementType::u8 ? 128 : 0);
+        return bytes;
+    }
+    // In fewer dimensions neighbours are nearer than a byte tells apart.
+    constexpr std::int64_t least_dimensions = 32;
+    std::vector<double> sizes;
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    bool whole = true;
+    bytes.centre = direct_centre(sample, 0x1p60);
+    for (std::int64_t s = 0; s < sample.count; ++s) {
+        for (std::int64_t i = 0; i < sample.d; ++i) {
+            const double x = sample.at(s, i);
+            if (!std::isfinite(x)) continue;
+            whole = whole && x == std::nearbyint(x);
+            least = std::min(least, x);
+            most = std::max(most, x);
+            if (const double size = std::abs(x - bytes.centre[static_cast<std::size_t>(i)]); size > 0)
+                sizes.push_back(size);
+        }
+    }
+    if (sizes.empty()) return std::nullopt;
+    if (whole && most - least <= most_byte - least_byte) {
+        // Nothing is lost: counts, pixels.
+        bytes.centre.assign(static_cast<std::size_t>(sample.d), std::floor(least + (most - least + 1) / 2));
+        return bytes;
+    }
+    if (sample.d < least_dimensions || sample.count < 2) return std::nullopt;
+    // Outliers are cut off where that costs less than coarser steps for all.
+    std::sort(sizes.begin(), sizes.end());
+    double least_cost = std::numeric_limits<double>::infinity(), best = 0;
+    for (const double within : {1.0, 0.9999, 0.999, 0.99}) {
+        bytes.scale = most_byte / sizes[static_cast<std::size_t>(within * static_cast<double>(sizes.size() - 1))];
+        const double cost = mean_share(form, sample, bytes) / bytes.scale;
+        if (!(cost < least_cost)) continue;
+        least_cost = cost;
+        best = bytes.scale;
+    }
+    bytes.scale = best;
+    // Candidates beyond the neighbours lie within twice the shares of a query and a point.
+    constexpr double most_of_spread = 0.2;
+    if (!std::isfinite(best) || !(4 * least_cost <= most_of_spread * spread_of(sample))) return std::nullopt;
+    return bytes;
 }
 
 }  // namespace kith::exact

@@ -48,16 +48,20 @@ enum class Coordinates {
     rounded,  // f32, rounded: the coordinate less a centre (RoundingCost)
     roots,    // f32, rounded: the root of the coordinate
     i8,
-    u8,          // four to a word, where they are whole numbers of that type
-    indicators,  // f32: 1 where the coordinate is not 0
-    sets,        // 32 to a word: a bit that is set where the coordinate is not 0
-    two_values,  // 16 to a word: bit i is set where the coordinate is the first of two values, bit 16 + i the second
+    u8,             // four to a word, where they are whole numbers of that type
+    rounded_bytes,  // four to a word: the coordinate less a centre, rounded to a whole number of i8, plus 128
+    indicators,     // f32: 1 where the coordinate is not 0
+    sets,           // 32 to a word: a bit that is set where the coordinate is not 0
+    two_values,     // 16 to a word: bit i is set where the coordinate is the first of two values, bit 16 + i the second
 };
 constexpr int coordinates_per_word(Coordinates c) {
-    return c == Coordinates::i8 || c == Coordinates::u8 ? 4
-           : c == Coordinates::sets                     ? 32
-           : c == Coordinates::two_values               ? 16
-                                                        : 1;
+    return c == Coordinates::i8 || c == Coordinates::u8 || c == Coordinates::rounded_bytes ? 4
+           : c == Coordinates::sets                                                        ? 32
+           : c == Coordinates::two_values                                                  ? 16
+                                                                                           : 1;
+}
+constexpr bool has_centre(Coordinates c) {
+    return c == Coordinates::rounded || c == Coordinates::rounded_bytes;
 }
 
 // Of coordinates whose roots are words: below the first they are taken to be 0, below the second they are not covered,
@@ -94,6 +98,8 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
 
 // How many coordinates differ where those of the points take two values only: a query's are told from either.
 DirectForm two_valued_form();
+// The same of bytes, where sums of those can serve: a quarter of the words, and what rounding takes.
+std::optional<DirectForm> byte_form(const metric::Traits& traits, const metric::Params& params);
 
 // From k points with upper values up to U, no point of the k nearest has a value above U growth + 2 lost.
 struct DirectBound {
@@ -130,5 +136,11 @@ struct DirectSample {
 double direct_scale(const DirectForm& form, const DirectSample& sample);
 // The medians of the coordinates: coarse where rows differ, so that data of few bits keep coordinates that f32 holds.
 std::vector<double> direct_centre(const DirectSample& sample, double scale);
+// Centre and scale of bytes; none where the sample says that rounding would leave too many candidates.
+struct ByteScale {
+    std::vector<double> centre;
+    double scale = 1;
+};
+std::optional<ByteScale> byte_scale(const DirectForm& form, const DirectSample& sample, ElementType type);
 
 }  // namespace kith::exact

@@ -11,6 +11,12 @@ namespace kith::gpu {
 
 namespace {
 
+__device__ __forceinline__ int length_class(int length) {
+    if (length <= 1) return 0;
+    const int last = length - 1, octave = 31 - __clz(last);
+    return min(4 * octave + ((last << 2 >> octave) & 3) + 1, length_classes - 1);
+}
+
 using Order = exact::Order<float>;
 
 __device__ __forceinline__ std::uint32_t upper_key(float a, float f, float ceiling) {
@@ -77,8 +83,8 @@ __global__ void __launch_bounds__(block)
         lists.counts[query] = min(s.kept, static_cast<int>(lists.capacity));
         lists.threshold[query] = threshold;
         lists.overflowed[query] = s.kept > lists.capacity;
-        atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
-        if (s.kept > lists.capacity) atomicMax(lists.overflow, static_cast<unsigned long long>(s.kept));
+        atomicAdd(&lists.lengths[length_class(s.kept)], 1u);
+        if (s.kept > lists.capacity) atomicAdd(&lists.lengths[length_classes + length_class(s.kept)], 1u);
     }
 }
 
@@ -133,9 +139,9 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
         lists.counts[query] = s.kept;
         lists.threshold[query] = threshold;
         lists.overflowed[query] = list.overflowed;
-        atomicMax(lists.longest, static_cast<unsigned long long>(s.kept));
+        atomicAdd(&lists.lengths[length_class(s.kept)], 1u);
         if (list.overflowed && list.there <= max_candidates)
-            atomicMax(lists.overflow, static_cast<unsigned long long>(list.there));
+            atomicAdd(&lists.lengths[length_classes + length_class(list.there)], 1u);
     }
 }
 
@@ -195,6 +201,15 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
     }
 }
 
+__global__ void lengths_kernel(const unsigned* lengths, unsigned few, unsigned long long* out) {
+    if (threadIdx.x > 3) return;
+    const unsigned left = threadIdx.x < 2 ? few : 0;
+    unsigned longer = 0;
+    int c = length_classes;
+    while (c > 0 && longer <= left) longer += lengths[threadIdx.x % 2 * length_classes + --c];
+    out[threadIdx.x] = longer > left ? longest_of_class(c) : 0;
+}
+
 __global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64_t* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i < n) out[i] = row_at(form, i, n);
@@ -227,6 +242,11 @@ void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
 void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream) {
     position_rows_kernel<<<item_blocks(n), item_threads, 0, stream>>>(form, n, out);
     check_launch("position_rows");
+}
+
+void most_lengths(const CandidateLists& lists, unsigned few, unsigned long long* out, cudaStream_t stream) {
+    lengths_kernel<<<1, 32, 0, stream>>>(lists.lengths, few, out);
+    check_launch("most_lengths");
 }
 
 void column_thresholds(const float* threshold, const float* half_norm, std::int64_t n, float* out,

@@ -9,6 +9,12 @@
 
 namespace kith::gpu {
 
+// Classes of lengths, four to an octave: class 4 i + j ends with 2^i (1 + j / 4).
+inline constexpr int length_classes = 64;
+KITH_HD int longest_of_class(int c) {
+    return (((4 + c % 4) << c / 4) + 3) / 4;
+}
+
 // Lists of q queries, all on the device.
 struct CandidateLists {
     std::int64_t q = 0, capacity = 0;
@@ -18,11 +24,10 @@ struct CandidateLists {
     std::uint8_t* overflowed = nullptr;  // per query: candidates did not fit, the list is incomplete
     const float* query_error = nullptr;  // E: the query's share of the error bound
     const float* point_error = nullptr;  // F: the point's share, per position
-    // The longest list that start_lists or tighten_lists left (the largest, over calls).
-    unsigned long long* longest = nullptr;
-    // Of the lists that overflowed by then, the most candidates that a larger one could hold (the largest, over calls).
-    // After tighten_lists less what start_lists left out.
-    unsigned long long* overflow = nullptr;
+    // How many of the lists that start_lists or tighten_lists left are of each class of lengths, and how many of those
+    // that had overflowed need one of that class: 2 x length_classes, summed over calls. After tighten_lists less what
+    // start_lists left out; what no list could hold is not counted.
+    unsigned* lengths = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
 };
@@ -37,6 +42,10 @@ void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld,
 
 // Lowers the thresholds to the order-th smallest upper value in each list, and drops the candidates beyond.
 void tighten_lists(const CandidateLists& lists, std::int64_t order, cudaStream_t stream);
+
+// What is long enough for all but `few` of the lists, out[0] (device memory), and for all but so many of those that
+// overflowed, out[1]; up to a quarter more, and 0 where there are no more than `few`. out[2], out[3]: for all of them.
+void most_lengths(const CandidateLists& lists, unsigned few, unsigned long long* out, cudaStream_t stream);
 
 // Whether a query is done.
 enum FilterStatus : std::uint8_t { certified = 0, uncertain = 1 };

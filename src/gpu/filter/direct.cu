@@ -110,6 +110,12 @@ struct ByteStep : CountStep {
         a = __dp4a(static_cast<int>(ones), 0x01010101, a);
     }
 };
+struct ByteDifferencesStep : CountStep {
+    __device__ static void step(int& a, float q, float x, float) {
+        asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %0;" : "+r"(a) : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
+    }
+};
+
 // As the CPU's (cpu/filter/direct_steps-inl.h): coordinates are roots, a term is (q - x)^2 G(t).
 struct DivergenceStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
@@ -291,6 +297,8 @@ void direct_pass(const FilterPass& pass, cudaStream_t stream) {
         case Step::dot:
             break;
         case Step::cityblock:
+            if (pass.coordinates == exact::Coordinates::rounded_bytes)
+                return direct::launch<direct::ByteDifferencesStep>(pass, stream);
             return direct::launch<direct::CityblockStep>(pass, stream);
         case Step::chebyshev:
             return direct::launch<direct::ChebyshevStep>(pass, stream);

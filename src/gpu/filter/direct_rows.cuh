@@ -32,6 +32,14 @@ __device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form,
     return isfinite(out) && (rounds || rest == 0) && (size == 0 || (size >= form.smallest && size <= form.largest));
 }
 
+// A coordinate less a centre as a byte.
+__device__ __forceinline__ std::uint32_t rounded_byte(double x, DirectResidual& lost) {
+    const double whole = fmin(fmax(rint(x), -128.0), 127.0), rest = x - whole;
+    lost.residual2 += rest * rest;
+    lost.centred2 += x * x;
+    return static_cast<std::uint32_t>(static_cast<int>(whole) + 128);
+}
+
 // A row's share of the bound, by its kind.
 struct DirectTerms {
     float* half_norm = nullptr;  // of points: -point_error; +inf of NaN and padding, -inf where the bound does not hold
@@ -48,7 +56,7 @@ __global__ void __launch_bounds__(256)
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * rows, n = in.rows.count;
     const int per_word = exact::coordinates_per_word(form.direct.coordinates);
-    const bool centred = form.direct.coordinates == exact::Coordinates::rounded;
+    const bool centred = exact::has_centre(form.direct.coordinates);
     const bool rounds = centred || (terms.query_error && in.rows.type == ElementType::f64 && form.rounded_weight > 0);
     bool covered[rows / warps];
 #pragma unroll
@@ -75,6 +83,10 @@ __global__ void __launch_bounds__(256)
                     const std::int64_t i = (word + lane) * per_word + b;
                     if (i >= params.d) break;
                     const double x = coordinate(i);
+                    if (centred) {
+                        bytes |= rounded_byte((x - form.centre[i]) * form.scale, lost[r]) << (8 * b);
+                        continue;
+                    }
                     const bool fits =
                         form.direct.coordinates == exact::Coordinates::u8 ? x >= 0 && x <= 255 : x >= -128 && x <= 127;
                     const int whole = fits ? static_cast<int>(x) : 0;

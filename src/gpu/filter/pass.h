@@ -23,10 +23,11 @@ struct Candidate {
 // All arrays on the device. Vectors of the fused filter: rows of `width` halves (a multiple of 16), 16-byte aligned;
 // words of the direct one: panels (direct.h).
 struct FilterPass {
-    exact::Step step = exact::Step::dot;  // dot: the fused filter
-    float exponent = 0;                   // of Step::powers
-    const void* queries = nullptr;        // q x width
-    const void* points = nullptr;         // n x width
+    exact::Step step = exact::Step::dot;                         // dot: the fused filter
+    exact::Coordinates coordinates = exact::Coordinates::exact;  // of the direct one
+    float exponent = 0;                                          // of Step::powers
+    const void* queries = nullptr;                               // q x width
+    const void* points = nullptr;                                // n x width
     const float* half_norm =
         nullptr;  // n: what the accumulators are initialised to; with +inf up to a multiple of filter_tile_points
     std::int64_t q = 0, n = 0, width = 0;

@@ -46,13 +46,16 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 }
 
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind) {
-    if (kind != FilterKind::two_terms && chunk.filter.form.is_direct() == (kind == FilterKind::direct))
+    const FilterForm& own = chunk.filter.form;
+    const bool direct = kind == FilterKind::direct || kind == FilterKind::direct_bytes;
+    if (kind != FilterKind::two_terms && own.is_direct() == direct && (kind != FilterKind::direct || !is_bytes(own)))
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
     const std::lock_guard lock(finer.mutex);
-    auto& made = kind == FilterKind::direct     ? finer.direct
-                 : kind == FilterKind::one_term ? finer.one_term
-                                                : finer.two_terms;
+    auto& made = kind == FilterKind::direct         ? finer.direct
+                 : kind == FilterKind::direct_bytes ? finer.direct_bytes
+                 : kind == FilterKind::one_term     ? finer.one_term
+                                                    : finer.two_terms;
     if (!made) {
         // It outlives this search, so it is not tied to its stream.
         InFlight work(nullptr);

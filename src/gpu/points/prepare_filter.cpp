@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "exact/factor.h"
 #include "exact/rounding.h"
@@ -216,7 +217,8 @@ private:
 bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind) {
     if (!metric.kernels) return false;
     const metric::Traits& traits = metric.kernels->traits;
-    if (kind != FilterKind::direct) return metric::product_form(traits) != metric::Gemm::none;
+    if (kind == FilterKind::one_term || kind == FilterKind::two_terms)
+        return metric::product_form(traits) != metric::Gemm::none;
     return gpu_direct_form(traits, metric.params, points).has_value();
 }
 
@@ -239,29 +241,44 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     else if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
 }
 
-void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
-    FilterForm& form = out.form;
-    form.direct = gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
-    const bool bits = exact::counts_bits(form.direct.step);
-    form.width = bits ? bits_width(form.direct, metric.params.d) : direct_width(form.direct, metric.params.d);
-    const exact::DirectBound bound = exact::direct_bound(form.direct.error, metric.params.d);
+// The bound of a direct form, and the words of its rows.
+void set_direct(const exact::DirectForm& direct, const metric::Params& params, FilterForm& form) {
+    form.direct = direct;
+    form.width = exact::counts_bits(direct.step) ? bits_width(direct, params.d) : direct_width(direct, params.d);
+    const exact::DirectBound bound = exact::direct_bound(direct.error, params.d);
     form.growth = exact::round_up(bound.growth);
     form.lost = exact::round_up(bound.lost);
-    if (form.direct.rounding.power > 0) {
-        const exact::RoundedBound rounded = exact::rounded_bound(form.direct.rounding, bound);
+    if (direct.rounding.power > 0) {
+        const exact::RoundedBound rounded = exact::rounded_bound(direct.rounding, bound);
         form.rounded_growth = exact::round_up(rounded.growth);
         form.rounded_weight = rounded.weight;
     } else {
         form.rounded_growth = form.growth;
     }
-    if (form.direct.degree == 0) return;
+    if (exact::has_centre(direct.coordinates)) form.growth = form.rounded_growth;
+}
+
+void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool bytes, FilterVectors& out,
+                    cudaStream_t stream) {
+    FilterForm& form = out.form;
+    const exact::DirectForm words = gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
+    const std::optional<exact::DirectForm> of_bytes =
+        bytes ? exact::byte_form(metric.kernels->traits, metric.params) : std::nullopt;
     const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
-    const std::vector<double> rows = sample_of(points, metric, form, samples, stream);
+    std::vector<double> rows;
+    if (words.degree > 0 || of_bytes) rows = sample_of(points, metric, form, samples, stream);
     const exact::DirectSample sample{rows.data(), samples, d, d};
-    form.scale = exact::direct_scale(form.direct, sample);
-    if (form.direct.coordinates != exact::Coordinates::rounded) return;
-    form.growth = form.rounded_growth;
-    set_centre(out, exact::direct_centre(sample, form.scale), stream);
+    if (of_bytes) {
+        if (const auto scale = exact::byte_scale(*of_bytes, sample, points.rows.type)) {
+            set_direct(*of_bytes, metric.params, form);
+            form.scale = scale->scale;
+            return set_centre(out, scale->centre, stream);
+        }
+    }
+    set_direct(words, metric.params, form);
+    form.scale = exact::direct_scale(words, sample);
+    if (words.coordinates == exact::Coordinates::rounded)
+        set_centre(out, exact::direct_centre(sample, form.scale), stream);
 }
 
 void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
@@ -318,8 +335,8 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
                              cudaStream_t stream) {
     FilterVectors out;
     out.form.stride = spread(points.rows.count);
-    if (kind == FilterKind::direct) {
-        prepare_direct(points, metric, out, stream);
+    if (kind == FilterKind::direct || kind == FilterKind::direct_bytes) {
+        prepare_direct(points, metric, kind == FilterKind::direct_bytes, out, stream);
         if (prepare_two_values(points, metric, out, stream)) return out;
     } else {
         prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);

@@ -42,9 +42,12 @@ void cancel_if_asked(const SearchContext& context) {
     context.progress.throw_if_cancelled();
 }
 
-// The filter of the plan's path.
+// The filter of the plan's path. It changes when bytes have proved too coarse: a tile of queries keeps the one that it
+// began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
-    return filter_of(chunk, context.points.metric, kind_of(context.plan.path));
+    const FilterKind kind = kind_of(context.plan.path);
+    return filter_of(chunk, context.points.metric,
+                     kind == FilterKind::direct_bytes && chunk.finer->bytes_mislead ? FilterKind::direct : kind);
 }
 
 // Rows [first, first + count) of the queries, measured.
@@ -93,8 +96,9 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
 
 // Retries the queries with a certain threshold: the filter once more, with the largest lists. Returns those that are
 // left.
-std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
-                                const std::int64_t* self, const Uncertain& uncertain, TileResult& result) {
+std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                                const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,
+                                TileResult& result) {
     std::vector<std::int64_t> which, left;
     std::vector<float> thresholds;
     for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
@@ -112,12 +116,9 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
                step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found =
-            filter_tile(chunk,
-                        {.filter = own_filter(context, chunk),
-                         .thresholds = thresholds.data() + first,
-                         .repeats = known_repeats(chunk)},
-                        context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
+        FilterOutcome found = filter_tile(
+            chunk, {.filter = own, .thresholds = thresholds.data() + first, .repeats = known_repeats(chunk)},
+            context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
         scatter_result(context, found.result, again, first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
@@ -127,9 +128,11 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
     return left;
 }
 
-// Whether a finer filter than the chunk's own is there, is worth its preparation for so many queries, and has room.
-bool finer_pays(const SearchContext& context, const Chunk& chunk, FilterKind kind, std::size_t queries) {
-    if (context.plan.path == Path::direct_f32 || !has_filter(context.points.metric, chunk.points.rows.type, kind))
+// Whether a finer filter than a tile's own is there, is worth its preparation for so many queries, and has room.
+bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
+                std::size_t queries) {
+    if ((context.plan.path == Path::direct_f32 && !(is_bytes(own.form) && kind == FilterKind::direct)) ||
+        !has_filter(context.points.metric, chunk.points.rows.type, kind))
         return false;
     const std::int64_t n = chunk.points.rows.count, d = context.points.d;
     const double bytes =
@@ -179,24 +182,26 @@ const Repeats* counted_repeats(const SearchContext& context, const Chunk& chunk,
 
 // Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
 // than can be neighbours, then with finer filters. Returns those that are left. `first`: the first of the queries.
-std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
-                                      std::int64_t first, const std::int64_t* self, std::vector<std::int64_t> which,
-                                      TileResult& result) {
+std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                                      const DeviceRows& queries, std::int64_t first, const std::int64_t* self,
+                                      std::vector<std::int64_t> which, TileResult& result) {
     try {
         const Repeats* const before = known_repeats(chunk);
         const Repeats* const repeats =
             counted_repeats(context, chunk, static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries);
         if (repeats && !before) {
             const std::vector<std::int64_t> left =
-                retry_with(context, chunk, {.filter = own_filter(context, chunk), .repeats = repeats}, queries, self,
-                           which, result);
+                retry_with(context, chunk, {.filter = own, .repeats = repeats}, queries, self, which, result);
             for (const std::int64_t i : which)
                 if (!std::binary_search(left.begin(), left.end(), i))
                     context.mark(first + i, SearchContext::retried, exact::Cause::equal_rows);
             which = left;
         }
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (!finer_pays(context, chunk, kind, which.size())) continue;
+            if (!finer_pays(context, chunk, own, kind, which.size())) continue;
+            if (is_bytes(own.form) &&
+                static_cast<double>(which.size()) > tuning::misled_share * static_cast<double>(queries.rows.count))
+                chunk.finer->bytes_mislead = true;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
             which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
         }
@@ -235,13 +240,17 @@ void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRow
 class ChunkSearch {
 public:
     ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count)
-        : context_(context), chunk_(chunk), first_(first), self_(context.graph ? count : 0, context.stream) {
+        : context_(context),
+          chunk_(chunk),
+          own_(context.plan.path == Path::exact ? chunk.filter : own_filter(context, chunk)),
+          first_(first),
+          self_(context.graph ? count : 0, context.stream) {
         if (context.plan.symmetric) {
             ordered_ = {Buffer<std::uint64_t>(count * context.k, context.stream),
                         Buffer<std::uint32_t>(count * context.k, context.stream)};
             // The points in the order of their positions: each tile of the filter serves its rows and its columns.
             Buffer<std::int64_t> rows(count, context.stream);
-            position_rows(own_filter(context, chunk).form, count, rows.get(), context.stream);
+            position_rows(own_.form, count, rows.get(), context.stream);
             check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, context.stream),
                   "cudaMemcpy");
@@ -259,7 +268,7 @@ public:
         else
             found_ =
                 filter_tile(chunk,
-                            {.filter = own_filter(context, chunk),
+                            {.filter = own_,
                              .repeats = tile.by_position ? nullptr : counted_repeats(context, chunk, ties_cost_much())},
                             context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
@@ -286,14 +295,14 @@ public:
         }
         for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
             context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
-        std::vector<std::int64_t> left = retry(context_, chunk_, queries_, self_.get(), uncertain, found_.result);
+        std::vector<std::int64_t> left = retry(context_, chunk_, own_, queries_, self_.get(), uncertain, found_.result);
         count_needless(before);
         const auto mark = [&](SearchContext::Outcome outcome, exact::Cause cause) {
             for (const std::int64_t i : left) context_.mark(first_ + i, outcome, cause);
         };
         if (!left.empty()) {
             mark(SearchContext::retried, exact::Cause::alike);
-            left = retry_finer(context_, chunk_, queries_, first_, self_.get(), std::move(left), found_.result);
+            left = retry_finer(context_, chunk_, own_, queries_, first_, self_.get(), std::move(left), found_.result);
         }
         mark(SearchContext::scanned, exact::Cause::none);
         if (!left.empty()) full_scan(context_, chunk_, queries_, self_.get(), left, found_.result);
@@ -323,6 +332,7 @@ private:
 
     const SearchContext& context_;
     const Chunk& chunk_;
+    const FilterVectors& own_;
     std::int64_t first_;
     DeviceRows queries_;
     Buffer<std::int64_t> self_;

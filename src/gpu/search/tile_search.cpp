@@ -77,12 +77,14 @@ public:
           threshold_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
-          totals_(4, stream) {
+          totals_(6, stream),
+          lengths_(2 * length_classes, stream) {
         totals_.clear_to(0);
         const FilterVectors& filter = filter_;
         metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
                                        metric.params, stream);
         pass_.step = filter.form.direct.step;
+        pass_.coordinates = filter.form.direct.coordinates;
         pass_.exponent = filter.form.direct.exponent;
         pass_.queries = vectors_.get();
         pass_.points = filter.vectors.get();
@@ -178,23 +180,29 @@ private:
     // The passes over the samples.
     void sample(const FilterLevels& levels) {
         pass_.first = pass_.count = 0;
-        totals_.clear_to(0);
+        lengths_.clear_to(0);
         start(levels);
         if (levels.count == 2) {
             through(levels.sample[1]);
-            totals_.clear_to(0);
+            lengths_.clear_to(0);
             tighten_lists(lists(), levels.order[1], stream_);
         }
     }
-    // The longest list that they left, and CandidateLists::overflow.
+    // The longest list that they left, and the longest that one which overflowed should have been; without a few where
+    // these are far longer than the others, as their queries are tried again sooner than all lists are lengthened.
     struct SampleOutcome {
         std::int64_t longest, overflow;
     };
     SampleOutcome outcome_of_samples() {
         PinnedWords words;
-        words.fetch(totals_.get() + 2, 2, stream_);
+        most_lengths(lists(), static_cast<unsigned>(q_ / 64), totals_.get() + 2, stream_);
+        words.fetch(totals_.get() + 2, 4, stream_);
         const unsigned long long* const seen = words.wait("filter");
-        return {static_cast<std::int64_t>(seen[0]), static_cast<std::int64_t>(seen[1])};
+        const auto length = [&](int which, std::int64_t least) {
+            const auto most = static_cast<std::int64_t>(seen[which]), all = static_cast<std::int64_t>(seen[which + 2]);
+            return all <= 2 * std::max(most, least) ? all : most;
+        };
+        return {length(0, 0), length(1, capacity_)};
     }
     // The first sample: every value is stored, so some queries at a time.
     void start(const FilterLevels& levels) {
@@ -234,8 +242,7 @@ private:
             .overflowed = overflowed(),
             .query_error = query_error_.get(),
             .point_error = filter_.point_error.get(),
-            .longest = totals_.get() + 2,
-            .overflow = totals_.get() + 3,
+            .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
             .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
             .ceiling = filter_.form.ceiling};
@@ -271,8 +278,9 @@ private:
     Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;
     Buffer<std::uint8_t> flags_;  // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;
-    // Candidates, queries without a certificate, CandidateLists::longest and overflow.
+    // Candidates, queries without a certificate; of samples, what most_lengths says.
     Buffer<unsigned long long> totals_;
+    Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;
     FilterPass pass_;
 };

@@ -34,6 +34,9 @@ inline constexpr std::int64_t repeats_queries = 4;
 // ns
 // (`kith-bench search --ordinary`, prices and one-hot beside Gaussian data); counting is reasoned to take 1 ns a row.
 inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
+// The share of a tile's queries that bytes have to leave to f32 before later tiles begin with that. Reasoned: bytes
+// take less than half of the time of f32.
+inline constexpr double misled_share = 0.25;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;

@@ -1,0 +1,150 @@
+// Cityblock by sums of bytes on a GPU: whatever rounding to bytes takes, cuts off or cannot tell apart, the answers are
+// the scan's; where it takes nothing, they are certified at once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "kith/kith.h"
+
+namespace {
+
+using namespace kith;
+
+constexpr std::int64_t n = 30000, q = 300, k = 10;
+constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+
+struct Random : std::mt19937_64 {
+    using std::mt19937_64::mt19937_64;
+    double gaussian() { return normal(*this); }
+    std::int64_t below(std::int64_t m) { return static_cast<std::int64_t>((*this)() % static_cast<std::uint64_t>(m)); }
+    std::normal_distribution<double> normal;
+};
+using Coordinate = std::function<double(Random&, std::int64_t row, std::int64_t column)>;
+
+std::vector<double> rows_of(std::int64_t rows, std::int64_t d, unsigned seed, const Coordinate& coordinate) {
+    Random random(seed);
+    std::vector<double> out(static_cast<std::size_t>(rows * d));
+    for (std::int64_t i = 0; i < rows * d; ++i) out[static_cast<std::size_t>(i)] = coordinate(random, i / d, i % d);
+    return out;
+}
+
+struct Seen {
+    std::int64_t certified = 0, scanned = 0;
+};
+
+// A search, an Index three times (whose own filter may change) and a graph of some, against the scan.
+Seen hold(const std::vector<double>& points, const std::vector<double>& queries, std::int64_t d, ElementType type,
+          ElementType query_type, const std::string& what) {
+    const auto p = arrays::make(points, n, d, type), some = arrays::make(queries, q, d, query_type);
+    Options options;
+    options.device = "cuda";
+    options.metric = MetricId::cityblock;
+    options.f64 = true;
+    options.path = "exact";
+    const Neighbors truth = search(p.view, some.view, k, options);
+    options.path = "";
+    const Index index(p.view, options);
+    Seen seen{q, 0};
+    for (int turn = 0; turn < 4; ++turn) {
+        const Neighbors found = turn == 0 ? search(p.view, some.view, k, options) : index.search(some.view, k, options);
+        EXPECT_EQ("direct-f32", found.report.path) << what;
+        EXPECT_EQ(truth.ids, found.ids) << what << ", turn " << turn;
+        EXPECT_EQ(0, std::memcmp(truth.distances64.data(), found.distances64.data(),
+                                 truth.distances64.size() * sizeof(double)))
+            << what << ", turn " << turn;
+        seen.certified = std::min(seen.certified, found.report.certified);
+        seen.scanned = std::max(seen.scanned, found.report.scanned);
+    }
+    return seen;
+}
+
+const std::map<std::string, Coordinate>& kinds() {
+    static const auto outlier = [](double of, std::int64_t one_in) {
+        return [of, one_in](Random& r, auto, auto) { return r.below(one_in) ? r.gaussian() : of * r.gaussian(); };
+    };
+    static const std::map<std::string, Coordinate> all = {
+        {"gaussian", [](Random& r, auto, auto) { return r.gaussian(); }},
+        {"coordinates that are cut off", outlier(30, 100)},
+        {"rows that are cut off",
+         [](Random& r, std::int64_t row, auto) { return r.gaussian() * (row % 7 == 3 ? 40 : 1); }},
+        {"huge coordinates", outlier(1e30, 5000)},
+        {"infinite and NaN coordinates",
+         [](Random& r, auto, auto) {
+             const auto any = r.below(20000);
+             return any == 0 ? infinity : any == 1 ? -infinity : any == 2 ? nan : r.gaussian();
+         }},
+        {"tight clusters",
+         [](Random& r, std::int64_t row, std::int64_t column) {
+             return std::sin(static_cast<double>(row % 150 * 131 + column * 17)) + 1e-4 * r.gaussian();
+         }},
+        {"far from 0", [](Random& r, auto, auto) { return 65536 + r.gaussian(); }},
+        {"tiny", [](Random& r, auto, auto) { return 1e-36 * r.gaussian(); }},
+        {"columns of many sizes",
+         [](Random& r, auto, std::int64_t column) { return std::exp2(column % 30) * r.gaussian(); }},
+        {"equal columns", [](Random& r, auto, std::int64_t column) { return column % 2 ? 0.3 : r.gaussian(); }},
+        {"whole numbers, nearly all",
+         [](Random& r, auto, auto) { return static_cast<double>(r.below(200)) + (r.below(9999) ? 0 : 0.4); }},
+        {"whole numbers, and some beyond a byte",
+         [](Random& r, auto, auto) { return static_cast<double>(r.below(9999) ? r.below(200) : 1000); }},
+        {"few values", [](Random& r, auto, auto) { return static_cast<double>(r.below(3)); }},
+    };
+    return all;
+}
+
+TEST(GpuBytes, WhatRoundingTakesIsPaid) {
+    unsigned seed = 1;
+    for (const auto& [what, kind] : kinds()) {
+        for (const std::int64_t d : {33, 130}) {
+            const ElementType type = seed % 3 == 0 && what != "huge coordinates" ? ElementType::f64 : ElementType::f32;
+            hold(rows_of(n, d, seed, kind), rows_of(q, d, seed + 1000, kind), d, type, type,
+                 what + ", d " + std::to_string(d));
+            ++seed;
+        }
+    }
+}
+
+TEST(GpuBytes, BytesLoseNothing) {
+    const auto bytes = [](Random& r, auto, auto) { return static_cast<double>(r.below(256)); };
+    const auto halves = [](Random& r, auto, auto) { return static_cast<double>(r.below(512)) / 2; };
+    for (const std::int64_t d : {1, 3, 30, 130}) {
+        const std::string what = "d " + std::to_string(d);
+        const std::vector<double> points = rows_of(n, d, 1, bytes), queries = rows_of(q, d, 2, bytes);
+        hold(points, rows_of(q, d, 3, halves), d, ElementType::u8, ElementType::f32, "fractions among u8, " + what);
+        // Of one dimension there are 256 rows, and of three so many ties that lists may be longer than they can be.
+        const std::int64_t least = d >= 30 ? q : 0;
+        EXPECT_LE(least, hold(points, queries, d, ElementType::u8, ElementType::u8, "u8, " + what).certified) << what;
+        EXPECT_LE(least, hold(points, queries, d, ElementType::f32, ElementType::f32, "f32, " + what).certified)
+            << what;
+        std::vector<double> below = points, some = queries;
+        for (double& x : below) x -= 128;
+        for (double& x : some) x -= 128;
+        EXPECT_LE(least, hold(below, some, d, ElementType::i8, ElementType::i8, "i8, " + what).certified) << what;
+    }
+}
+
+TEST(GpuBytes, Graphs) {
+    const std::int64_t d = 40;
+    for (const char* what : {"gaussian", "coordinates that are cut off", "few values"}) {
+        const auto p = arrays::make(rows_of(4000, d, 5, kinds().at(what)), 4000, d, ElementType::f32);
+        Options options;
+        options.device = "cuda";
+        options.metric = MetricId::cityblock;
+        const Index index(p.view, options);
+        const Neighbors found = index.graph(k, options);
+        options.path = "exact";
+        const Neighbors truth = index.graph(k, options);
+        EXPECT_EQ(truth.ids, found.ids) << what;
+        EXPECT_EQ(truth.distances, found.distances) << what;
+    }
+}
+
+}  // namespace
