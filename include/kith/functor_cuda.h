@@ -1,5 +1,7 @@
 // The GPU side of functor_metric(): include it in a file that nvcc compiles, with a functor whose call operator is
-// __host__ __device__ and whose state can be copied to the device as it is.
+// __host__ __device__ and whose state can be copied to the device as it is. Compile it with --fmad=false: kernels of
+// several shapes take the functor, and otherwise nvcc may fuse products and sums in some of them only, so that the last
+// bits of a distance depend on how many queries there are.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -242,7 +242,8 @@ double mean_share(const DirectForm& form, const DirectSample& sample, const Byte
     return sum / rows;
 }
 
-// How much farther the typical pair of a sample is apart than the nearest one.
+// How far the nearest pairs of a sample are apart in distance: a hundredth of them, or half of those of few rows. Pairs
+// of one cluster, where there are some, are among these.
 double spread_of(const DirectSample& sample) {
     std::vector<double> distances;
     for (std::int64_t s = 0; s < sample.count; ++s) {
@@ -252,7 +253,10 @@ double spread_of(const DirectSample& sample) {
             if (std::isfinite(sum)) distances.push_back(sum);
         }
     }
-    return distances.empty() ? 0 : middle(distances) - *std::min_element(distances.begin(), distances.end());
+    if (distances.size() < 2) return 0;
+    const std::size_t near = std::max(distances.size() / 100, std::min<std::size_t>(distances.size() / 2, 20));
+    std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(near), distances.end());
+    return distances[near] - *std::min_element(distances.begin(), distances.end());
 }
 
 }  // namespace
@@ -298,9 +302,12 @@ std::optional<ByteScale> byte_scale(const DirectForm& form, const DirectSample& 
         best = bytes.scale;
     }
     bytes.scale = best;
-    // Candidates beyond the neighbours lie within twice the shares of a query and a point.
-    constexpr double most_of_spread = 0.2;
-    if (!std::isfinite(best) || !(4 * least_cost <= most_of_spread * spread_of(sample))) return std::nullopt;
+    // Candidates beyond the neighbours lie within twice the shares of a query and a point: two thirds of a deviation of
+    // Gaussian data's distances at most. And keys of rows that are covered must be finite, as those of `degree` are.
+    constexpr double most_of_spread = 0.6;
+    const double exponent = std::log2(best);
+    if (!(4 * least_cost <= most_of_spread * spread_of(sample)) || !(std::abs(exponent) <= max_key_exponent))
+        return std::nullopt;
     return bytes;
 }
 

@@ -38,7 +38,7 @@ std::vector<double> rows_of(std::int64_t rows, std::int64_t d, unsigned seed, co
 }
 
 struct Seen {
-    std::int64_t certified = 0, scanned = 0;
+    std::int64_t certified = 0, scanned = 0, last_certified = 0;
 };
 
 // A search, an Index three times (whose own filter may change) and a graph of some, against the scan.
@@ -53,7 +53,7 @@ Seen hold(const std::vector<double>& points, const std::vector<double>& queries,
     const Neighbors truth = search(p.view, some.view, k, options);
     options.path = "";
     const Index index(p.view, options);
-    Seen seen{q, 0};
+    Seen seen{q, 0, 0};
     for (int turn = 0; turn < 4; ++turn) {
         const Neighbors found = turn == 0 ? search(p.view, some.view, k, options) : index.search(some.view, k, options);
         EXPECT_EQ("direct-f32", found.report.path) << what;
@@ -63,6 +63,7 @@ Seen hold(const std::vector<double>& points, const std::vector<double>& queries,
             << what << ", turn " << turn;
         seen.certified = std::min(seen.certified, found.report.certified);
         seen.scanned = std::max(seen.scanned, found.report.scanned);
+        seen.last_certified = found.report.certified;
     }
     return seen;
 }
@@ -110,6 +111,43 @@ TEST(GpuBytes, WhatRoundingTakesIsPaid) {
             ++seed;
         }
     }
+}
+
+// A sample that says nothing of what bytes lose: its rows are whole numbers, and all others the same ones but for less
+// than a byte tells apart. Bytes are given up for words of f32, at once and for the searches that follow.
+TEST(GpuBytes, ASampleMisleads) {
+    for (const std::int64_t d : {40, 129}) {
+        const Coordinate alike = [](Random& r, std::int64_t row, std::int64_t column) {
+            const bool sampled = row * 64 % n < 64;
+            return sampled ? static_cast<double>(r.below(200)) : static_cast<double>(column) + 0.01 * r.gaussian();
+        };
+        const Coordinate near = [](Random& r, auto, std::int64_t column) {
+            return static_cast<double>(column) + 0.01 * r.gaussian();
+        };
+        const Seen seen = hold(rows_of(n, d, 7, alike), rows_of(q, d, 8, near), d, ElementType::f32, ElementType::f32,
+                               "a sample misleads, d " + std::to_string(d));
+        EXPECT_EQ(0, seen.scanned);
+        EXPECT_EQ(q, seen.last_certified) << "bytes are tried again";
+    }
+}
+
+// Clusters that a sample has few pairs of.
+TEST(GpuBytes, ManyCandidatesOfClusters) {
+    const Coordinate clusters = [](Random& r, std::int64_t row, std::int64_t column) {
+        return std::sin(static_cast<double>(row % 16 * 131 + column * 17)) + 1e-4 * r.gaussian();
+    };
+    EXPECT_EQ(q, hold(rows_of(n, 33, 9, clusters), rows_of(q, 33, 10, clusters), 33, ElementType::f32, ElementType::f32,
+                      "clusters")
+                     .last_certified);
+}
+
+// Keys that overflow are told apart by their ids alone, and not by bytes.
+TEST(GpuBytes, KeysThatOverflow) {
+    const Coordinate huge = [](Random& r, auto, auto) { return 3.85e306 * static_cast<double>(r.below(1000)) / 1000; };
+    const Coordinate largest = [](Random& r, auto, auto) {
+        return 3.85e306 * (0.99 + static_cast<double>(r.below(1000)) / 100000);
+    };
+    hold(rows_of(n, 128, 11, huge), rows_of(q, 128, 12, largest), 128, ElementType::f64, ElementType::f64, "overflow");
 }
 
 TEST(GpuBytes, BytesLoseNothing) {

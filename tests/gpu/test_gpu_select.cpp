@@ -380,7 +380,8 @@ TEST(GpuSelect, LengthsOnADeviceAreCutToARow) {
 
 // One row over every number of blocks and of values that a thread holds, whose k-th lies anywhere.
 TEST(GpuSelect, ClustersOfEverySize) {
-    for (const std::int64_t n : {1, 40, 2047, 4096, 4097, 16384, 16385, 65536, 100003, 131073, 262144}) {
+    for (const std::int64_t n :
+         {1, 40, 2047, 4096, 4097, 16384, 16385, 65536, 100003, 131073, 262144, 262145, 524288}) {
         for (const char* const kind : {"gaussian", "ties", "ascending", "descending", "mixed", "equal", "denormal"}) {
             for (const std::int64_t rows : {1, 30, 300}) {
                 if (rows * n > 1 << 20) continue;

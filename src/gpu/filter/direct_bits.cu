@@ -56,6 +56,8 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
     } else if (step == Step::unmatched_bits) {
         t.slope = 1.0f;
         t.least = -threshold;
+    } else if (threshold < 0.0f) {
+        t.least = __int_as_float(0x7f800000);  // nor does any of a query that has no neighbours
     } else if (!(threshold >= 1.0f)) {
         const float wider = fmaf(threshold, 0x1p-22f, threshold), rest = 1.0f - wider;
         const float share = step == Step::jaccard_bits ? __fdiv_rn(rest, 2.0f - wider) : 0.5f * rest;

@@ -52,13 +52,18 @@ const Chunk* ChunkStream::next() {
     check(cudaStreamWaitEvent(compute_, copied_.get()), "cudaStreamWaitEvent");
     // The chunk before goes back to the pool only when the searches on it are over.
     check(cudaStreamSynchronize(compute_), "search of a chunk");
+    const bool misled = current_.finer->bytes_mislead;
     current_ = Chunk{};
+    current_.finer->bytes_mislead = misled;
     current_.first = pending_first_;
     current_.points = std::move(rows);
     if (following_ < points_.n) start_copy(following_);
     measure(current_.points, points_.metric, compute_);
+    const FilterKind kind = kind_of(plan_.path);
     if (plan_.path != Path::exact)
-        current_.filter = prepare_filter(current_.points, points_.metric, kind_of(plan_.path), compute_);
+        current_.filter =
+            prepare_filter(current_.points, points_.metric,
+                           misled && kind == FilterKind::direct_bytes ? FilterKind::direct : kind, compute_);
     return &current_;
 }
 

@@ -52,6 +52,9 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
     const std::lock_guard lock(finer.mutex);
+    // What is made of a path's own kind may be in f32 already.
+    if (kind == FilterKind::direct && finer.direct_bytes && !is_bytes(finer.direct_bytes->form))
+        return *finer.direct_bytes;
     auto& made = kind == FilterKind::direct         ? finer.direct
                  : kind == FilterKind::direct_bytes ? finer.direct_bytes
                  : kind == FilterKind::one_term     ? finer.one_term

@@ -266,7 +266,8 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool b
         bytes ? exact::byte_form(metric.kernels->traits, metric.params) : std::nullopt;
     const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
     std::vector<double> rows;
-    if (words.degree > 0 || of_bytes) rows = sample_of(points, metric, form, samples, stream);
+    const bool whole = points.rows.type == ElementType::u8 || points.rows.type == ElementType::i8;
+    if (words.degree > 0 || (of_bytes && !whole)) rows = sample_of(points, metric, form, samples, stream);
     const exact::DirectSample sample{rows.data(), samples, d, d};
     if (of_bytes) {
         if (const auto scale = exact::byte_scale(*of_bytes, sample, points.rows.type)) {
@@ -319,6 +320,10 @@ bool prepare_two_values(const DeviceRows& points, const DeviceMetric& metric, Fi
         form.values[1] = std::max(form.values[1], host[s + 1]);
     }
     if (!(form.values[0] < form.values[1])) return false;
+    // Most data take more, which their extremes do not say.
+    const std::vector<double> rows = sample_of(points, metric, out.form, std::min<std::int64_t>(n, 64), stream);
+    const auto other = [&](double x) { return x != form.values[0] && x != form.values[1]; };
+    if (std::ranges::count_if(rows, other) > std::ssize(rows) / 100) return false;
     std::swap(out.form, form);
     fill_filter(points, metric, out, stream);
     Buffer<std::uint32_t> uncovered(1, stream);

@@ -46,8 +46,13 @@ void cancel_if_asked(const SearchContext& context) {
 // began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
     const FilterKind kind = kind_of(context.plan.path);
-    return filter_of(chunk, context.points.metric,
-                     kind == FilterKind::direct_bytes && chunk.finer->bytes_mislead ? FilterKind::direct : kind);
+    try {
+        if (kind == FilterKind::direct_bytes && chunk.finer->bytes_mislead)
+            return filter_of(chunk, context.points.metric, FilterKind::direct);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+    }
+    return filter_of(chunk, context.points.metric, kind);
 }
 
 // Rows [first, first + count) of the queries, measured.
@@ -135,10 +140,13 @@ bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVe
         !has_filter(context.points.metric, chunk.points.rows.type, kind))
         return false;
     const std::int64_t n = chunk.points.rows.count, d = context.points.d;
-    const double bytes =
+    double bytes =
         static_cast<double>(n) * (kind == FilterKind::direct ? tuning::vector_bytes(Path::direct_f32, d)
                                                              : 2.0 * static_cast<double>(filter_width(d, 2)));
-    return static_cast<std::int64_t>(queries) >= tuning::finer_queries(kind == FilterKind::direct) &&
+    // The plan has room for words of f32 where the path's own are bytes; and these are there for the searches to come.
+    if (is_bytes(own.form)) bytes /= 4;
+    const std::int64_t least = is_bytes(own.form) ? 1 : tuning::finer_queries(kind == FilterKind::direct);
+    return static_cast<std::int64_t>(queries) >= least &&
            bytes <= static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
@@ -199,10 +207,10 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
         }
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, own, kind, which.size())) continue;
-            if (is_bytes(own.form) &&
+            const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
+            if (is_bytes(own.form) && queries.rows.count >= tuning::misled_queries &&
                 static_cast<double>(which.size()) > tuning::misled_share * static_cast<double>(queries.rows.count))
                 chunk.finer->bytes_mislead = true;
-            const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
             which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
         }
         return which;
@@ -315,7 +323,12 @@ private:
     void count_needless(double before) const {
         const double needed = tuning::ordinary_candidates * static_cast<double>(queries_.rows.count * context_.k),
                      found = context_.report.candidates - before;
-        if (found > needed) chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
+        if (found <= needed) return;
+        chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
+        const double pairs = static_cast<double>(queries_.rows.count) * static_cast<double>(chunk_.points.rows.count);
+        if (is_bytes(own_.form) && queries_.rows.count >= tuning::misled_queries &&
+            found - needed > tuning::misled_candidates * pairs * static_cast<double>(context_.points.d))
+            chunk_.finer->bytes_mislead = true;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
     // reason, should have been counted.

@@ -67,6 +67,8 @@ struct ClusterShared {
     std::uint32_t found;                     // entries, in the first block
 };
 
+static_assert(sizeof(ClusterShared) <= 99 << 10);  // what a block may have on compute capability 8.6
+
 // A block's share of a row in the registers of its threads.
 template <class T, int held>
 struct Share {
