@@ -118,7 +118,7 @@ TEST(GpuBytes, WhatRoundingTakesIsPaid) {
 TEST(GpuBytes, ASampleMisleads) {
     for (const std::int64_t d : {40, 129}) {
         const Coordinate alike = [](Random& r, std::int64_t row, std::int64_t column) {
-            const bool sampled = row * 64 % n < 64;
+            const bool sampled = (row * 64 + 63) % n < 64;
             return sampled ? static_cast<double>(r.below(200)) : static_cast<double>(column) + 0.01 * r.gaussian();
         };
         const Coordinate near = [](Random& r, auto, std::int64_t column) {

@@ -87,6 +87,16 @@ const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
     return *found;
 }
 
+const Repeats* counted_repeats(const Chunk& chunk, std::int64_t d, double room) {
+    constexpr double bytes_per_row = 48;  // while they are sorted
+    try {
+        if (bytes_per_row * static_cast<double>(chunk.points.rows.count) <= room) repeats_of(chunk, d);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+    }
+    return known_repeats(chunk);
+}
+
 namespace {
 
 constexpr const char* stage = "prepare";

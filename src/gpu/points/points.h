@@ -101,5 +101,7 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
 // threads.
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d);
 const Repeats* known_repeats(const Chunk& chunk);
+// The latter, after counting where that takes no more than `room` bytes, and the device has them.
+const Repeats* counted_repeats(const Chunk& chunk, std::int64_t d, double room);
 
 }  // namespace kith::gpu

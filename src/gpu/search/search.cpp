@@ -42,6 +42,11 @@ void cancel_if_asked(const SearchContext& context) {
     context.progress.throw_if_cancelled();
 }
 
+// What queries that are tried again may take of the plan's workspace for what outlives them.
+double spare(const SearchContext& context) {
+    return static_cast<double>(context.plan.workspace_bytes) / 2;
+}
+
 // The filter of the plan's path. It changes when bytes have proved too coarse: a tile of queries keeps the one that it
 // began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
@@ -146,8 +151,7 @@ bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVe
     // The plan has room for words of f32 where the path's own are bytes; and these are there for the searches to come.
     if (is_bytes(own.form)) bytes /= 4;
     const std::int64_t least = is_bytes(own.form) ? 1 : tuning::finer_queries(kind == FilterKind::direct);
-    return static_cast<std::int64_t>(queries) >= least &&
-           bytes <= static_cast<double>(context.plan.workspace_bytes) / 2;
+    return static_cast<std::int64_t>(queries) >= least && bytes <= spare(context);
 }
 
 // Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
@@ -175,19 +179,6 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
     return left;
 }
 
-// Which rows are equal, if that is known, or worth counting and within the plan; else null.
-const Repeats* counted_repeats(const SearchContext& context, const Chunk& chunk, bool worth) {
-    constexpr double bytes_per_row = 48;  // while they are sorted
-    const bool room = bytes_per_row * static_cast<double>(chunk.points.rows.count) <=
-                      static_cast<double>(context.plan.workspace_bytes) / 2;
-    try {
-        if (worth && room) repeats_of(chunk, context.points.d);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-    }
-    return known_repeats(chunk);
-}
-
 // Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
 // than can be neighbours, then with finer filters. Returns those that are left. `first`: the first of the queries.
 std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
@@ -196,7 +187,8 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
     try {
         const Repeats* const before = known_repeats(chunk);
         const Repeats* const repeats =
-            counted_repeats(context, chunk, static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries);
+            counted_repeats(chunk, context.points.d,
+                            static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries ? spare(context) : 0);
         if (repeats && !before) {
             const std::vector<std::int64_t> left =
                 retry_with(context, chunk, {.filter = own, .repeats = repeats}, queries, self, which, result);
@@ -274,11 +266,12 @@ public:
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
         else
-            found_ =
-                filter_tile(chunk,
-                            {.filter = own_,
-                             .repeats = tile.by_position ? nullptr : counted_repeats(context, chunk, ties_cost_much())},
-                            context.points.metric, tile, context.k, context.plan, context.stream);
+            found_ = filter_tile(chunk,
+                                 {.filter = own_,
+                                  .repeats = tile.by_position ? nullptr
+                                                              : counted_repeats(chunk, context.points.d,
+                                                                                ties_cost_much() ? spare(context) : 0)},
+                                 context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
     }
 
