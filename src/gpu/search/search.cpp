@@ -141,17 +141,11 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
 // Whether a finer filter than a tile's own is there, is worth its preparation for so many queries, and has room.
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
                 std::size_t queries) {
-    if ((context.plan.path == Path::direct_f32 && !(is_bytes(own.form) && kind == FilterKind::direct)) ||
-        !has_filter(context.points.metric, chunk.points.rows.type, kind))
-        return false;
-    const std::int64_t n = chunk.points.rows.count, d = context.points.d;
-    double bytes =
-        static_cast<double>(n) * (kind == FilterKind::direct ? tuning::vector_bytes(Path::direct_f32, d)
-                                                             : 2.0 * static_cast<double>(filter_width(d, 2)));
-    // The plan has room for words of f32 where the path's own are bytes; and these are there for the searches to come.
-    if (is_bytes(own.form)) bytes /= 4;
-    const std::int64_t least = is_bytes(own.form) ? 1 : tuning::finer_queries(kind == FilterKind::direct);
-    return static_cast<std::int64_t>(queries) >= least && bytes <= spare(context);
+    const bool bytes = is_bytes(own.form), direct = kind == FilterKind::direct;
+    return (context.plan.path != Path::direct_f32 || (bytes && direct)) &&
+           has_filter(context.points.metric, chunk.points.rows.type, kind) &&
+           static_cast<std::int64_t>(queries) >= tuning::finer_queries(direct, bytes) &&
+           tuning::finer_bytes(direct, bytes, chunk.points.rows.count, context.points.d) <= spare(context);
 }
 
 // Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
@@ -200,8 +194,7 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, own, kind, which.size())) continue;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
-            if (is_bytes(own.form) && queries.rows.count >= tuning::misled_queries &&
-                static_cast<double>(which.size()) > tuning::misled_share * static_cast<double>(queries.rows.count))
+            if (is_bytes(own.form) && tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
                 chunk.finer->bytes_mislead = true;
             which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
         }
@@ -318,9 +311,8 @@ private:
                      found = context_.report.candidates - before;
         if (found <= needed) return;
         chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
-        const double pairs = static_cast<double>(queries_.rows.count) * static_cast<double>(chunk_.points.rows.count);
-        if (is_bytes(own_.form) && queries_.rows.count >= tuning::misled_queries &&
-            found - needed > tuning::misled_candidates * pairs * static_cast<double>(context_.points.d))
+        if (is_bytes(own_.form) && tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count,
+                                                                context_.points.d, found - needed))
             chunk_.finer->bytes_mislead = true;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the

@@ -23,8 +23,9 @@ inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan
 // two terms, or the metric itself. Reasoned: the full scan of 32 queries and 1,048,576 points takes 4.7 ms on an NVIDIA
 // H200 (2026-11-22, cityblock, d 128), and as long for fewer, which fill no tile; preparing so many points with one
 // term takes 1.9 ms there.
-inline constexpr std::int64_t finer_queries(bool direct) {
-    return direct ? 16 : 32;
+// Where bytes were tried the words of f32 are there for the searches to come.
+inline constexpr std::int64_t finer_queries(bool direct, bool after_bytes) {
+    return after_bytes ? 1 : direct ? 16 : 32;
 }
 // From so many queries without a certificate, equal rows are looked for. Reasoned, not timed: that reads the
 // points and sorts a hash of each, about as much as a full scan of a few queries.
@@ -34,13 +35,19 @@ inline constexpr std::int64_t repeats_queries = 4;
 // ns
 // (`kith-bench search --ordinary`, prices and one-hot beside Gaussian data); counting is reasoned to take 1 ns a row.
 inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
-// The share of a tile's queries that bytes have to leave to f32 before later tiles begin with that. Reasoned: bytes
-// take less than half of the time of f32.
-inline constexpr double misled_share = 0.25;
-// And the needless candidates per coordinate of all pairs; of so many queries at least. On an NVIDIA H200, 2026-11-22,
-// n 131,072, q 4,096, d 128, 400 candidates a query took about 1 ns each (4.0 ms in all), and f32 6 ms.
-inline constexpr double misled_candidates = 1.0 / 18000;
+// Whether the direct filter's bytes are too coarse, and later tiles begin with words of f32. Of `queries`, a quarter
+// was left without a certificate: reasoned, as bytes take less than half of the time of f32. Or needless candidates
+// took longer than f32 would: on an NVIDIA H200, 2026-11-22, n 131,072, q 4,096, d 128, 400 a query took about 1 ns
+// each (4.0 ms in all), and f32 6 ms. Fewer queries decide nothing.
 inline constexpr std::int64_t misled_queries = 64;
+inline bool misled_by_queries(std::int64_t queries, std::int64_t left) {
+    return queries >= misled_queries && 4 * left > queries;
+}
+inline bool misled_by_candidates(std::int64_t queries, std::int64_t points, std::int64_t d, double needless) {
+    constexpr double per_coordinate = 1.0 / 18000;
+    const double coordinates = static_cast<double>(queries) * static_cast<double>(points) * static_cast<double>(d);
+    return queries >= misled_queries && needless > per_coordinate * coordinates;
+}
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
@@ -53,6 +60,13 @@ inline double vector_bytes(Path path, std::int64_t d) {
     // Rows of bits are whole runs of four words.
     return path == Path::direct_f32 ? 4.0 * static_cast<double>(std::max<std::int64_t>(d, 4))
                                     : 2.0 * static_cast<double>(filter_width(d, 1));
+}
+
+// What a finer filter takes of n points beyond the plan, which has room for words of f32 where the path's own are
+// bytes.
+inline double finer_bytes(bool direct, bool after_bytes, std::int64_t n, std::int64_t d) {
+    const double row = direct ? vector_bytes(Path::direct_f32, d) : 2.0 * static_cast<double>(filter_width(d, 2));
+    return static_cast<double>(n) * (after_bytes ? row / 4 : row);
 }
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
