@@ -35,7 +35,8 @@ class Report:
     @property
     def seconds(self) -> float: ...
     @property
-    def device_seconds(self) -> float: ...
+    def device_seconds(self) -> float:
+        """topk() on a GPU: its work without copies, in seconds; 0 where at most 2**24 values lie there."""
     @property
     def fallbacks(self) -> list[tuple[int, bool, str, str]]:
         """Queries that were retried or scanned: how many, whether they were scanned, why, and what would help."""
