@@ -100,7 +100,7 @@ class Output(Cli):
         self.assertRegex(words, r"^20 queries x 300 points in .* \(.* [kMGT] distances/s\) on cpu \(.*\)\n"
                                 r"20 answered by the (f32|bf16) filter, 0 by retrying it, 0 by a full scan; "
                                 r".* candidates per query checked in binary64\n$")
-        scan = kith("search", *self.inputs("-k", 3, "-m", "jaccard")).stderr
+        scan = kith("search", *self.inputs("-k", 3, "--path", "exact")).stderr
         self.assertIn("20 answered by a full scan: every distance in binary64\n", scan)
 
     def test_gaps(self):
