@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "kith/types.h"
 #include "metric/metric.h"
@@ -123,24 +122,5 @@ KITH_HD double rounded_share(const RoundingCost& rounding, double weight, double
     for (int i = 0; i < rounding.power; ++i) share *= delta;
     return share;
 }
-
-// Rows of a sample, to choose the centre and the scale of coordinates by. Neither affects the answer.
-struct DirectSample {
-    const double* rows;
-    std::int64_t count, d, stride;
-    double at(std::int64_t row, std::int64_t i) const { return rows[row * stride + i]; }
-};
-// The power of two by which coordinates are scaled, from the largest differences of coordinates of successive rows:
-// typical ones become about 1, so that powers neither overflow nor underflow. That of a key leaves room for binary64's
-// own range.
-double direct_scale(const DirectForm& form, const DirectSample& sample);
-// The medians of the coordinates: coarse where rows differ, so that data of few bits keep coordinates that f32 holds.
-std::vector<double> direct_centre(const DirectSample& sample, double scale);
-// Centre and scale of bytes; none where the sample says that rounding would leave too many candidates.
-struct ByteScale {
-    std::vector<double> centre;
-    double scale = 1;
-};
-std::optional<ByteScale> byte_scale(const DirectForm& form, const DirectSample& sample, ElementType type);
 
 }  // namespace kith::exact

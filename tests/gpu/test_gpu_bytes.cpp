@@ -131,6 +131,23 @@ TEST(GpuBytes, ASampleMisleads) {
     }
 }
 
+// A byte cannot tell how far a coordinate lies beyond its end. Here the first one of the queries and of a few rows
+// does, which no sample has: these rows are the nearest, and look farther than others.
+TEST(GpuBytes, WhatIsCutOffIsPaid) {
+    constexpr double beyond = 40;
+    for (const std::int64_t d : {33, 130}) {
+        const Coordinate some = [](Random& r, std::int64_t row, std::int64_t column) {
+            const bool sampled = (row * 64 + 63) % n < 64;
+            return r.gaussian() + (column == 0 && row % 500 < 4 && !sampled ? beyond : 0);
+        };
+        const Coordinate all = [](Random& r, auto, std::int64_t column) {
+            return r.gaussian() + (column == 0 ? beyond : 0);
+        };
+        hold(rows_of(n, d, 13, some), rows_of(q, d, 1013, all), d, ElementType::f32, ElementType::f32,
+             "first coordinates are cut off, d " + std::to_string(d));
+    }
+}
+
 // Clusters that a sample has few pairs of.
 TEST(GpuBytes, ManyCandidatesOfClusters) {
     const Coordinate clusters = [](Random& r, std::int64_t row, std::int64_t column) {

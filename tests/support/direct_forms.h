@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "exact/direct_form.h"
+#include "exact/direct_scale.h"
 #include "exact/rounding.h"
 #include "kith/kith.h"
 

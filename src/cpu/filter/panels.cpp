@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cpu/metric/kernels.h"
+#include "exact/direct_scale.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {

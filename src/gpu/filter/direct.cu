@@ -8,7 +8,6 @@
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/direct_schedule.cuh"
-#include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -24,9 +23,9 @@ constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps
 // multiprocessor. On an NVIDIA H200, 2026-11-22, the main pass of n 131,072, q 4,096, d 128 took 4.85 ms, 97 G/s, at
 // 3.53 of 4 instructions a cycle (docs/performance.md). Other slices and stages have not been timed.
 constexpr int slice = 16, stages = 3;
-constexpr int slice_bytes = slice * tile * 4, stage_bytes = 2 * slice_bytes;
+using Ring = SliceRing<tile, slice, stages, threads, 1>;
 constexpr int list_bytes = WarpList::room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
-constexpr int shared_bytes = stages * stage_bytes + warps * list_bytes + tile * 4;
+constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * 4;
 static_assert(filter_tile_points % tile == 0);
 
 // A metric's step: what a word adds to a pair's accumulator, and the value of that.
@@ -154,43 +153,19 @@ __global__ void __launch_bounds__(threads, S::blocks)
     direct_kernel(const __grid_constant__ FilterPass pass, const __grid_constant__ Schedule schedule) {
     extern __shared__ __align__(128) char direct_shared[];
     const int warp = static_cast<int>(threadIdx.x / 32);
-    char* const front = direct_shared + stages * stage_bytes;
+    char* const front = direct_shared + Ring::bytes;
     auto* const entries = reinterpret_cast<Candidate*>(front + warp * list_bytes);
     auto* const thresholds = reinterpret_cast<float*>(front + warps * list_bytes);
     WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::room)};
 
-    Cursor loading(schedule, blockIdx.x), work = loading;
-    int filled = 0;
-    const auto load = [&] {
-        if (loading.id < schedule.work_tiles) {
-            const int words = min(slice, static_cast<int>(pass.width) - loading.slice * slice),
-                      pieces = words * tile / 4;
-            const std::int64_t row = std::int64_t{loading.slice} * slice;
-            const auto* const queries =
-                static_cast<const float*>(pass.queries) + (loading.query_panel(schedule) * pass.width + row) * tile;
-            const auto* const points = static_cast<const float*>(pass.points) +
-                                       ((pass.first / tile + loading.panel) * pass.width + row) * tile;
-            const std::uint32_t to = shared_address(direct_shared) + filled * stage_bytes;
-            for (int i = static_cast<int>(threadIdx.x); i < pieces; i += threads) {
-                cp_async_16(to + i * 16, queries + i * 4, 16);
-                cp_async_16(to + slice_bytes + i * 16, points + i * 4, 16);
-            }
-            loading.next(schedule);
-        }
-        cp_async_commit();
-        filled = filled + 1 == stages ? 0 : filled + 1;
-    };
-    for (int i = 0; i + 1 < stages; ++i) load();
-
-    int used = 0;
+    Cursor work(schedule, blockIdx.x);
+    Ring ring(pass, schedule, direct_shared);
     std::int64_t before = -1;
     while (work.id < schedule.work_tiles) {
         const std::int64_t first_query = work.query_panel(schedule) * tile;
         typename S::Acc acc[8][8] = {};
         for (int s = 0; s < schedule.slices; ++s) {
-            cp_async_wait<stages - 2>();
-            __syncthreads();  // this slice has come for all, and all have left the one that is loaded over
-            load();
+            const char* const stage = ring.next();
             if (!All && s == 0 && work.id != before) {
                 // Everyone is past the last tile's thresholds; the next barrier is before the first of these is read.
                 for (int i = static_cast<int>(threadIdx.x); i < tile; i += threads)
@@ -198,11 +173,9 @@ __global__ void __launch_bounds__(threads, S::blocks)
                         first_query + i < pass.q ? pass.threshold[first_query + i] : __int_as_float(0x7fffffff);
                 before = work.id;
             }
-            const auto* const queries =
-                reinterpret_cast<const float*>(direct_shared + used * stage_bytes) + own_query(0);
-            const auto* const points =
-                reinterpret_cast<const float*>(direct_shared + used * stage_bytes + slice_bytes) + own_point(0);
-            const int words = min(slice, static_cast<int>(pass.width) - s * slice);
+            const auto* const queries = reinterpret_cast<const float*>(stage) + own_query(0);
+            const auto* const points = reinterpret_cast<const float*>(stage + Ring::slice_bytes) + own_point(0);
+            const int words = ring.words(s);
             const auto take = [&](int w) {
                 float q[8], x[8];
                 load_four(q, 0, queries + w * tile);
@@ -222,7 +195,6 @@ __global__ void __launch_bounds__(threads, S::blocks)
             }
 #pragma unroll 1
             for (; w < words; ++w) take(w);
-            used = used + 1 == stages ? 0 : used + 1;
         }
 
         const std::int64_t first_point = std::int64_t{work.panel} * tile;

@@ -16,7 +16,6 @@
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct_schedule.cuh"
 #include "gpu/filter/wgmma.cuh"
-#include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -31,6 +30,7 @@ constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps
 // Words of a row that an instruction takes, that are copied at once, and slices in flight; bytes of a run of four words
 // of all rows.
 constexpr int depth = 8, slice = 32, stages = 3, run = static_cast<int>(bits_run), run_bytes = tile * run * 4;
+using Ring = SliceRing<tile, slice, stages, threads, depth>;
 constexpr int list_bytes = WarpList::room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
 // Counts start at the bits of 2^23: read as f32 they are 2^23 + count, whose conversion is a subtraction.
 constexpr int start = 0x4b000000;
@@ -44,8 +44,7 @@ constexpr float start_value = 0x1p23f;
 struct __align__(16) QueryTerms {
     float threshold, size, slope, least;
 };
-constexpr int shared_bytes =
-    stages * 2 * slice * tile * 4 + warps * list_bytes + tile * static_cast<int>(sizeof(QueryTerms));
+constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * static_cast<int>(sizeof(QueryTerms));
 
 // `bits`: of a row, at least.
 __device__ QueryTerms query_terms(Step step, float threshold, float size, float bits) {
@@ -128,40 +127,15 @@ __device__ __forceinline__ float pair_common(const int (&acc)[64], int r, int c)
 template <bool All>
 __global__ void __launch_bounds__(threads, blocks_per_sm)
     bits_kernel(const __grid_constant__ FilterPass pass, const __grid_constant__ Schedule schedule) {
-    constexpr int slice_bytes = slice * tile * 4, stage_bytes = 2 * slice_bytes;
     extern __shared__ __align__(128) char bits_shared[];
     const int warp = static_cast<int>(threadIdx.x / 32);
-    char* const front = bits_shared + stages * stage_bytes;
+    char* const front = bits_shared + Ring::bytes;
     auto* const entries = reinterpret_cast<Candidate*>(front + warp * list_bytes);
     auto* const terms = reinterpret_cast<QueryTerms*>(front + warps * list_bytes);
     WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::room)};
-    const auto width = static_cast<int>(pass.width);
 
-    Cursor loading(schedule, blockIdx.x), work = loading;
-    int filled = 0;
-    const auto load = [&] {
-        if (loading.id < schedule.work_tiles) {
-            const int row = loading.slice * slice, words = min(slice, width - row);
-            const auto* const queries =
-                static_cast<const float*>(pass.queries) + (loading.query_panel(schedule) * width + row) * tile;
-            const auto* const points =
-                static_cast<const float*>(pass.points) + ((pass.first / tile + loading.panel) * width + row) * tile;
-            const std::uint32_t to = shared_address(bits_shared) + filled * stage_bytes;
-            // Words past the row's end, to a multiple of 8, are zeros, and nothing is read.
-            const int there = words * tile / 4, pieces = (words + depth - 1) / depth * depth * tile / 4;
-            for (int i = static_cast<int>(threadIdx.x); i < pieces; i += threads) {
-                const int from = i < there ? i * 4 : 0, bytes = i < there ? 16 : 0;
-                cp_async_16(to + i * 16, queries + from, bytes);
-                cp_async_16(to + slice_bytes + i * 16, points + from, bytes);
-            }
-            loading.next(schedule);
-        }
-        cp_async_commit();
-        filled = filled + 1 == stages ? 0 : filled + 1;
-    };
-    for (int i = 0; i + 1 < stages; ++i) load();
-
-    int used = 0;
+    Cursor work(schedule, blockIdx.x);
+    Ring ring(pass, schedule, bits_shared);
     std::int64_t before = -1;
     while (work.id < schedule.work_tiles) {
         const std::int64_t first_query = work.query_panel(schedule) * tile;
@@ -171,22 +145,15 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
 #pragma unroll
         for (int& count : acc) count = start;
         for (int s = 0; s < schedule.slices; ++s) {
-            cp_async_wait<stages - 2>();
-#if defined(KITH_SM_90A)
-            fence_proxy_async();  // wgmma reads what this thread has copied
-#endif
-            __syncthreads();  // this slice has come for all, and all have left the one that is loaded over
-            load();
-            const char* const queries = bits_shared + used * stage_bytes;
-            const int words = min(slice, width - s * slice);
+            const char* const queries = ring.next();
+            const int words = ring.words(s);
             if (other_queries && threadIdx.x < tile) {
                 for (int w = 0; w < words; w += run) {
                     const uint4 four = reinterpret_cast<const uint4*>(queries + w / run * run_bytes)[threadIdx.x];
                     size += __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
                 }
             }
-            count_common(acc, queries, queries + slice_bytes, (words + depth - 1) / depth * depth);
-            used = used + 1 == stages ? 0 : used + 1;
+            count_common(acc, queries, queries + Ring::slice_bytes, (words + depth - 1) / depth * depth);
         }
         if (other_queries) {
             // All have left the terms of the queries before, which were last read ahead of this tile's first barrier.
@@ -194,7 +161,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
                 const std::int64_t query = first_query + threadIdx.x;
                 const float threshold = !All && query < pass.q ? pass.threshold[query] : __int_as_float(0x7fffffff);
                 terms[threadIdx.x] =
-                    query_terms(pass.step, threshold, static_cast<float>(size), 32.0f * static_cast<float>(width));
+                    query_terms(pass.step, threshold, static_cast<float>(size), 32.0f * static_cast<float>(pass.width));
             }
             __syncthreads();
             before = work.id;

@@ -31,23 +31,24 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-#define KITH_D8(i)                                                                                              \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
-        "+f"(d[i + 7])
+// A warpgroup's 64 accumulators d[]: their names in an instruction, and the operands, of constraint `how`.
+#define KITH_ACCUMULATORS                                                              \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "          \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+#define KITH_D8(how, i) \
+    how(d[i]), how(d[i + 1]), how(d[i + 2]), how(d[i + 3]), how(d[i + 4]), how(d[i + 5]), how(d[i + 6]), how(d[i + 7])
+#define KITH_D64(how)                                                                                         \
+    KITH_D8(how, 0), KITH_D8(how, 8), KITH_D8(how, 16), KITH_D8(how, 24), KITH_D8(how, 32), KITH_D8(how, 40), \
+        KITH_D8(how, 48), KITH_D8(how, 56)
 
 // d (64 x 128 over a warpgroup) -= A (64 x 16) B' (128 x 16).
 __device__ __forceinline__ void wgmma_subtract(float (&d)[64], std::uint64_t a, std::uint64_t b) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, 1, -1, 1, 0, 0;"
-        : KITH_D8(0), KITH_D8(8), KITH_D8(16), KITH_D8(24), KITH_D8(32), KITH_D8(40), KITH_D8(48), KITH_D8(56)
-        : "l"(a), "l"(b));
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " KITH_ACCUMULATORS "%64, %65, 1, -1, 1, 0, 0;"
+                 : KITH_D64("+f")
+                 : "l"(a), "l"(b));
 }
-#undef KITH_D8
 
 // Of a matrix of bits in shared memory, in core matrices of eight rows x 16 bytes: `next_words` bytes from one to that
 // of the next 16 bytes of its rows, 128 to that of the next rows.
@@ -56,22 +57,14 @@ __device__ __forceinline__ std::uint64_t bits_descriptor(std::uint32_t address, 
            std::uint64_t{128 >> 4} << 32;
 }
 
-#define KITH_D8(i)                                                                                              \
-    "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), "+r"(d[i + 6]), \
-        "+r"(d[i + 7])
-
 // d (64 x 128 over a warpgroup) += how many bits rows of A (64 x 256) and of B (128 x 256) have in common.
 __device__ __forceinline__ void wgmma_count(int (&d)[64], std::uint64_t a, std::uint64_t b) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, 1;"
-        : KITH_D8(0), KITH_D8(8), KITH_D8(16), KITH_D8(24), KITH_D8(32), KITH_D8(40), KITH_D8(48), KITH_D8(56)
-        : "l"(a), "l"(b));
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc " KITH_ACCUMULATORS "%64, %65, 1;"
+                 : KITH_D64("+r")
+                 : "l"(a), "l"(b));
 }
+#undef KITH_ACCUMULATORS
+#undef KITH_D64
 #undef KITH_D8
 
 template <int Registers>

@@ -62,7 +62,9 @@ namespace detail {
 
 constexpr int scan_threads = 256, scan_depth = 16, scan_columns = 16;
 
-// The slots of a slice, of `rows` rows: a thread reads one slot of every 16th row.
+// The slots of a slice, of `rows` rows: a thread reads one slot of every 16th row. As StepTiles::Slice of
+// kith/functor_tile.h, which reads coordinates in their order and, being text that is compiled at run time, includes
+// nothing.
 template <int rows>
 struct ScanSlice {
     static constexpr int share = rows * scan_depth / scan_threads, padding = 2;

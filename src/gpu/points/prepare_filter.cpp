@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "exact/direct_scale.h"
 #include "exact/factor.h"
 #include "exact/rounding.h"
 #include "gpu/filter/bit_panels.h"
@@ -27,17 +28,22 @@ std::uint32_t spread(std::int64_t n) {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
 }
 
+// A copy on the host, once the stream has come to it.
+template <class T>
+std::vector<T> fetched(const Buffer<T>& from, cudaStream_t stream) {
+    std::vector<T> out(static_cast<std::size_t>(from.size()));
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(out.data(), from.get(), out.size() * sizeof(T), cudaMemcpyDefault, stream), "cudaMemcpy");
+    copy.wait("sample");
+    return out;
+}
+
 // Evenly spaced rows as the form takes them, samples x d.
 std::vector<double> sample_of(const DeviceRows& points, const DeviceMetric& metric, const FilterForm& form,
                               std::int64_t samples, cudaStream_t stream) {
     Buffer<double> rows(samples * metric.params.d, stream);
     metric.kernels->sample(points.prepared(), samples, form, rows.get(), metric.params, stream);
-    std::vector<double> host(static_cast<std::size_t>(rows.size()));
-    InFlight copy(stream);
-    check(cudaMemcpyAsync(host.data(), rows.get(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
-          "cudaMemcpy");
-    copy.wait("sample");
-    return host;
+    return fetched(rows, stream);
 }
 
 void set_centre(FilterVectors& out, const std::vector<double>& centre, cudaStream_t stream) {
@@ -90,17 +96,11 @@ private:
         const double norm = std::sqrt(std::inner_product(x, x + d_, x, 0.0));
         return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
     }
-    // The median; `values` change their order.
-    static double middle(std::vector<double>& values) {
-        const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), at, values.end());
-        return *at;
-    }
     // The median norm.
     double typical() {
         std::vector<double> norms;
         for (std::int64_t s = 0; s < samples_; ++s) norms.push_back(norm(s));
-        return middle(norms);
+        return exact::middle(norms);
     }
     double largest() {
         double most = 0;
@@ -155,7 +155,7 @@ private:
             column.clear();
             for (std::int64_t s = 0; s < samples_; ++s)
                 if (there(row(s)[i])) column.push_back(row(s)[i]);
-            if (!column.empty()) centre[static_cast<std::size_t>(i)] = middle(column);
+            if (!column.empty()) centre[static_cast<std::size_t>(i)] = exact::middle(column);
             for (std::int64_t s = 0; s < samples_; ++s)
                 row(s)[i] = there(row(s)[i]) ? row(s)[i] - centre[static_cast<std::size_t>(i)] : 0.0;
         }
@@ -289,15 +289,6 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
     out.point_error = Buffer<float>(whole_tiles(n), stream);
     metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
                                   out.point_error.get(), metric.params, stream);
-}
-
-template <class T>
-std::vector<T> fetched(const Buffer<T>& from, cudaStream_t stream) {
-    std::vector<T> out(static_cast<std::size_t>(from.size()));
-    InFlight copy(stream);
-    check(cudaMemcpyAsync(out.data(), from.get(), out.size() * sizeof(T), cudaMemcpyDefault, stream), "cudaMemcpy");
-    copy.wait("sample");
-    return out;
 }
 
 // Counts of coordinates that differ, where those of the points take two values: as bits. False where they take more,
