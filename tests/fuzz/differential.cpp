@@ -123,7 +123,7 @@ kith::Neighbors call(const Case& c, Entry entry, bool graph, const kith::Options
     other.join();
     if (thrown) std::rethrow_exception(thrown);
     const auto same_bits = [](const auto& a, const auto& b) {
-        return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
+        return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0);
     };
     if (first.ids != second.ids || !same_bits(first.distances, second.distances) ||
         !same_bits(first.distances64, second.distances64))

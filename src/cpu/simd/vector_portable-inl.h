@@ -11,6 +11,10 @@ namespace {
 struct VectorFormulaOps : VectorOps<double> {
     KITH_HD static V nan() { return set(std::numeric_limits<double>::quiet_NaN()); }
     KITH_HD static M integer(std::int64_t i) { return i - M{}; }
+    // Of what may wrap around: the bits of a NaN or of a negative number.
+    typedef std::uint64_t Bits __attribute__((vector_size(vector_bytes)));
+    KITH_HD static M minus(M a, M b) { return (M)((Bits)a - (Bits)b); }
+    KITH_HD static M shifted_left(M a, int by) { return (M)((Bits)a << by); }
     // 1.5 * 2^52, to which adding a small integer, as bits or as a double, is the same.
     static constexpr double shifter = 0x1.8p52;
     static constexpr std::int64_t shifter_bits = 0x4338000000000000;
@@ -18,9 +22,9 @@ struct VectorFormulaOps : VectorOps<double> {
     KITH_HD static V log(V x) {
         const M tiny = x < set(0x1p-1022);
         const M bits = (M)select(tiny, x * set(0x1p54), x);
-        const M u = bits - integer(0x3fe6a09e667f3bcd);
+        const M u = minus(bits, integer(0x3fe6a09e667f3bcd));
         const M e = u >> 52;
-        const V m = (V)(bits - (u & integer(-(std::int64_t{1} << 52))));
+        const V m = (V)minus(bits, u & integer(-(std::int64_t{1} << 52)));
         const V k = (V)(e - (tiny & integer(54)) + integer(shifter_bits)) - set(shifter);
         const V f = m - set(1.0);
         const V s = f / (set(2.0) + f);
@@ -63,10 +67,10 @@ struct VectorFormulaOps : VectorOps<double> {
         p = fma(p, r, set(0.5));
         p = fma(p, r, set(1.0));
         p = fma(p, r, set(1.0));
-        const M whole = (M)shifted - integer(shifter_bits);
+        const M whole = minus((M)shifted, integer(shifter_bits));
         const M half = whole >> 1;
-        const V a = (V)((half + integer(1023)) << 52);
-        const V b = (V)((whole - half + integer(1023)) << 52);
+        const V a = (V)shifted_left(half + integer(1023), 52);
+        const V b = (V)shifted_left(minus(whole, half) + integer(1023), 52);
         return p * a * b;
     }
 
