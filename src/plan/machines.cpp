@@ -42,6 +42,50 @@ KnownMachine h100() {
     return m;
 }
 
+// NVIDIA H200, 2026-11-22: n 1,048,576, q 8,192; direct-f32 n 131,072, q 4,096, minkowski with p 2.5
+// (bench/results/h200/goals.json, as its uploads and preparation).
+KnownMachine h200() {
+    KnownMachine m;
+    m.facts = {"h200", "one NVIDIA H200"};
+    m.source = "docs/performance.md";
+    m.machine.isa = "avx512";
+    m.machine.threads = 16;
+    m.machine.free_bytes = 100 * gib;
+    m.machine.devices = {{"NVIDIA H200", 90, 138 * gib, 132}};
+    m.start_seconds = 0.0002;
+    m.copied_bytes = 55 * giga;
+    m.prepared_values = 80 * giga;
+    m.rates = {
+        {Path::gemm_f16, "", 16, 10, 3197 * giga},
+        {Path::gemm_f16, "", 16, 100, 2638 * giga},
+        {Path::gemm_f16, "", 16, 1000, 1236 * giga},
+        {Path::gemm_f16, "", 64, 10, 2536 * giga},
+        {Path::gemm_f16, "", 64, 100, 2184 * giga},
+        {Path::gemm_f16, "", 64, 1000, 1104 * giga},
+        {Path::gemm_f16, "", 128, 10, 1887 * giga},
+        {Path::gemm_f16, "", 128, 100, 1659 * giga},
+        {Path::gemm_f16, "", 128, 1000, 927 * giga},
+        {Path::gemm_f16, "", 256, 10, 1114 * giga},
+        {Path::gemm_f16, "", 256, 100, 1017 * giga},
+        {Path::gemm_f16, "", 256, 1000, 676 * giga},
+        {Path::gemm_f16, "", 768, 10, 393 * giga},
+        {Path::gemm_f16, "", 768, 100, 380 * giga},
+        {Path::gemm_f16, "", 768, 1000, 273 * giga},
+        {Path::direct_f32, "cityblock", 128, 10, 148 * giga},
+        {Path::direct_f32, "cityblock", 128, 100, 119 * giga},
+        {Path::direct_f32, "chebyshev", 128, 10, 83.5 * giga},
+        {Path::direct_f32, "chebyshev", 128, 100, 79.6 * giga},
+        {Path::direct_f32, "hamming", 128, 10, 99.9 * giga},
+        {Path::direct_f32, "hamming", 128, 100, 78.5 * giga},
+        {Path::direct_f32, "minkowski", 128, 10, 15.3 * giga},
+        {Path::direct_f32, "canberra", 128, 10, 28.5 * giga},
+        {Path::direct_f32, "braycurtis", 128, 10, 46.9 * giga},
+        {Path::direct_f32, "jensenshannon", 128, 10, 16.1 * giga},
+        {Path::exact, "cityblock", 128, 10, 17.5 * giga},
+    };
+    return m;
+}
+
 // Two cores of an AMD EPYC (Zen 5), 2026-11-21: n 100,000, q 10,000 (direct-f32: 200), one call
 // (bench/results/epyc-zen5-2-cores/).
 KnownMachine zen5() {
@@ -89,7 +133,7 @@ double rate_for_k(const std::vector<Rate>& rates, double d, double k) {
 }  // namespace
 
 const std::vector<KnownMachine>& known_machines() {
-    static const std::vector<KnownMachine> list = {h100(), zen5()};
+    static const std::vector<KnownMachine> list = {h100(), h200(), zen5()};
     return list;
 }
 

@@ -302,6 +302,10 @@ class Overview(Cli):
         self.assertAlmostEqual(answer["estimate"]["seconds"], 0.0182, delta=0.003)
         self.assertIn("H100", answer["estimate"]["source"])
         self.assertIn("time         unknown", kith(*there, "-m", "braycurtis").stdout)
+        # 8,192 x 1,048,576 pairs at 46.9 G/s, and the copy.
+        newer = json.loads(kith(*there[:-1], "h200", "-m", "braycurtis", "--json").stdout)
+        self.assertEqual(newer["plan"]["path"], "direct-f32")
+        self.assertAlmostEqual(newer["estimate"]["seconds"], 0.194, delta=0.01)
         self.assert_error(kith(*there[:-1], "vax", code=2), "machine: 'vax'", "h100", "zen5")
 
 

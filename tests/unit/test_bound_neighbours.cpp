@@ -91,15 +91,21 @@ TEST(BoundNeighbours, PointsWhoseSumsAreDenormalAreNotCovered) {
     EXPECT_EQ(1, nearest_of_two({0x1p-149f, 1, 0, 2}, {0, 1}, MetricId::canberra));
 }
 
-// Bytes of points do not hold such a query: the nearest of them is no nearer than the others.
+// Bytes of points do not hold such a query: none is equal, and the first of all is the nearest, where a rounded query
+// would have found another.
 TEST(BoundNeighbours, QueriesThatNoByteHoldsAreNotCovered) {
-    const std::uint8_t points[] = {7, 0};
-    const float query = -1;
+    const std::uint8_t points[] = {3, 0, 7, 8, 255};
     Options options;
     options.device = "cpu";
     options.metric = MetricId::hamming;
     options.path = "direct-f32";
-    EXPECT_EQ(0, search(view(points, 2, 1), view(&query, 1, 1), 1, options).ids[0]);
+    for (const float query : {-1.0f, 7.5f, 263.0f, -249.0f, 1e30f})
+        EXPECT_EQ(0, search(view(points, 5, 1), view(&query, 1, 1), 1, options).ids[0]) << query;
+}
+
+// Beside a coordinate of 0 it has the whole distance of 1, where its quotient says an eighth.
+TEST(BoundNeighbours, QueriesWhoseQuotientsAreCutOffAreNotCovered) {
+    EXPECT_EQ(1, nearest_of_two({0, 1, 0x1p-100f, 1.2f}, {0x1p-103f, 1}, MetricId::canberra));
 }
 
 // As many rivals as a list holds, tied: they are refined in place, and the threshold is that of their rank.
