@@ -1,10 +1,9 @@
 // kl_divergence on CUDA: what its filter does with zeros, with lengths and sizes of all kinds, and the bits of the CPU.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "entropy_attacks.h"
 #include "gpu_arrays.h"
+#include "same_answer.h"
 #include "search_cases.h"
 
 namespace {
@@ -14,12 +13,6 @@ using kith::ElementType;
 search_cases::Case case_of(const entropy_attacks::Data& data, ElementType type, std::int64_t k, std::string label) {
     return {std::move(label), variants("kl_divergence", data.d, type).front(),
             arrays::make(data.points, data.n, data.d, type), arrays::make(data.queries, data.q, data.d, type), k};
-}
-
-void expect_same_bits(const kith::Neighbors& want, const kith::Neighbors& got, const std::string& label) {
-    ASSERT_EQ(want.ids, got.ids) << label;
-    ASSERT_EQ(want.distances64.size(), got.distances64.size()) << label;
-    ASSERT_EQ(0, std::memcmp(want.distances64.data(), got.distances64.data(), 8 * want.ids.size())) << label;
 }
 
 // All of what the bound allows for, with fewer and with more neighbours than a query has points at a finite distance.
@@ -36,8 +29,7 @@ TEST(GpuEntropies, EveryAttackGivesTheBitsOfTheScan) {
                     for (const char* isa : {"", "sm_80"}) {
                         const auto got = search_cases::answer("cuda", c, {"gemm-f16", isa, 0, false}, true);
                         ASSERT_TRUE(scan && got) << c.label;
-                        expect_same_bits(*scan, *got, c.label + ", isa '" + isa + "'");
-                        if (HasFatalFailure()) return;
+                        ASSERT_TRUE(same_answer(*scan, *got)) << c.label + ", isa '" + isa + "'";
                     }
                 }
             }
@@ -64,7 +56,7 @@ TEST(GpuEntropies, HistogramsAreFilteredWithTheirZeros) {
         const auto c = case_of(data, ElementType::f32, k, what);
         const auto cpu = search_cases::answer("cpu", c, {}, true), gpu = search_cases::answer("cuda", c, {}, true);
         ASSERT_TRUE(cpu && gpu) << c.label;
-        expect_same_bits(*cpu, *gpu, c.label);
+        ASSERT_TRUE(same_answer(*cpu, *gpu)) << c.label;
         EXPECT_EQ("gemm-f16", gpu->report.path) << c.label;
         EXPECT_EQ(0, gpu->report.scanned) << c.label;
         EXPECT_LT(gpu->report.candidates, 0.1 * n * q) << c.label;
@@ -87,7 +79,7 @@ TEST(GpuEntropies, QueriesOfZeros) {
     const auto cpu = search_cases::answer("cpu", c, {"exact", "", 0, false}, true);
     const auto gpu = search_cases::answer("cuda", c, {"gemm-f16", "", 0, false}, true);
     ASSERT_TRUE(cpu && gpu);
-    expect_same_bits(*cpu, *gpu, c.label);
+    ASSERT_TRUE(same_answer(*cpu, *gpu)) << c.label;
     EXPECT_EQ(0, gpu->distances64[0]);
 }
 
@@ -99,7 +91,7 @@ TEST(GpuEntropies, GraphsTakeEachPairTwice) {
     const auto c = case_of(data, ElementType::f32, k, "graph");
     const kith::Options cpu = search_cases::options_of("cpu", c.variant, {}, true),
                         cuda = search_cases::options_of("cuda", c.variant, {}, true);
-    expect_same_bits(kith::graph(c.points.view, k, cpu), kith::graph(c.points.view, k, cuda), c.label);
+    ASSERT_TRUE(same_answer(kith::graph(c.points.view, k, cpu), kith::graph(c.points.view, k, cuda))) << c.label;
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "kith/shards.h"
+#include "same_answer.h"
 #include "search_cases.h"
 
 namespace {
@@ -40,19 +40,6 @@ kith::PartialNeighbors merged(std::vector<kith::PartialNeighbors> parts, adversa
     return parts[0];
 }
 
-::testing::AssertionResult same_bits(const kith::Neighbors& a, const kith::Neighbors& b) {
-    if (a.ids != b.ids) return ::testing::AssertionFailure() << "other ids";
-    if (a.distances.size() != b.distances.size() || a.distances64.size() != b.distances64.size())
-        return ::testing::AssertionFailure() << "other types";
-    // One of the two is empty, and has no address to compare.
-    const auto differ = [](const auto& x, const auto& y) {
-        return !x.empty() && std::memcmp(x.data(), y.data(), x.size() * sizeof(x[0])) != 0;
-    };
-    if (differ(a.distances, b.distances) || differ(a.distances64, b.distances64))
-        return ::testing::AssertionFailure() << "other distances";
-    return ::testing::AssertionSuccess();
-}
-
 class Shards : public testing::TestWithParam<std::string> {};
 
 TEST_P(Shards, OfAnyCutGiveTheSearch) {
@@ -86,11 +73,11 @@ TEST_P(Shards, OfAnyCutGiveTheSearch) {
                 of_graph.push_back(rows);
             }
             options.path.clear();
-            EXPECT_TRUE(same_bits(kith::finish(merged(found, random), options),
-                                  kith::search(c.points.view, c.queries.view, c.k, options)))
+            EXPECT_TRUE(same_answer(kith::finish(merged(found, random), options),
+                                    kith::search(c.points.view, c.queries.view, c.k, options)))
                 << c.label;
             EXPECT_TRUE(
-                same_bits(kith::finish(merged(of_graph, random), options), kith::graph(c.points.view, c.k, options)))
+                same_answer(kith::finish(merged(of_graph, random), options), kith::graph(c.points.view, c.k, options)))
                 << c.label;
             ++turn;
         }
