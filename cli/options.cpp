@@ -100,9 +100,11 @@ void add_execution(CLI::App& command, ExecutionArgs& args) {
         ->type_name("T")
         ->group(group);
     command
-        .add_option("--memory", args.memory,
-                    "What tiles and prepared points may take, e.g. 8GiB, 500MB, 1.5G (= GiB); most of what is free if "
-                    "not given")
+        .add_option(
+            "--memory", args.memory,
+            "What tiles and prepared points may take (search and graph: what all may, and larger points are read in "
+            "shards), e.g. 8GiB, 500MB, 1.5G (= GiB); most of what is free if "
+            "not given")
         ->type_name("SIZE")
         ->group(group);
     command.add_option("--path", args.path, "Force a path by name (kith info lists them)")

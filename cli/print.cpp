@@ -20,18 +20,6 @@ std::string filter_name(const std::string& path) {
     return fmt::format("{} filter", path.substr(path.rfind('-') + 1));
 }
 
-// How the queries were answered.
-std::string answered(const Report& report) {
-    if (report.scanned == report.queries) {
-        return fmt::format("{} answered by a full scan: every distance in binary64", grouped(report.queries));
-    }
-    return fmt::format(
-        "{} answered by the {}, {} by retrying it, {} by a full scan; {:.4g} candidates per query checked "
-        "in binary64",
-        grouped(report.certified), filter_name(report.path), grouped(report.retried), grouped(report.scanned),
-        report.candidates / static_cast<double>(report.queries));
-}
-
 }  // namespace
 
 std::string grouped(std::int64_t number) {
@@ -83,7 +71,7 @@ double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t co
     return neighbors.distances64.empty() ? double{neighbors.distances[at]} : neighbors.distances64[at];
 }
 
-std::string first_rows(const Neighbors& neighbors, const char* row_name, int width) {
+std::string first_rows(const Neighbors& neighbors, std::int64_t queries, const char* row_name, int width) {
     const std::int64_t rows = std::min(neighbors.queries, table_rows);
     const std::int64_t columns = std::min(neighbors.k, table_columns);
     std::vector<std::string> lines(static_cast<std::size_t>(rows) + 1);
@@ -113,9 +101,9 @@ std::string first_rows(const Neighbors& neighbors, const char* row_name, int wid
         line.erase(line.find_last_not_of(' ') + 1);
         text += line + "\n";
     }
-    if (rows < neighbors.queries || shown < neighbors.k) {
+    if (rows < queries || shown < neighbors.k) {
         text += fmt::format("The first {} of {} rows, {} of {} columns; options such as --ids write them all.\n", rows,
-                            grouped(neighbors.queries), shown, grouped(neighbors.k));
+                            grouped(queries), shown, grouped(neighbors.k));
     }
     return text;
 }
@@ -125,6 +113,17 @@ std::string summary(const Report& report) {
     return fmt::format("{} x {} in {} ({}) on {}\n{}\n", counted(report.queries, "query", "queries"),
                        counted(static_cast<std::int64_t>(points), "point", "points"), duration(report.seconds),
                        pair_rate(report.pairs, report.seconds), report.device, answered(report));
+}
+
+std::string answered(const Report& report) {
+    if (report.scanned == report.queries) {
+        return fmt::format("{} answered by a full scan: every distance in binary64", grouped(report.queries));
+    }
+    return fmt::format(
+        "{} answered by the {}, {} by retrying it, {} by a full scan; {:.4g} candidates per query checked "
+        "in binary64",
+        grouped(report.certified), filter_name(report.path), grouped(report.retried), grouped(report.scanned),
+        report.candidates / static_cast<double>(report.queries));
 }
 
 std::string fallbacks_text(const Report& report) {

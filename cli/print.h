@@ -35,10 +35,13 @@ int terminal_width(int file_descriptor);
 double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t column);
 
 // The first rows and columns of a result, as many as fit.
-std::string first_rows(const Neighbors& neighbors, const char* row_name, int width);
+// `queries`: how many rows there are in all; `neighbors` may hold the first of them.
+std::string first_rows(const Neighbors& neighbors, std::int64_t queries, const char* row_name, int width);
 
 // What ran, how long, how fast, and how the queries were answered: two lines.
 std::string summary(const Report& report);
+// How the queries were answered: one line, without its end.
+std::string answered(const Report& report);
 // Why queries were retried or scanned, and what would help: two lines for each reason.
 std::string fallbacks_text(const Report& report);
 

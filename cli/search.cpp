@@ -14,12 +14,14 @@
 #include "gaps.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/memory.h"
 #include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
 #include "results.h"
 #include "say.h"
+#include "streamed.h"
 
 namespace kith::cli {
 namespace {
@@ -84,6 +86,114 @@ Json files_json(const Args& args) {
     return files;
 }
 
+struct Inputs {
+    std::string base, queries;  // as MatrixReader takes them
+};
+
+struct Answer {
+    Shape shape;
+    Plan plan;
+    Neighbors neighbors;  // all of them, or of the first queries where they are written in parts
+    std::optional<StreamedReport> streamed;
+    Gaps gaps;
+    double read_seconds = 0, write_seconds = 0;
+};
+
+void explain_first(const Args& args, const Options& options, Answer& answer) {
+    if (args.output.json || args.explain) answer.plan = kith::plan(answer.shape, options);
+    if (!args.explain || args.output.json) return;
+    fmt::print("{}\n", explain(answer.plan));
+    std::fflush(stdout);
+}
+
+Answer search_held(const Args& args, const Inputs& inputs, Options options, OutputSet& outputs) {
+    Answer answer;
+    const Stopwatch reading_time;
+    const Matrix base = load_points(inputs.base, args.format);
+    const Matrix own_queries = args.graph ? Matrix{} : load_points(inputs.queries, args.format);
+    const Matrix& queries = args.graph ? base : own_queries;
+    answer.read_seconds = reading_time.seconds();
+    std::optional<ResultFiles> results;
+    if (args.k > 0) {  // the library says better what is wrong with another
+        results.emplace(result_files(outputs, args.result, queries.info.rows, args.k));
+    }
+    answer.shape = {base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
+    explain_first(args, options, answer);
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.progress = bar.callback();
+        answer.neighbors =
+            args.graph ? graph(base.view(), args.k, options) : search(base.view(), queries.view(), args.k, options);
+    }
+    stop_if_interrupted();
+    answer.gaps = gaps_of(answer.neighbors, queries.view());
+
+    const Stopwatch writing;
+    results->write(answer.neighbors);
+    write_whole(outputs, args, answer.neighbors, base.view(), queries.view());
+    stop_if_interrupted();
+    outputs.commit();
+    answer.write_seconds = writing.seconds();
+    return answer;
+}
+
+// Where --memory holds less than points, queries and results.
+std::optional<StreamedJob> streamed_job(const Args& args, const Inputs& inputs, const Options& options) {
+    const Metric& metric = options.metric;
+    const bool needs_all = args.with_data || args.include_self ||
+                           (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data) ||
+                           (metric.id == MetricId::seuclidean && !metric.variances.data);
+    if (options.memory == 0 || args.k < 1 || needs_all) return std::nullopt;
+    StreamedJob job;
+    job.base = inputs.base;
+    job.queries = inputs.queries;
+    job.format = args.format;
+    job.base_info = MatrixReader(inputs.base, reading(args.format)).info();
+    job.query_info = args.graph ? job.base_info : MatrixReader(inputs.queries, reading(args.format)).info();
+    job.k = args.k;
+    job.memory = options.memory;
+    job.options = options;
+    job.quiet = args.output.quiet;
+    if (!exceeds_memory(job)) return std::nullopt;
+    return job;
+}
+
+Answer search_in_shards(const Args& args, const StreamedJob& job, OutputSet& outputs) {
+    Answer answer;
+    const FileInfo& base = job.base_info;
+    const bool wide = base.type == ElementType::i32 || base.type == ElementType::i64;
+    answer.shape = {base.rows, job.query_info.rows, base.cols, job.k, wide ? ElementType::f32 : base.type, args.graph};
+    explain_first(args, job.options, answer);
+    ResultFiles results = result_files(outputs, args.result, job.query_info.rows, job.k);
+    const bool keeps = !args.result.out.empty() || !args.csr.empty();
+    if (keeps)
+        require_memory(job.query_info.rows * job.k * static_cast<std::int64_t>(sizeof(std::int64_t) + sizeof(double)),
+                       "the result");
+    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    Neighbors& all = answer.neighbors;
+    answer.streamed = search_streamed(job, [&](Neighbors&& part) {
+        results.append(part);
+        if (all.queries == 0) {
+            all = std::move(part);
+        } else if (keeps) {
+            append(all.ids, part.ids);
+            append(all.distances, part.distances);
+            append(all.distances64, part.distances64);
+            all.queries += part.queries;
+        }
+    });
+    all.report = answer.streamed->report;
+    answer.gaps = answer.streamed->gaps;
+    const Stopwatch writing;
+    results.finish();
+    const MatrixView points{.data = nullptr, .rows = base.rows};
+    write_whole(outputs, args, all, points, {});
+    stop_if_interrupted();
+    outputs.commit();
+    answer.write_seconds = writing.seconds();
+    return answer;
+}
+
 int execute(const Args& args) {
     const Stopwatch total;
     std::vector<double> numbers;
@@ -94,59 +204,33 @@ int execute(const Args& args) {
     set_execution(args.execution, options);
     check_kind(args);
     OutputSet outputs(args.result.force, [] { return !interrupted(); });
-    const std::string base_path = part_of(args.base, args.format, "train");
-    const std::string queries_path = part_of(args.queries, args.format, "test");
-    open_outputs(outputs, args, options.metric, base_path, queries_path);
+    const Inputs inputs{part_of(args.base, args.format, "train"),
+                        args.graph ? "" : part_of(args.queries, args.format, "test")};
+    open_outputs(outputs, args, options.metric, inputs.base, inputs.queries);
 
-    const Stopwatch reading;
-    const Matrix base = load_points(base_path, args.format);
-    const Matrix own_queries = args.graph ? Matrix{} : load_points(queries_path, args.format);
-    const Matrix& queries = args.graph ? base : own_queries;
-    const double read_seconds = reading.seconds();
-    std::optional<ResultFiles> results;
-    if (args.k > 0) {  // the library says better what is wrong with another
-        results.emplace(result_files(outputs, args.result, queries.info.rows, args.k));
-    }
-
-    const Shape shape{base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
-    Plan plan;
-    if (args.output.json || args.explain) plan = kith::plan(shape, options);
-    if (args.explain && !args.output.json) {
-        fmt::print("{}\n", explain(plan));
-        std::fflush(stdout);
-    }
-
-    Neighbors neighbors;
-    {
-        ProgressBar bar(!args.output.quiet);
-        options.progress = bar.callback();
-        neighbors =
-            args.graph ? graph(base.view(), args.k, options) : search(base.view(), queries.view(), args.k, options);
-    }
-    stop_if_interrupted();
-    const Gaps gaps = gaps_of(neighbors, queries.view());
-
-    const Stopwatch writing;
-    results->write(neighbors);
-    write_whole(outputs, args, neighbors, base.view(), queries.view());
-    stop_if_interrupted();
-    outputs.commit();
+    const std::optional<StreamedJob> job = streamed_job(args, inputs, options);
+    const Answer answer = job ? search_in_shards(args, *job, outputs) : search_held(args, inputs, options, outputs);
+    const Neighbors& neighbors = answer.neighbors;
     const Json files = files_json(args);
-    const double write_seconds = writing.seconds();
 
     if (args.output.json) {
-        Json object = {{"command", args.graph ? "graph" : "search"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}};
+        Json object = {
+            {"command", args.graph ? "graph" : "search"}, {"kith", KITH_VERSION}, {"shape", to_json(answer.shape)}};
         if (args.graph) object["include_self"] = args.include_self;
         object["metric"] = to_json(options.metric);
-        object["plan"] = to_json(plan);
-        if (args.explain) object["explain"] = explain(plan);
+        object["plan"] = to_json(answer.plan);
+        if (args.explain) object["explain"] = explain(answer.plan);
         object["report"] = to_json(neighbors.report);
-        object["report"]["nan_queries"] = gaps.nan_queries;
-        object["report"]["missing_neighbours"] = gaps.missing;
-        object["times"] = {{"read_seconds", read_seconds},
+        object["report"]["nan_queries"] = answer.gaps.nan_queries;
+        object["report"]["missing_neighbours"] = answer.gaps.missing;
+        if (answer.streamed)
+            object["streamed"] = {{"shards", answer.streamed->shards},
+                                  {"blocks", answer.streamed->blocks},
+                                  {"waited_seconds", answer.streamed->waited_seconds}};
+        object["times"] = {{"read_seconds", answer.read_seconds},
                            {"prepare_seconds", neighbors.report.prepare_seconds},
                            {"search_seconds", neighbors.report.seconds},
-                           {"write_seconds", write_seconds},
+                           {"write_seconds", answer.write_seconds},
                            {"total_seconds", total.seconds()}};
         object["files"] = files;
         if (files.empty()) object["neighbors"] = first_rows_json(neighbors);
@@ -158,11 +242,13 @@ int execute(const Args& args) {
         std::fflush(stdout);
     }
     if (files.empty()) {
-        fmt::print("{}", first_rows(neighbors, args.graph ? "point" : "query", terminal_width(STDOUT_FILENO)));
+        fmt::print(
+            "{}", first_rows(neighbors, answer.shape.q, args.graph ? "point" : "query", terminal_width(STDOUT_FILENO)));
         std::fflush(stdout);
     }
     if (!args.output.quiet) {
-        say_text(summary(neighbors.report) + gaps_text(gaps, args.k));
+        say_text((answer.streamed ? summary(*answer.streamed) : summary(neighbors.report)) +
+                 gaps_text(answer.gaps, args.k));
         say_written(files);
     }
     return exit_ok;

@@ -99,7 +99,7 @@ int execute(const Args& args) {
         return exit_ok;
     }
     if (files.empty()) {
-        fmt::print("{}", first_rows(neighbors, "row", terminal_width(STDOUT_FILENO)));
+        fmt::print("{}", first_rows(neighbors, neighbors.queries, "row", terminal_width(STDOUT_FILENO)));
         std::fflush(stdout);
     }
     if (!args.output.quiet) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 
+#include "cut.h"
 #include "files.h"
 #include "groundtruth/commands.h"
 #include "groundtruth/job_files.h"
@@ -28,19 +29,11 @@ namespace {
 
 // What a worker may take where nothing is said.
 constexpr double default_memory = 4.0 * (1 << 30);
-// What the process takes besides, the libraries included.
-constexpr double process_bytes = 40.0 * (1 << 20);
-// The share of the rest that is for queries and results, and for the workspace of a search on the CPU (run.cpp).
-constexpr double query_share = 0.25, workspace_share = 0.25;
 // Shards are as large as memory permits: fewer of them means fewer results to keep and to merge. Blocks are then cut so
 // that a unit has about this many pairs, and little is lost with one: on two cores some minutes, on a GPU a tenth of a
 // second (docs/performance.md has the rates). Smaller blocks would cost more in preparing their shard.
 constexpr double unit_pairs = 0x1p36, least_block_rows = 0x1p12;
-constexpr double most_block_rows = 0x1p16;
-// What a point takes besides its elements: the filter's copy, at most f32, with the terms of its bound.
-constexpr double filter_element = sizeof(float), filter_terms = 32;
-// A neighbour: its id and its key, twice where a result is checked and written.
-constexpr double neighbour_bytes = 2 * (sizeof(std::int64_t) + sizeof(double));
+constexpr std::int64_t most_block_rows = std::int64_t{1} << 16;
 
 struct Args {
     std::string folder;
@@ -59,12 +52,6 @@ struct Args {
 std::string new_id() {
     std::random_device device;
     return fmt::format("{:08x}{:08x}", device(), device());
-}
-
-// Bytes of an element as it is read and searched: wide integers are converted.
-double element_bytes(ElementType type) {
-    const auto size = static_cast<double>(size_of(type));
-    return type == ElementType::i32 || type == ElementType::i64 ? size + sizeof(double) : size;
 }
 
 // All rows at once, for what is estimated from them.
@@ -124,28 +111,19 @@ void check(const Job& job) {
     search_shard(first_row(job.base).view(), 0, first_row(job.queries).view(), 1, options);
 }
 
-void cut_by_memory(Job& job, const Args& args) {
-    const auto d = static_cast<double>(job.base.cols), k = static_cast<double>(job.k + 1);
-    const double memory = static_cast<double>(job.memory) - process_bytes;
-    const double query = d * element_bytes(job.queries.type) + k * neighbour_bytes;
-    const double point = d * (element_bytes(job.base.type) + filter_element) + filter_terms;
-    double block = args.query_rows > 0 ? static_cast<double>(args.query_rows)
-                                       : std::min(most_block_rows, std::floor(memory * query_share / query));
-    block = std::min(block, static_cast<double>(job.queries.count));
-    const double room = memory * (1 - workspace_share) - block * query;
-    double shard = std::floor(room / point);
-    if (block < 1 || shard < 1) {
-        const double least = process_bytes + (query + point) / std::min(query_share, 1 - query_share - workspace_share);
-        throw Error(
-            ErrorCode::out_of_memory,
-            fmt::format("--memory: {}; a worker needs {} at least{}", bytes_text(static_cast<double>(job.memory)),
-                        bytes_text(least), args.query_rows > 0 ? ", and more for blocks of --query-rows" : ""));
-    }
-    shard = std::min(args.shard_rows > 0 ? static_cast<double>(args.shard_rows) : shard,
-                     static_cast<double>(job.base.count));
-    if (args.query_rows == 0) block = std::min(block, std::max(least_block_rows, std::ceil(unit_pairs / shard)));
-    cut(job.queries, static_cast<std::int64_t>(block));
-    cut(job.base, static_cast<std::int64_t>(shard));
+void cut_rows(Job& job, const Args& args) {
+    const bool given = args.query_rows > 0;
+    RowSizes sizes{.memory = job.memory, .cols = job.base.cols, .k = job.k};
+    sizes.points = job.base.type;
+    sizes.queries = job.queries.type;
+    sizes.most_queries = given ? args.query_rows : std::min(most_block_rows, job.queries.count);
+    sizes.fixed_queries = given;
+    const RowCut rows = cut_by_memory(sizes, "a worker");
+    const std::int64_t shard = std::min(args.shard_rows > 0 ? args.shard_rows : rows.points, job.base.count);
+    const double enough = std::max(least_block_rows, std::ceil(unit_pairs / static_cast<double>(shard)));
+    const std::int64_t block = given ? rows.queries : std::min(rows.queries, static_cast<std::int64_t>(enough));
+    cut(job.queries, std::min(block, job.queries.count));
+    cut(job.base, shard);
 }
 
 void read_checksums(Job& job, bool quiet) {
@@ -185,7 +163,7 @@ int execute(const Args& args) {
         args.graph ? job.base : open_rows("--queries", {part_of(args.queries, args.format, "test")}, args.format);
     complete_metric(job);
     check(job);
-    cut_by_memory(job, args);
+    cut_rows(job, args);
     read_checksums(job, args.output.quiet);
     write_job(job);
     if (args.output.json) {

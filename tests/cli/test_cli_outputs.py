@@ -336,7 +336,9 @@ class Ends(Slow):
         kith("convert", self.at("queries.npy"), file, "--quiet")
         before = file.read_bytes()
         most = len(before) + 4 * 7 * 300
-        for size in (*range(0, most, most // 25), most):
+        # ThreadSanitizer writes a file of its own, and ends where it cannot write any of it.
+        least = 1 if "thread" in os.environ.get("KITH_SANITIZE", "") else 0
+        for size in (*range(least, most, most // 25), most):
             done = run("convert", self.at("base.npy"), f"{file}/more",
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
             self.assertEqual(done.returncode, 2, (size, done))

@@ -1,0 +1,220 @@
+// Reads, searches and merges.
+#include "streamed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "cut.h"
+#include "files.h"
+#include "interrupt.h"
+#include "kith/error.h"
+#include "kith/shards.h"
+#include "print.h"
+#include "progress.h"
+
+namespace kith::cli {
+namespace {
+
+constexpr std::int64_t read_bytes = std::int64_t{16} << 20;  // between two looks at Ctrl-C
+
+// The rows of a file in order, some at a time.
+class RowStream {
+public:
+    RowStream(const std::string& path, const std::string& format) : path_(path), reader_(path, reading(format)) {}
+    // The next `count` rows, to search in.
+    Matrix next(std::int64_t count) {
+        Matrix matrix;
+        matrix.info = reader_.info();
+        matrix.info.rows = std::min(count, matrix.info.rows - row_);
+        const std::int64_t row_bytes = matrix.info.cols * static_cast<std::int64_t>(size_of(matrix.info.type));
+        const std::int64_t step = std::max<std::int64_t>(1, read_bytes / row_bytes);
+        matrix.bytes.reserve(static_cast<std::size_t>(matrix.info.rows * row_bytes));
+        for (std::int64_t first = 0; first < matrix.info.rows; first += step) {
+            stop_if_interrupted();
+            const std::int64_t some = std::min(step, matrix.info.rows - first);
+            matrix.bytes.resize(static_cast<std::size_t>((first + some) * row_bytes));
+            reader_.read(row_ + first, some, matrix.bytes.data() + first * row_bytes);
+        }
+        const std::string what = fmt::format("rows {} to {} of {}", row_, row_ + matrix.info.rows - 1, path_);
+        row_ += matrix.info.rows;
+        return searchable(std::move(matrix), what);
+    }
+
+private:
+    std::string path_;
+    MatrixReader reader_;
+    std::int64_t row_ = 0;
+};
+
+// The shards of the points, from the first to the last and again for each of `rounds`. Each is read while the one
+// before it is searched. A single one stays.
+class ShardStream {
+public:
+    ShardStream(const StreamedJob& job, std::int64_t rows, std::int64_t rounds)
+        : job_(job),
+          rows_(rows),
+          shards_((job.base_info.rows - 1) / rows + 1),
+          unread_(shards_ > 1 ? rounds * shards_ : 1) {
+        read_ahead();
+    }
+
+    std::int64_t shards() const { return shards_; }
+    double waited_seconds() const { return waited_; }
+    const Matrix& next() {
+        if (!ahead_.valid()) return *current_;
+        const Stopwatch clock;
+        current_.reset();  // before the next but one takes its room
+        current_.emplace(ahead_.get());
+        waited_ += clock.seconds();
+        read_ahead();
+        return *current_;
+    }
+
+private:
+    void read_ahead() {
+        if (unread_-- == 0) return;
+        if (shard_ == 0) stream_.emplace(job_.base, job_.format);
+        const auto read = [this] { return stream_->next(rows_); };
+        try {
+            ahead_ = std::async(std::launch::async, read);
+        } catch (const std::system_error&) {  // no thread can be had
+            ahead_ = std::async(std::launch::deferred, read);
+        }
+        shard_ = shard_ + 1 == shards_ ? 0 : shard_ + 1;
+    }
+
+    const StreamedJob& job_;
+    std::int64_t rows_, shards_, unread_;
+    std::int64_t shard_ = 0;  // the next to be read
+    std::optional<RowStream> stream_;
+    std::optional<Matrix> current_;
+    double waited_ = 0;
+    std::future<Matrix> ahead_;  // uses what stands before it, and ends before that
+};
+
+void add(Report& all, const Report& one) {
+    if (all.path.empty()) {  // that of the first shard, which is no smaller than the others
+        all.path = one.path;
+        all.device = one.device;
+        all.threads = one.threads;
+    }
+    all.certified += one.certified;
+    all.retried += one.retried;
+    all.scanned += one.scanned;
+    all.candidates += one.candidates;
+    all.pairs += one.pairs;
+    all.prepare_seconds += one.prepare_seconds;
+    for (const Fallback& f : one.fallbacks) {
+        const auto same = std::find_if(all.fallbacks.begin(), all.fallbacks.end(),
+                                       [&](const Fallback& g) { return g.scanned == f.scanned && g.why == f.why; });
+        if (same == all.fallbacks.end()) all.fallbacks.push_back(f);
+        else same->queries += f.queries;
+    }
+}
+
+RowSizes sizes_of(const StreamedJob& job) {
+    RowSizes sizes{.memory = job.memory, .cols = job.base_info.cols, .k = job.k};
+    sizes.points = job.base_info.type;
+    sizes.queries = job.query_info.type;
+    sizes.most_queries = job.query_info.rows;
+    return sizes;
+}
+
+RowCut cut_of(const StreamedJob& job) {
+    RowSizes sizes = sizes_of(job);
+    sizes.shards_held = 2;
+    RowCut cut = cut_by_memory(sizes, fmt::format("a search of {}", job.base));
+    cut.points = std::min(cut.points, job.base_info.rows);
+    return cut;
+}
+
+// A GPU's workspace is none of the host's memory.
+void set_workspace(const StreamedJob& job, const RowCut& cut, Options& options) {
+    Options typical = options;
+    if (options.metric.packed_bits) typical.metric.packed_bits = false;
+    typical.memory = 0;
+    const Shape shape{cut.points, cut.queries, job.base_info.cols, job.k, ElementType::f32, false};
+    if (plan(shape, typical).device == host_memory) options.memory = cut.workspace;
+}
+
+}  // namespace
+
+bool exceeds_memory(const StreamedJob& job) {
+    if (job.memory <= process_bytes) return false;
+    const RowCut held = rows_within(sizes_of(job));
+    return held.points < job.base_info.rows || held.queries < job.query_info.rows;
+}
+
+StreamedReport search_streamed(const StreamedJob& job, const std::function<void(Neighbors&&)>& take) {
+    const Stopwatch clock;
+    const bool graph = job.queries.empty();
+    const FileInfo& queries = job.query_info;
+    const RowCut cut = cut_of(job);
+    Options options = job.options;
+    set_workspace(job, cut, options);
+    StreamedReport all;
+    ProgressBar bar(!job.quiet);
+    const double total = static_cast<double>(job.base_info.rows) * static_cast<double>(queries.rows);
+    double done = 0, of_call = 0;
+    options.progress = [&](const Progress& p) {
+        if (interrupted()) return false;
+        const double now = done + (p.total > 0 ? of_call * std::min(1.0, p.done / p.total) : 0);
+        bar.draw("search", now, total, clock.seconds() > 0 ? now / clock.seconds() : 0);
+        return true;
+    };
+    RowStream query_rows(graph ? job.base : job.queries, job.format);
+    ShardStream shards(job, cut.points, (queries.rows - 1) / cut.queries + 1);
+    for (std::int64_t first = 0; first < queries.rows; first += cut.queries, ++all.blocks) {
+        const Matrix block = query_rows.next(cut.queries);
+        std::optional<PartialNeighbors> best;
+        std::int64_t first_point = 0;
+        for (std::int64_t s = 0; s < shards.shards(); ++s) {
+            const Matrix& shard = shards.next();
+            of_call = static_cast<double>(block.info.rows) * static_cast<double>(shard.info.rows);
+            Report report;
+            PartialNeighbors found =
+                graph ? graph_shard(shard.view(), first_point, block.view(), first, job.k, options, &report)
+                      : search_shard(shard.view(), first_point, block.view(), job.k, options, &report);
+            stop_if_interrupted();
+            if (best) merge(*best, found);
+            else best = std::move(found);
+            add(all.report, report);
+            first_point += shard.info.rows;
+            done += of_call;
+        }
+        Neighbors neighbors = finish(*best, options);
+        best.reset();
+        const Gaps gaps = gaps_of(neighbors, block.view());
+        all.gaps.nan_queries += gaps.nan_queries;
+        all.gaps.missing += gaps.missing;
+        take(std::move(neighbors));
+    }
+    all.shards = shards.shards();
+    all.waited_seconds = shards.waited_seconds();
+    all.report.queries = queries.rows;
+    all.report.pairs = total;
+    all.report.seconds = clock.seconds();
+    return all;
+}
+
+std::string summary(const StreamedReport& streamed) {
+    const Report& r = streamed.report;
+    Report each = r;
+    each.queries *= streamed.shards;
+    const std::string lines = summary(r);
+    return fmt::format(
+        "{}\n{} of {} for {} of {}{}: {}\n", lines.substr(0, lines.find('\n')),
+        counted(streamed.shards, "shard", "shards"), "points", counted(streamed.blocks, "block", "blocks"), "queries",
+        streamed.waited_seconds > 0.01 ? fmt::format(", {} waiting to read", duration(streamed.waited_seconds)) : "",
+        streamed.shards == 1
+            ? answered(each)
+            : fmt::format("of {} searches of a query in a shard {}", grouped(each.queries), answered(each)));
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,45 @@
+// Searches of points that are not held in memory: read in shards, the next one while one is searched, for one block of
+// queries after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "gaps.h"
+#include "kith/io.h"
+#include "kith/kith.h"
+
+namespace kith::cli {
+
+struct StreamedJob {
+    std::string base, queries, format;  // as MatrixReader takes them; no queries: a graph of the base
+    FileInfo base_info, query_info;     // of a graph the same
+    std::int64_t k = 0;
+    std::int64_t memory = 0;  // bytes of the whole process
+    Options options;          // `memory` and `progress` are set here
+    bool quiet = false;
+};
+
+struct StreamedReport {
+    // `queries` are those of the job, `pairs` all; what was certified, retried and scanned, and the fallbacks, count
+    // each query once for each shard that it was searched in.
+    Report report;
+    std::int64_t shards = 0, blocks = 0;
+    double waited_seconds = 0;  // for rows that had not been read yet
+    Gaps gaps;
+};
+
+// Whether points, queries and results, held at once, take more than `memory`. False where that is less than any search
+// takes: it then bounds the workspace alone.
+bool exceeds_memory(const StreamedJob& job);
+
+// Hands the neighbours of one block of queries after the other, in order, to `take`. Throws as search() does;
+// out_of_memory where `memory` is too little, invalid_argument for a metric that all points would have to be in memory
+// for.
+StreamedReport search_streamed(const StreamedJob& job, const std::function<void(Neighbors&&)>& take);
+
+// As summary(), and how often the points were read.
+std::string summary(const StreamedReport& streamed);
+
+}  // namespace kith::cli

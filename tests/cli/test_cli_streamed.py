@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Searches of points that are read in shards: their files are, to the byte, those of a search that holds all.
+
+usage: test_cli_streamed.py KITH
+"""
+import gzip
+import json
+import math
+import shutil
+import struct
+
+from cli_support import Cli, kith, main, random_rows, write_npy
+
+# 40 MiB are the process'; the rest holds some 500 points of 8 columns.
+LITTLE = "40.2MiB"
+
+
+class Streamed(Cli):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        rows = random_rows(4000, 8, 21)
+        rows[3500] = list(rows[7])  # a tie across shards
+        rows[1234][3] = math.nan
+        write_npy(cls.folder / "points.npy", rows)
+        write_npy(cls.folder / "some.npy", [*random_rows(700, 8, 22), rows[7], rows[1234]])
+        write_npy(cls.folder / "whole.npy", [[round(40 * x) for x in row] for row in random_rows(4000, 8, 23)], "i8")
+        with open(cls.folder / "points.fbin", "wb") as file:
+            file.write(struct.pack("<II", 4000, 8) + b"".join(struct.pack("<8f", *row) for row in rows))
+        with open(cls.folder / "points.fbin", "rb") as file, gzip.open(cls.folder / "points.fbin.gz", "wb") as packed:
+            shutil.copyfileobj(file, packed)
+
+    def outputs(self, name, files):
+        return [option for letters, suffix in files for option in (letters, self.at(name + suffix))]
+
+    def same(self, *command, files=(("--ids", "-ids.npy"), ("--distances", "-d.npy"))):
+        """Runs it with all in memory and with little; returns the report of the latter."""
+        kith(*command, *self.outputs("held", files), "--device", "cpu", "--quiet", "--force")
+        report = json.loads(kith(*command, *self.outputs("streamed", files), "--device", "cpu", "--force", "--memory",
+                                 LITTLE, "--json").stdout)
+        for _, suffix in files:
+            self.assertEqual(self.at("held" + suffix).read_bytes(), self.at("streamed" + suffix).read_bytes(), (command, suffix))
+        self.assertGreater(report["streamed"]["shards"], 1)
+        return report
+
+    def test_gives_the_same_files(self):
+        queries = ("-q", self.at("some.npy"))
+        for metric in ("sqeuclidean", "cosine", "cityblock", "inner_product"):
+            report = self.same("search", "-b", self.at("points.npy"), *queries, "-k", 5, "-m", metric)
+            self.assertEqual(report["report"]["queries"], 702)
+            self.assertEqual(report["report"]["pairs"], 702 * 4000)
+            self.assertEqual(report["report"]["nan_queries"], 1)
+        self.assertGreater(report["streamed"]["blocks"], 1)
+        self.same("search", "-b", self.at("points.fbin.gz"), *queries, "-k", 5, "--f64")
+        self.same("search", "-b", f"{self.at('points.fbin')}:100:3000", *queries, "-k", 4)
+        self.same("search", "-b", self.at("whole.npy"), *queries, "-k", 3)
+        self.same("search", "-b", self.at("points.npy"), "-q", f"{self.at('some.npy')}:0:3", "-k", 1500)
+
+    def test_graphs(self):
+        both = (("--ids", "-ids.npy"), ("--csr", ".npz"))
+        self.same("graph", "-b", self.at("points.npy"), "-k", 6, files=both)
+        self.same("graph", "-b", self.at("whole.npy"), "-k", 6, "-m", "cityblock", "--f64")
+
+    def test_results_in_one_file(self):
+        self.same("search", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "-k", 5, files=(("--out", ".truth"),))
+        kith("search", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "-k", 5, "-o", self.at("r.hdf5"), "--memory",
+             LITTLE, "--device", "cpu")
+        kith("verify", self.at("r.hdf5"), "-b", self.at("points.npy"), "-q", self.at("some.npy"), "--device", "cpu")
+
+    def test_says_what_it_did(self):
+        command = ("search", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "-k", 5, "--device", "cpu", "--memory", LITTLE)
+        done = kith(*command)
+        self.assertIn("The first 10 of 702 rows", done.stdout)
+        self.assertRegex(done.stderr, r"702 queries x 4,000 points .*\n[0-9]+ shards of points for [0-9]+ blocks of queries")
+        held = kith(*command[:-1], "1GiB")
+        self.assertNotIn("shards", held.stderr)
+        self.assertEqual(done.stdout, held.stdout)
+
+    def test_what_needs_all_points_holds_them(self):
+        for more in (("-m", "seuclidean"), ("-m", "mahalanobis")):
+            kith("search", "-b", self.at("whole.npy"), "-q", self.at("some.npy"), "-k", 2, "--memory", LITTLE, "--device", "cpu",
+                 *more, "--quiet")
+        kith("graph", "-b", self.at("whole.npy"), "-k", 2, "--include-self", "--memory", LITTLE, "--device", "cpu", "--quiet")
+
+    def test_a_file_that_changes_or_ends_is_refused(self):
+        cut = self.at("cut.fbin")
+        cut.write_bytes(self.at("points.fbin").read_bytes()[:-100])
+        bad = kith("search", "-b", cut, "-q", self.at("some.npy"), "-k", 5, "--memory", LITTLE, code=2)
+        self.assert_error(bad, "cut.fbin")
+        self.assert_error(kith("search", "-b", self.at("points.npy"), "-q", f"{self.at('points.npy')}", "-k", 10 ** 6, "--memory",
+                               LITTLE, code=3), "--memory: 40.2 MiB", "at least")
+
+
+if __name__ == "__main__":
+    main(__doc__)
