@@ -150,10 +150,11 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
     return form;
 }
 
-DirectForm two_valued_form() {
+DirectForm few_valued_form(int values) {
     DirectForm f;
     f.step = Step::unmatched_bits;
-    f.coordinates = Coordinates::two_values;
+    f.coordinates = Coordinates::few_values;
+    f.values = values;
     f.error.sums = 0;
     return f;
 }

@@ -41,6 +41,12 @@ constexpr bool counts_bits(Step step) {
     return step == Step::mismatched_bits || step >= Step::jaccard_bits;
 }
 
+// Whether values are whole numbers: how many coordinates, or bits, differ.
+constexpr bool counts_differences(Step step) {
+    return step == Step::mismatches || step == Step::mismatched_bytes || step == Step::mismatched_bits ||
+           step == Step::unmatched_bits;
+}
+
 // The words of a row.
 enum class Coordinates {
     exact,    // f32, where that holds the coordinate
@@ -51,14 +57,8 @@ enum class Coordinates {
     rounded_bytes,  // four to a word: the coordinate less a centre, rounded to a whole number of i8, plus 128
     indicators,     // f32: 1 where the coordinate is not 0
     sets,           // 32 to a word: a bit that is set where the coordinate is not 0
-    two_values,     // 16 to a word: bit i is set where the coordinate is the first of two values, bit 16 + i the second
+    few_values,     // 32 / values to a word: bit g (32 / values) + i is set where coordinate i has its value g
 };
-constexpr int coordinates_per_word(Coordinates c) {
-    return c == Coordinates::i8 || c == Coordinates::u8 || c == Coordinates::rounded_bytes ? 4
-           : c == Coordinates::sets                                                        ? 32
-           : c == Coordinates::two_values                                                  ? 16
-                                                                                           : 1;
-}
 constexpr bool has_centre(Coordinates c) {
     return c == Coordinates::rounded || c == Coordinates::rounded_bytes;
 }
@@ -85,6 +85,7 @@ struct DirectForm {
     Step step = Step::dot;
     float exponent = 0;  // of Step::powers
     Coordinates coordinates = Coordinates::exact;
+    int values = 0;     // of Coordinates::few_values: what a coordinate is told from, a power of two from 2 to 32
     double degree = 0;  // coordinates times t have t^degree times the key, and may be scaled; 0: they are not
     // Magnitudes other than 0 of coordinates that the bound covers.
     double smallest = 0, largest = std::numeric_limits<double>::infinity();
@@ -92,11 +93,26 @@ struct DirectForm {
     RoundingCost rounding;  // of points of f64, and of queries that f32 does not hold
 };
 
+constexpr int coordinates_per_word(const DirectForm& form) {
+    switch (form.coordinates) {
+        case Coordinates::i8:
+        case Coordinates::u8:
+        case Coordinates::rounded_bytes:
+            return 4;
+        case Coordinates::sets:
+            return 32;
+        case Coordinates::few_values:
+            return 32 / form.values;
+        default:
+            return 1;
+    }
+}
+
 // Of points with elements of that type; none where f32 cannot serve.
 std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type);
 
-// How many coordinates differ where those of the points take two values only: a query's are told from either.
-DirectForm two_valued_form();
+// How many coordinates differ where those of the points take few values each, so many at most.
+DirectForm few_valued_form(int values);
 // The same of bytes, where sums of those can serve: a quarter of the words, and what rounding takes.
 std::optional<DirectForm> byte_form(const metric::Traits& traits, const metric::Params& params);
 

@@ -34,7 +34,7 @@ std::size_t place_of(const exact::DirectForm& form, std::int64_t row, std::int64
 // Rows as panels of words; a whole tile of them.
 std::vector<float> panels(const exact::DirectForm& form, const std::vector<Vector>& rows) {
     const auto d = static_cast<std::int64_t>(rows[0].size()), width = width_of(form, d);
-    const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
+    const std::int64_t per_word = exact::coordinates_per_word(form);
     std::vector<std::uint32_t> words(static_cast<std::size_t>(gpu::whole_tiles(std::ssize(rows)) * width));
     for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
         for (std::int64_t i = 0; i < d; ++i) {
@@ -45,10 +45,6 @@ std::vector<float> panels(const exact::DirectForm& form, const std::vector<Vecto
                 std::memcpy(&word, &f, sizeof f);
             } else if (form.coordinates == exact::Coordinates::sets) {
                 word |= (x == 0 ? 0u : 1u) << (i % 32);
-            } else if (form.coordinates == exact::Coordinates::two_values) {
-                // Of 0 and 1.
-                if (x == 0) word |= 1u << (i % 16);
-                if (x == 1) word |= 1u << (16 + i % 16);
             } else {
                 word |= (static_cast<std::uint32_t>(static_cast<int>(x)) & 0xffu) << (8 * (i % per_word));
             }
@@ -168,7 +164,7 @@ TEST(GpuDirect, HalfNormsStay) {
         h[1] = infinity;
         h[2] = -infinity;
         h[3] = -infinity;
-        if (exact::coordinates_per_word(form.coordinates) == 1) {
+        if (exact::coordinates_per_word(form) == 1) {
             points[2][0] = std::numeric_limits<double>::quiet_NaN();
             points[3][1] = std::numeric_limits<double>::infinity();
         }
@@ -354,41 +350,6 @@ TEST(GpuDirect, CertifiesBits) {
                 EXPECT_EQ(truth.distances64, found.distances64) << what;
                 EXPECT_EQ("direct-f32", found.report.path) << what;
                 EXPECT_EQ(0, found.report.scanned) << what;
-            }
-        }
-    }
-}
-
-// Coordinates that take two values, in every type; some rows and queries with a third one, NaN or an infinity; and more
-// such rows than the form takes.
-TEST(GpuDirect, HammingOfTwoValues) {
-    std::mt19937_64 random(10);
-    constexpr std::int64_t n = 30000, q = 300, k = 10;
-    for (const std::int64_t d : {1, 16, 37, 130}) {
-        for (const auto& [zero, one] : {std::pair{0.0f, 1.0f}, {-3.0f, 7.5f}, {-0.0f, infinity}}) {
-            for (const std::int64_t others : {std::int64_t{0}, std::int64_t{40}, std::int64_t{2000}}) {
-                std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
-                for (auto* rows : {&points, &queries})
-                    for (float& x : *rows) x = random() % 3 ? zero : one;
-                const float odd[] = {2, -infinity, std::numeric_limits<float>::quiet_NaN(), 0, 1e-45f};
-                for (std::int64_t i = 0; i < others; ++i)
-                    points[static_cast<std::size_t>((i * 14 + 1) * d) + random() % static_cast<std::size_t>(d)] =
-                        odd[i % 5];
-                for (std::int64_t i = 0; i < q; i += 3)
-                    queries[static_cast<std::size_t>(i * d) + random() % static_cast<std::size_t>(d)] = odd[i % 5];
-                Options options;
-                options.device = "cuda";
-                options.metric = MetricId::hamming;
-                options.f64 = true;
-                const Neighbors found = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
-                options.path = "exact";
-                const Neighbors truth = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
-                const std::string what = "d " + std::to_string(d) + ", others " + std::to_string(others);
-                EXPECT_EQ(truth.ids, found.ids) << what;
-                EXPECT_EQ(truth.distances64, found.distances64) << what;
-                if (others == 0) {
-                    EXPECT_EQ(0, found.report.scanned) << what;
-                }
             }
         }
     }

@@ -37,7 +37,7 @@ public:
 
 private:
     int step() const { return static_cast<int>(step_); }
-    int word_coordinates() const { return pairs_ ? 2 : exact::coordinates_per_word(direct_.coordinates); }
+    int word_coordinates() const { return pairs_ ? 2 : exact::coordinates_per_word(direct_); }
     // The words of a row that the metric's map() has been applied to.
     RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale, float* out) const;
     // The same of a direct form: whether its bound covers the row, and the row's share of it (exact::rounded_share).

@@ -23,19 +23,26 @@ __device__ std::uint32_t word_of(const Rows& rows, std::int64_t row, const Filte
         }
         return out;
     }
-    // 32 coordinates at a time are one word, or two.
+    // 32 coordinates at a time are as many words as a coordinate has bits.
     const bool sets = kind == exact::Coordinates::sets;
-    for (int w = 0; w < 32 && first + w < form.width; w += sets ? 1 : 2) {
-        const std::int64_t i = (first + w) * (sets ? 32 : 16) + lane;
-        const double x = i < d ? rows.at(row, i) : 0;
+    const int per_word = exact::coordinates_per_word(form.direct), bits = 32 / per_word;
+    const std::uint32_t group = 0xffffffffu >> (32 - per_word);
+    for (int w = 0; w < 32 && first + w < form.width; w += bits) {
+        const std::int64_t i = (first + w) * per_word + lane;
+        const bool has = i < d;
+        const double x = has ? rows.at(row, i) : 0;
         if (sets) {
             const std::uint32_t there = __ballot_sync(0xffffffffu, x != 0);
             if (lane == w) out = there;
-        } else {
-            const std::uint32_t one = __ballot_sync(0xffffffffu, i < d && x == form.values[0]),
-                                other = __ballot_sync(0xffffffffu, i < d && x == form.values[1]);
-            if (lane == w) out = (one & 0xffffu) | other << 16;
-            if (lane == w + 1) out = one >> 16 | (other & 0xffff0000u);
+            continue;
+        }
+        const bool own = lane / bits == w / bits;
+        const double* const values = form.values + (has ? i : 0);
+#pragma unroll 4
+        for (int g = 0; g < bits; ++g) {
+            const bool equal = x == values[g * d];
+            const std::uint32_t there = __ballot_sync(0xffffffffu, has && equal);
+            if (own) out |= (there >> (lane % bits * per_word) & group) << (g * per_word);
         }
     }
     return out;
@@ -43,9 +50,8 @@ __device__ std::uint32_t word_of(const Rows& rows, std::int64_t row, const Filte
 
 // A row's share of the bound, by its kind.
 struct BitTerms {
-    float* half_norm = nullptr;    // of points: the size; +inf of NaN and padding,
-                                   // -inf where a bit is missing
-    float* point_error = nullptr;  // 0, or +inf
+    float* half_norm = nullptr;    // of points: the size and tie_share; +inf of NaN and padding
+    float* point_error = nullptr;  // half of the coordinates that have no bit
     float* query_error = nullptr;  // of queries: `lost`, or -inf
     std::uint8_t* unfit = nullptr;
 };
@@ -81,10 +87,10 @@ __global__ void __launch_bounds__(256)
         const bool there = at < n, nan = there && in.nan[row_at(form, at, n)];
         if (lane != 0) continue;
         if (terms.half_norm) {
-            // A NaN point is farther than everything, one with a third value nearer.
-            const bool fits = form.direct.coordinates != exact::Coordinates::two_values || size == d;
-            terms.half_norm[at] = !there || nan ? infinity : fits ? static_cast<float>(size) : -infinity;
-            terms.point_error[at] = !there || nan || fits ? 0.0f : infinity;
+            const bool few = form.direct.coordinates == exact::Coordinates::few_values;
+            terms.half_norm[at] =
+                !there || nan ? infinity : static_cast<float>(size) + tie_share(form, row_at(form, at, n), n);
+            terms.point_error[at] = few && there && !nan ? 0.5f * static_cast<float>(d - size) : 0.0f;
         } else if (there) {
             terms.unfit[at] = nan ? no_neighbours : fit;
             terms.query_error[at] = nan ? -infinity : form.lost;
@@ -92,39 +98,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// A block of a warp owns a sample.
-__global__ void value_ranges_kernel(PreparedRows in, std::int64_t samples, double* out, std::int64_t d) {
-    const std::int64_t row = blockIdx.x * in.rows.count / samples;
-    double least = __longlong_as_double(0x7ff0000000000000LL), largest = -least;
-    for (std::int64_t i = threadIdx.x; i < d && !in.nan[row]; i += 32) {
-        least = fmin(least, in.rows.at(row, i));
-        largest = fmax(largest, in.rows.at(row, i));
-    }
-    for (int half = 16; half > 0; half /= 2) {
-        least = fmin(least, __shfl_xor_sync(0xffffffffu, least, half));
-        largest = fmax(largest, __shfl_xor_sync(0xffffffffu, largest, half));
-    }
-    if (threadIdx.x != 0) return;
-    out[2 * blockIdx.x] = least;
-    out[2 * blockIdx.x + 1] = largest;
-}
-
-__global__ void count_uncovered_kernel(const float* half_norm, std::int64_t n, std::uint32_t* out) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < n && half_norm[i] == __int_as_float(0xff800000)) atomicAdd(out, 1u);
-}
-
 }  // namespace
-
-void value_ranges(const PreparedRows& rows, std::int64_t samples, double* out, std::int64_t d, cudaStream_t stream) {
-    value_ranges_kernel<<<static_cast<unsigned>(samples), 32, 0, stream>>>(rows, samples, out, d);
-    check_launch("value_ranges");
-}
-
-void count_uncovered(const float* half_norm, std::int64_t n, std::uint32_t* out, cudaStream_t stream) {
-    count_uncovered_kernel<<<item_blocks(n), item_threads, 0, stream>>>(half_norm, n, out);
-    check_launch("count_uncovered");
-}
 
 void bit_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm, float* point_error,
                 std::int64_t d, cudaStream_t stream) {

@@ -12,10 +12,4 @@ void bit_points(const PreparedRows& rows, const FilterForm& form, float* words, 
 void bit_queries(const PreparedRows& rows, const FilterForm& form, float* words, float* query_error,
                  std::uint8_t* unfit, std::int64_t d, cudaStream_t stream);
 
-// out[2 s], out[2 s + 1] = the least and the largest coordinate of sample s of evenly spaced rows; of a row with a NaN
-// none, +inf and -inf.
-void value_ranges(const PreparedRows& rows, std::int64_t samples, double* out, std::int64_t d, cudaStream_t stream);
-// *out += points [0, n) by position whose half norm is -inf.
-void count_uncovered(const float* half_norm, std::int64_t n, std::uint32_t* out, cudaStream_t stream);
-
 }  // namespace kith::gpu

@@ -101,13 +101,16 @@ struct CountStep {
     static constexpr int blocks = 2;
     __device__ static float finish(int a) { return static_cast<float>(a); }
 };
-struct ByteStep : CountStep {
-    __device__ static void step(int& a, float q, float x, float) {
+struct ByteStep {
+    using Acc = unsigned;
+    static constexpr int blocks = 2;
+    __device__ static void step(unsigned& a, float q, float x, float) {
         const unsigned differ = __float_as_uint(q) ^ __float_as_uint(x);
-        // 1 for every byte that is not 0.
-        const unsigned ones = ((((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) >> 7) & 0x01010101u;
-        a = __dp4a(static_cast<int>(ones), 0x01010101, a);
+        // 128 for every byte that is not 0.
+        const unsigned not_zero = (((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) & 0x80808080u;
+        a = __dp4a(not_zero, 0x01010101u, a);
     }
+    __device__ static float finish(unsigned a) { return static_cast<float>(a / 128); }
 };
 struct ByteDifferencesStep : CountStep {
     __device__ static void step(int& a, float q, float x, float) {

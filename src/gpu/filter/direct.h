@@ -22,7 +22,7 @@ inline std::optional<exact::DirectForm> gpu_direct_form(const metric::Traits& tr
 
 // Words per row.
 inline std::int64_t direct_width(const exact::DirectForm& form, std::int64_t d) {
-    const std::int64_t per_word = exact::coordinates_per_word(form.coordinates);
+    const std::int64_t per_word = exact::coordinates_per_word(form);
     return (d + per_word - 1) / per_word;
 }
 
@@ -32,8 +32,8 @@ KITH_HD std::int64_t direct_place(std::int64_t row, std::int64_t i, std::int64_t
 }
 
 void direct_pass(const FilterPass& pass, cudaStream_t stream);
-// The same of steps that count bits (exact::counts_bits). Half norms of points are their sizes, how many bits are set;
-// +inf and -inf as elsewhere.
+// The same of steps that count bits (exact::counts_bits). Half norms of points are their sizes, how many bits are set,
+// and tie_share; +inf as elsewhere.
 void bits_pass(const FilterPass& pass, cudaStream_t stream);
 
 }  // namespace kith::gpu

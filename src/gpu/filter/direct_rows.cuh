@@ -42,7 +42,8 @@ __device__ __forceinline__ std::uint32_t rounded_byte(double x, DirectResidual& 
 
 // A row's share of the bound, by its kind.
 struct DirectTerms {
-    float* half_norm = nullptr;  // of points: -point_error; +inf of NaN and padding, -inf where the bound does not hold
+    float* half_norm =
+        nullptr;  // of points: tie_share - point_error; +inf of NaN and padding, -inf where the bound does not hold
     float* point_error = nullptr;  // what rounding took, or +inf
     float* query_error = nullptr;  // of queries: the same and `lost`, or -inf
     std::uint8_t* unfit = nullptr;
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(256)
     __shared__ float tile[rows][rows + 1];
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * rows, n = in.rows.count;
-    const int per_word = exact::coordinates_per_word(form.direct.coordinates);
+    const int per_word = exact::coordinates_per_word(form.direct);
     const bool centred = exact::has_centre(form.direct.coordinates);
     const bool rounds = centred || (terms.query_error && in.rows.type == ElementType::f64 && form.rounded_weight > 0);
     bool covered[rows / warps];
@@ -118,7 +119,9 @@ __global__ void __launch_bounds__(256)
         if (lane != 0) continue;
         if (terms.half_norm) {
             // A NaN point is farther than everything, one that cannot be filtered nearer.
-            terms.half_norm[at] = !there || nan ? infinity : fits ? -share : -infinity;
+            terms.half_norm[at] = !there || nan ? infinity
+                                  : fits        ? tie_share(form, row_at(form, at, n), n) - share
+                                                : -infinity;
             terms.point_error[at] = !there || nan ? 0.0f : fits ? share : infinity;
         } else if (there) {
             terms.unfit[at] = nan ? no_neighbours : fits ? fit : to_scan;

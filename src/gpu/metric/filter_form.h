@@ -38,7 +38,10 @@ struct FilterForm {
     // (exact::rounded_share).
     float rounded_growth = 1;
     double rounded_weight = 0;
-    double values[2] = {};  // of exact::Coordinates::two_values
+    // Of values that are whole numbers (exact::counts_differences): to a point's a fraction of 1 is added that grows
+    // with its row, a multiple of 1 / tie_classes, so that rows that are as far come in the order of the answer.
+    std::int64_t tie_classes = 0;    // a power of two, or 0: nothing is added
+    const double* values = nullptr;  // of exact::Coordinates::few_values: value g of coordinate i is values[g d + i]
 
     bool is_direct() const { return direct.step != exact::Step::dot; }
 };
@@ -47,6 +50,12 @@ struct FilterForm {
 KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::int64_t n) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(position) * form.stride %
                                      static_cast<std::uint64_t>(n));
+}
+
+// What is added to the value of row `row` of n.
+KITH_HD float tie_share(const FilterForm& form, std::int64_t row, std::int64_t n) {
+    if (form.tie_classes == 0) return 0;
+    return static_cast<float>(row * form.tie_classes / n) / static_cast<float>(form.tie_classes);
 }
 
 }  // namespace kith::gpu

@@ -32,10 +32,10 @@ inline std::int64_t vector_bytes(const FilterForm& form, std::int64_t rows) {
 // What the filter knows of points, by position (see FilterForm::stride).
 struct FilterVectors {
     FilterForm form;
-    Buffer<double> centre;
-    Buffer<char> vectors;       // see vector_bytes
-    Buffer<float> half_norm;    // what the accumulators are initialised to
-    Buffer<float> point_error;  // the point's share of the error bound
+    Buffer<double> centre, values;  // what `form` points into
+    Buffer<char> vectors;           // see vector_bytes
+    Buffer<float> half_norm;        // what the accumulators are initialised to
+    Buffer<float> point_error;      // the point's share of the error bound
 };
 
 struct Repeats;  // repeats.h

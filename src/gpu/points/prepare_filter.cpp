@@ -2,6 +2,7 @@
 #include "gpu/points/prepare_filter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,11 +12,11 @@
 #include "exact/factor.h"
 #include "exact/rounding.h"
 #include "gpu/filter/bit_panels.h"
-#include "gpu/filter/bit_rows.h"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
+#include "gpu/points/few_values.h"
 
 namespace kith::gpu {
 
@@ -245,6 +246,11 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
 void set_direct(const exact::DirectForm& direct, const metric::Params& params, FilterForm& form) {
     form.direct = direct;
     form.width = exact::counts_bits(direct.step) ? bits_width(direct, params.d) : direct_width(direct, params.d);
+    if (exact::counts_differences(direct.step)) {
+        // Sums of both rows' bits, or coordinates, with the fraction are within f32's 24 bits.
+        const std::int64_t most = direct.step == exact::Step::mismatched_bits ? 2 * 32 * form.width : params.d + 1;
+        form.tie_classes = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>((1 << 23) / most)));
+    }
     const exact::DirectBound bound = exact::direct_bound(direct.error, params.d);
     form.growth = exact::round_up(bound.growth);
     form.lost = exact::round_up(bound.lost);
@@ -284,6 +290,7 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool b
 
 void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
     const std::int64_t n = points.rows.count;
+    out.vectors = {};  // of a form that did not serve
     out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
     out.half_norm = Buffer<float>(whole_tiles(n), stream);
     out.point_error = Buffer<float>(whole_tiles(n), stream);
@@ -291,37 +298,32 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
                                   out.point_error.get(), metric.params, stream);
 }
 
-// Counts of coordinates that differ, where those of the points take two values: as bits. False where they take more,
-// which a sample says or, after all, the points themselves.
-bool prepare_two_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
-    constexpr std::int64_t most_uncovered = 64;  // candidates of every query
+// Counts of coordinates that differ, where those of the points take few values each: as bits. False where they take
+// more, which a sample says or, after all, the points themselves.
+bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
     const exact::Step step = out.form.direct.step;
     if (step != exact::Step::mismatches && step != exact::Step::mismatched_bytes) return false;
-    const std::int64_t n = points.rows.count, d = metric.params.d, samples = std::min<std::int64_t>(n, 256);
-    Buffer<double> ranges(2 * samples, stream);
-    value_ranges(points.prepared(), samples, ranges.get(), d, stream);
-    const std::vector<double> host = fetched(ranges, stream);
-    FilterForm form = out.form;
-    form.direct = exact::two_valued_form();
-    form.width = bits_width(form.direct, d);
-    form.values[0] = host[0];
-    form.values[1] = host[1];
-    for (std::size_t s = 0; s < host.size(); s += 2) {
-        form.values[0] = std::min(form.values[0], host[s]);
-        form.values[1] = std::max(form.values[1], host[s + 1]);
+    const std::int64_t n = points.rows.count, d = metric.params.d;
+    CommonValues common = common_values(points.prepared(), d, stream);
+    const FilterForm words = out.form;
+    double before = 1;
+    for (std::size_t p = 0; p < common.other.size(); ++p) {
+        const double other = common.other[p];
+        // More values are of use where the sample has more.
+        if (other > tuning::other_values_share || other >= before) continue;
+        before = other;
+        out.form = words;
+        set_direct(exact::few_valued_form(2 << p), metric.params, out.form);
+        out.form.values = common.table.get();
+        fill_filter(points, metric, out, stream);
+        // Errors are halves of a row's other values.
+        const auto loose = static_cast<float>(0.5 * tuning::loose_row_share * static_cast<double>(d));
+        if (count_larger(out.point_error.get(), n, loose, stream) <= tuning::most_loose_rows) {
+            out.values = std::move(common.table);
+            return true;
+        }
     }
-    if (!(form.values[0] < form.values[1])) return false;
-    // Most data take more, which their extremes do not say.
-    const std::vector<double> rows = sample_of(points, metric, out.form, std::min<std::int64_t>(n, 64), stream);
-    const auto other = [&](double x) { return x != form.values[0] && x != form.values[1]; };
-    if (std::ranges::count_if(rows, other) > std::ssize(rows) / 100) return false;
-    std::swap(out.form, form);
-    fill_filter(points, metric, out, stream);
-    Buffer<std::uint32_t> uncovered(1, stream);
-    uncovered.clear_to(0);
-    count_uncovered(out.half_norm.get(), n, uncovered.get(), stream);
-    if (fetched(uncovered, stream)[0] <= most_uncovered) return true;
-    std::swap(out.form, form);
+    out.form = words;
     return false;
 }
 
@@ -333,7 +335,7 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
     out.form.stride = spread(points.rows.count);
     if (kind == FilterKind::direct || kind == FilterKind::direct_bytes) {
         prepare_direct(points, metric, kind == FilterKind::direct_bytes, out, stream);
-        if (prepare_two_values(points, metric, out, stream)) return out;
+        if (prepare_few_values(points, metric, out, stream)) return out;
     } else {
         prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);
     }
