@@ -34,7 +34,8 @@ struct Args {
 };
 
 void add_common(CLI::App* command, Args& args) {
-    command->add_option("--device", args.options.device, "auto, cpu, cuda, cuda:N")->capture_default_str();
+    command->add_option("--device", args.options.device, "auto, cpu, cuda, cuda:N; of a search cuda:0,1 or cuda:all")
+        ->capture_default_str();
     command->add_option("--threads", args.options.threads, "CPU threads; 0: all");
     command->add_option("--memory", args.options.memory, "Bytes of workspace; 0: half of what is free");
     command->add_option("--isa", args.options.isa, "Force an instruction set: avx512, avx2, baseline");

@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -33,7 +34,12 @@ Json to_json(const Metric& metric) {
 }
 
 Json to_json(const Plan& plan) {
-    return {{"device", plan.device == host_memory ? "cpu" : fmt::format("cuda:{}", plan.device)},
+    const std::string device = !plan.devices.empty()        ? fmt::format("cuda:{}", fmt::join(plan.devices, ","))
+                               : plan.device == host_memory ? "cpu"
+                                                            : fmt::format("cuda:{}", plan.device);
+    return {{"device", device},
+            {"device_queries", plan.device_queries},
+            {"device_points", plan.device_points},
             {"path", name(plan.path)},
             {"selector", plan.selector},
             {"isa", plan.isa},

@@ -92,7 +92,9 @@ Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers) {
 
 void add_execution(CLI::App& command, ExecutionArgs& args) {
     const char* group = "Speed (never changes the answer)";
-    command.add_option("--device", args.device, "auto, cpu, cuda or cuda:N")
+    command
+        .add_option("--device", args.device,
+                    "auto, cpu, cuda or cuda:N; several GPUs share a search as cuda:0,1 or cuda:all")
         ->type_name("NAME")
         ->capture_default_str()
         ->group(group);

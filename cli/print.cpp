@@ -128,10 +128,12 @@ std::string answered(const Report& report) {
 
 std::string fallbacks_text(const Report& report) {
     std::string text;
-    for (const Fallback& f : report.fallbacks)
-        text +=
-            fmt::format("{} of {} {}: {}\n  what helps: {}\n", grouped(f.queries),
-                        counted(report.queries, "query", "queries"), f.scanned ? "scanned" : "retried", f.why, f.help);
+    for (const Fallback& f : report.fallbacks) {
+        if (f.queries > 0)
+            text += fmt::format("{} of {} {}: ", grouped(f.queries), counted(report.queries, "query", "queries"),
+                                f.scanned ? "scanned" : "retried");
+        text += fmt::format("{}\n  what helps: {}\n", f.why, f.help);
+    }
     return text;
 }
 

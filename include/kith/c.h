@@ -139,7 +139,7 @@ typedef struct kith_options {
     /* ---- what changes only the speed */
     int32_t threads; /* CPU threads; 0 (default): OMP_NUM_THREADS, else affinity's and cgroup's; 1 starts none */
     int64_t memory;  /* bytes for tiles, candidates and, on a GPU, prepared points; 0 (default): most of what is free */
-    const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N" */
+    const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N", "cuda:0,1", "cuda:all" */
     const char* path;     /* force a path by name; NULL (default): the planner's choice */
     const char* selector; /* force a selector by name; NULL (default): the planner's choice */
     const char* isa; /* force "avx512", "avx2", "baseline" (CPU), "sm_90a", "sm_80" (GPU); NULL (default): the best */

@@ -4,6 +4,9 @@
 //     kith::Neighbors nn = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 10);
 //     nn.ids[i * 10 + j];   nn.distances[i * 10 + j];              // query i's j-th nearest point
 //
+// Options::device may name several GPUs of this host, as "cuda:0,1" or "cuda:all": they share a search, a graph or an
+// Index, and what one leaves that fails is done by the others (docs/scale.md).
+//
 // The answer is a function of the inputs alone: the same ids and the same bits of every distance on any device, with
 // any thread count, path or memory budget (docs/exactness.md). Every function throws kith::Error and is safe to call
 // from several threads at once.

@@ -48,7 +48,11 @@ struct Plan {
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
     std::int64_t workspace_bytes = 0;     // what the run will allocate beyond inputs, outputs and the prepared points
     bool symmetric = false;               // graph on a GPU: each tile of pairs serves its rows and its columns
-    std::string why;                      // one sentence per decision
+    // Several GPUs: their ordinals (none for a single device, all else is the plan of the first), the queries that one
+    // takes at a time, and the points that it holds: all of them, or its shard.
+    std::vector<int> devices;
+    std::int64_t device_queries = 0, device_points = 0;
+    std::string why;  // one sentence per decision
 
     bool operator==(const Plan&) const = default;
 };

@@ -107,7 +107,8 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
         Arrays to write to, C-contiguous, of shape (q, k): float32 (``f64``: float64) and int64, on one device;
         distances may be None.
     device : str
-        ``"auto"``: where the data are, else a GPU if there is one; ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
+        ``"auto"``: where the data are, else a GPU if there is one; ``"cpu"``, ``"cuda"``, ``"cuda:1"``;
+        ``"cuda:0,1"`` or ``"cuda:all"`` share the work among GPUs.
     memory : int
         Bytes of workspace; 0: most of what is free.
     threads : int

@@ -143,7 +143,7 @@ class NearestNeighbors(_Exact, _theirs.NearestNeighbors):
     Parameters
     ----------
     device : str
-        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class KNeighborsTransformer(_Exact, _theirs.KNeighborsTransformer):
     Parameters
     ----------
     device : str
-        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class KNeighborsClassifier(_Exact, _theirs.KNeighborsClassifier):
     Parameters
     ----------
     device : str
-        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
 
     Examples
     --------
@@ -242,7 +242,7 @@ class KNeighborsRegressor(_Exact, _theirs.KNeighborsRegressor):
     Parameters
     ----------
     device : str
-        "auto", "cpu", "cuda" or "cuda:N"; the others are scikit-learn's.
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
 
     Examples
     --------

@@ -25,7 +25,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
-    const auto& [queries, k, graph, plan, options, progress, out] = call;
+    const auto& [queries, k, graph, plan, options, progress, out, keys] = call;
     std::vector<std::byte> storage;
     const MatrixView host_queries = on_host(queries, storage);
     const auto cells = static_cast<std::size_t>(queries.rows * k);
@@ -34,8 +34,10 @@ void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
     if (staged) check_result_memory(k, queries.rows, 8 + (options.f64 ? 8 : 4));
     std::vector<std::int64_t> ids(staged ? cells : 0);
     std::vector<std::byte> distances(staged && out.distances ? bytes : 0);
-    const cpu::Results results(points.metric, k, staged ? ids.data() : out.ids,
-                               distances.empty() ? out.distances : distances.data(), options.f64);
+    std::int64_t* const to_ids = staged ? ids.data() : out.ids;
+    void* const to = distances.empty() ? out.distances : distances.data();
+    const cpu::Results results = keys ? cpu::Results(k, to_ids, static_cast<double*>(to))
+                                      : cpu::Results(points.metric, k, to_ids, to, options.f64);
     cpu::search(*points.cpu, host_queries, graph, plan, progress, results, report);
     progress.throw_if_cancelled();
     if (staged) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
@@ -60,7 +62,7 @@ void run_for_all(const Prepared& points, const Call& call, Report& report) {
     if (staged) check_result_memory(k, rows, 8 + (f64 ? 8 : 4));
     const Neighbors found = collect(rows, kept, f64, [&](const NeighborsView& into) {
         gpu::search(*points.gpu, {call.queries, kept, call.graph, call.plan, call.options.f64, call.options.stream,
-                                  call.progress, into, report});
+                                  call.progress, into, report, call.keys});
         return Report{};
     });
     const auto put = [&](const auto& from, auto padding, void* target) {
@@ -72,7 +74,8 @@ void run_for_all(const Prepared& points, const Call& call, Report& report) {
     };
     std::int64_t no_id = 0;
     double no_distance = 0;
-    const cpu::Results nothing(points.metric, 1, &no_id, &no_distance, true);
+    const cpu::Results nothing =
+        call.keys ? cpu::Results(1, &no_id, &no_distance) : cpu::Results(points.metric, 1, &no_id, &no_distance, true);
     cpu::TopK none(1);
     nothing.put(0, none);
     put(found.ids, no_id, out.ids);
@@ -121,7 +124,7 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
 }
 
 Report run(const Prepared& points, const Call& call) {
-    const auto& [queries, k, graph, plan, options, progress, out] = call;
+    const auto& [queries, k, graph, plan, options, progress, out, keys] = call;
     if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     const auto start = std::chrono::steady_clock::now();
@@ -135,7 +138,9 @@ Report run(const Prepared& points, const Call& call) {
     } else {
         report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
         if (k > points.n) run_for_all(points, call, report);
-        else gpu::search(*points.gpu, {queries, k, graph, plan, options.f64, options.stream, progress, out, report});
+        else
+            gpu::search(*points.gpu,
+                        {queries, k, graph, plan, options.f64, options.stream, progress, out, report, keys});
     }
     progress.throw_if_cancelled();
     report.seconds = seconds_since(start);

@@ -28,7 +28,7 @@ struct Prepared {
 Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
                  const Options& options, ProgressMeter& progress);
 
-// A validated and planned call.
+// A validated and planned call of one device.
 struct Call {
     const MatrixView& queries;  // with graph, the points
     std::int64_t k;
@@ -37,6 +37,7 @@ struct Call {
     const Options& options;
     ProgressMeter& progress;
     const NeighborsView& out;
+    bool keys = false;  // distances are the distance keys, of f64
 };
 
 // Searches prepared points.

@@ -1,4 +1,5 @@
 // search and graph: validate, plan, prepare, run.
+#include "api/device_group.h"
 #include "api/guard.h"
 #include "api/request.h"
 #include "api/self.h"
@@ -20,6 +21,14 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     // A filter rounds both sides: the wider type decides what it can hold.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, queries.rows, points.cols, api::searched_k(k, graph, options), type, graph};
+    const std::vector<std::string> devices = api::devices_of(options);
+    if (devices.size() > 1) {
+        const api::DeviceGroup group(points, metric, devices, shape, options, false, progress);
+        Report report = group.run(graph ? nullptr : &queries, k, options, progress, out);
+        report.prepare_seconds = group.prepare_seconds();
+        report.seconds += group.prepare_seconds();
+        return report;
+    }
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
         const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
         const api::Prepared prepared = api::prepare(points, metric, plan, false, options, progress);

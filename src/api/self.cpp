@@ -67,19 +67,14 @@ void interleave(const T* others, std::int64_t n, std::int64_t k, const SelfDista
 
 }  // namespace
 
-Report run_rows(const Prepared& prepared, const Call& call) {
-    const MatrixView& queries = call.queries;
-    const Options& options = call.options;
-    const NeighborsView& out = call.out;
-    const std::int64_t k = call.k;
-    if (!call.graph || !options.include_self) return run(prepared, call);
+Report with_self(const MetricSpec& metric, const MatrixView& points, std::int64_t k, const Options& options,
+                 ProgressMeter& progress, const NeighborsView& out, const Others& others_of) {
     const auto start = std::chrono::steady_clock::now();
-    const std::int64_t n = queries.rows;
+    const std::int64_t n = points.rows;
     const std::int64_t searched = searched_k(k, true, options);
-    Neighbors others = collect(n, searched, options.f64, [&](const NeighborsView& into) {
-        return run(prepared, {queries, searched, true, call.plan, options, call.progress, into});
-    });
-    const SelfDistances own = self_distances(prepared.metric, queries, threads_of(options), call.progress);
+    Neighbors others =
+        collect(n, searched, options.f64, [&](const NeighborsView& into) { return others_of(searched, into); });
+    const SelfDistances own = self_distances(metric, points, threads_of(options), progress);
     const auto cells = static_cast<std::size_t>(n * k);
     const bool host = out.device == host_memory;
 
@@ -100,6 +95,15 @@ Report run_rows(const Prepared& prepared, const Call& call) {
     else if (out.distances) distances_of(others.distances.data());
     others.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return others.report;
+}
+
+Report run_rows(const Prepared& prepared, const Call& call) {
+    if (!call.graph || !call.options.include_self) return run(prepared, call);
+    return with_self(prepared.metric, call.queries, call.k, call.options, call.progress, call.out,
+                     [&](std::int64_t searched, const NeighborsView& into) {
+                         return run(prepared, {call.queries, searched, true, call.plan, call.options, call.progress,
+                                               into, call.keys});
+                     });
 }
 
 }  // namespace kith::api

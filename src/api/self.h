@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "api/run.h"
 
@@ -16,5 +17,10 @@ inline std::int64_t searched_k(std::int64_t k, bool graph, const Options& option
 // As run(), with the plan of searched_k(). With Options::include_self a row of a graph is id i at its distance to
 // itself, then the k - 1 nearest others; a point with a NaN coordinate has no neighbours, itself included.
 Report run_rows(const Prepared& prepared, const Call& call);
+
+// Such rows, of k neighbours, where others(searched, into) finds the nearest others of each point.
+using Others = std::function<Report(std::int64_t searched, const NeighborsView& into)>;
+Report with_self(const MetricSpec& metric, const MatrixView& points, std::int64_t k, const Options& options,
+                 ProgressMeter& progress, const NeighborsView& out, const Others& others);
 
 }  // namespace kith::api

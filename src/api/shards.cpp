@@ -7,6 +7,7 @@
 
 #include "api/guard.h"
 #include "api/request.h"
+#include "api/rows.h"
 #include "api/run.h"
 #include "api/validate.h"
 #include "cpu/metric/distance_keys.h"
@@ -107,13 +108,6 @@ void check_partial(const PartialNeighbors& partial, const char* what) {
                partial.keys.size(), partial.queries, partial.k);
 }
 
-void append_row(const PartialNeighbors& part, std::int64_t i, std::vector<cpu::Neighbor>& row) {
-    for (std::int64_t at = i * part.k; at < (i + 1) * part.k; ++at) {
-        const std::int64_t id = part.ids[static_cast<std::size_t>(at)];
-        if (id >= 0) row.push_back({part.keys[static_cast<std::size_t>(at)], id});
-    }
-}
-
 // A distance from its key, as the metric reports it.
 double (*report_of(MetricId id))(double, const metric::Params&) {
     if (id == MetricId::formula || id == MetricId::functor)
@@ -144,21 +138,7 @@ void merge(PartialNeighbors& into, const PartialNeighbors& other) {
         if (into.queries != other.queries || into.k != other.k || into.dimensions != other.dimensions)
             refuse("other: {} queries x {} of {} dimensions; expected {} x {} of {}", other.queries, other.k,
                    other.dimensions, into.queries, into.k, into.dimensions);
-        std::vector<cpu::Neighbor> row;
-        for (std::int64_t i = 0; i < into.queries; ++i) {
-            row.clear();
-            append_row(into, i, row);
-            append_row(other, i, row);
-            std::sort(row.begin(), row.end());
-            const auto same = [](const cpu::Neighbor& a, const cpu::Neighbor& b) { return a.id == b.id; };
-            row.erase(std::unique(row.begin(), row.end(), same), row.end());
-            row.resize(static_cast<std::size_t>(into.k), {no_key, -1});
-            for (std::size_t j = 0; j < row.size(); ++j) {
-                const std::size_t at = static_cast<std::size_t>(i * into.k) + j;
-                into.ids[at] = row[j].id;
-                into.keys[at] = row[j].rank;
-            }
-        }
+        api::merge_rows(into, other, 0, into.queries);
     });
 }
 

@@ -23,6 +23,7 @@ public:
     void restart() { done_ = 0; }
     // Any thread.
     void add(double pairs) { done_.fetch_add(pairs, std::memory_order_relaxed); }
+    double done() const { return done_.load(std::memory_order_relaxed); }
     bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
     // The calling thread, often: reports about ten times a second.

@@ -19,6 +19,7 @@ struct SearchRequest {
     ProgressMeter& progress;
     NeighborsView out;  // in host or device memory
     Report& report;     // counters are added
+    bool keys = false;  // distances are the distance keys (exactness.md, section 1); with f64
 };
 
 // What is to be selected from the rows of a matrix.

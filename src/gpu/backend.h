@@ -33,6 +33,9 @@ std::string absence();
 int location(const void* data);
 // What compiles formulas for a device, or that there is nothing. Never throws.
 std::string formula_compiler();
+// A stream of a device for one call, destroyed with its last owner. The default stream does not wait for it, nor do
+// copies from it to another device wait for what the default streams of both were given.
+std::shared_ptr<void> call_stream(int device);
 // Copies between host and device memory; either side may be host or device. Behind all work that the device has been
 // given on any stream, and over on return: for what the host reads and writes of the caller's device memory.
 void copy(void* to, const void* from, std::size_t bytes);

@@ -234,35 +234,13 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     return metric::product_form(metric.traits) == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }
 
-int choose_device(const std::string& device, int data_device, const Machine& machine) {
-    if (device == "cpu") return host_memory;
-    const int count = static_cast<int>(machine.devices.size());
-    if (device.empty() || device == "auto") {
-        if (data_device != host_memory) return data_device;
-        return count > 0 ? 0 : host_memory;
-    }
-    int ordinal = -1;
-    if (device == "cuda") {
-        ordinal = data_device != host_memory ? data_device : 0;
-    } else if (device.rfind("cuda:", 0) == 0 && device.size() > 5 && device.size() < 9 &&
-               device.find_first_not_of("0123456789", 5) == std::string::npos) {
-        ordinal = std::stoi(device.substr(5));
-    } else {
-        refuse("device: '{}'; expected auto, cpu, cuda or cuda:N", device);
-    }
-    if (ordinal >= count)
-        throw Error(ErrorCode::device,
-                    fmt::format("device: '{}'; this machine has {} ({})", device,
-                                count == 0 ? "no usable GPU" : fmt::format("{} GPU(s)", count),
-                                machine.no_device.empty() ? "ordinals start at 0" : machine.no_device));
-    return ordinal;
-}
-
 Plan make(const Request& r, const Machine& machine) {
     if (!r.selector.empty() && r.selector != "threshold")
         refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
+    const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
+    if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;
-    p.device = choose_device(r.device, r.data_device, machine);
+    p.device = devices.front();
     const bool gpu = p.device != host_memory;
     if (gpu && r.metric.user && !r.metric.user_device) {
         if (r.device != "auto" && !r.device.empty())
@@ -301,10 +279,13 @@ std::string explain(const Plan& p) {
     const auto line = [&text](const char* key, const std::string& value) {
         text += fmt::format("{:<12} {}\n", key, value);
     };
-    line("device", p.device == host_memory
-                       ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
-                   : p.isa.empty() ? fmt::format("cuda:{}", p.device)
+    line("device",
+         !p.devices.empty()
+             ? fmt::format("{}{}", planner::spelled(p.devices), p.isa.empty() ? "" : fmt::format(" ({})", p.isa))
+         : p.device == host_memory ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
+         : p.isa.empty()           ? fmt::format("cuda:{}", p.device)
                                    : fmt::format("cuda:{} ({})", p.device, p.isa));
+    if (p.device_queries) line("block", fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
     line("path", name(p.path));
     if (!p.selector.empty()) line("selector", p.selector);
     if (p.path == Path::select) {

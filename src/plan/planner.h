@@ -65,8 +65,21 @@ Plan selection(const Request& request, const Machine& machine);
 // read.
 double selection_bytes(const Request& request, const Machine& machine);
 
-// The device that a request's `device` names on this machine: host_memory or an ordinal.
+// The devices that a request's `device` names on this machine: host_memory, or ordinals.
+std::vector<int> choose_devices(const std::string& device, int data_device, const Machine& machine);
+// The one that it names; a list of more is refused.
 int choose_device(const std::string& device, int data_device, const Machine& machine);
+// As Options::device takes them: "cpu", "cuda:1", "cuda:0,1".
+std::string spelled(const std::vector<int>& devices);
+
+// The plan of a search that several devices share, which may be the same one several times: Plan::device_queries and
+// device_points are its blocks, all else is what the first device does with one.
+Plan divide(const Request& request, const Machine& machine, const std::vector<int>& devices);
+// What several devices are: GPUs of one name, or unequal ones or CPUs, of which one may be slower.
+enum class Kind : std::uint8_t { equal_gpus, unequal_gpus, cpus };
+Kind kind_of(const std::vector<int>& devices, const Machine& machine);
+// Of q queries those that one of `count` devices takes at a time, which would search `at_once` together.
+std::int64_t block_queries(std::int64_t q, std::int64_t at_once, std::size_t count, Kind kind);
 
 // The paths of a search, in order of preference.
 struct PathFacts {

@@ -122,6 +122,13 @@ TEST_F(Errors, Names) {
     expect_words(refusal(), {"device", "'tpu'", "auto", "cpu", "cuda", "cuda:N"});
     options.device = "cuda:x";
     expect_words(refusal(), {"device", "'cuda:x'", "cuda:N"});
+    for (const char* list :
+         {"cuda:", "cuda:0,", "cuda:,1", "cuda:0,,1", "cuda:0, 1", "cuda:0-1", "cuda:all,1", "cpu,cpu"}) {
+        options.device = list;
+        expect_words(refusal(), {"device", std::string("'") + list + "'", "cuda:N,M,...", "cuda:all"});
+    }
+    options.device = "cuda:998,999";
+    expect_words(refusal(ErrorCode::device), {"device", "'cuda:998,999'"});
     options.device = "cuda:999";
     expect_words(refusal(ErrorCode::device), {"device", "'cuda:999'"});
     options.device = "cpu";

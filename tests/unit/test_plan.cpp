@@ -59,6 +59,63 @@ TEST(Plan, FallsBackToTheCpu) {
     }
 }
 
+Machine with_gpus(int count, std::int64_t free_bytes) {
+    Machine m = with_gpu(free_bytes);
+    while (static_cast<int>(m.devices.size()) < count) m.devices.push_back(m.devices.front());
+    return m;
+}
+
+TEST(Plan, NamesSeveralDevices) {
+    const Machine m = with_gpus(3, std::int64_t{70} << 30);
+    const auto named = [&](const char* device) { return kith::planner::choose_devices(device, kith::host_memory, m); };
+    EXPECT_EQ((std::vector<int>{0, 1, 2}), named("cuda:all"));
+    EXPECT_EQ((std::vector<int>{2, 0}), named("cuda:2,0"));
+    EXPECT_EQ((std::vector<int>{1}), named("cuda:1"));
+    EXPECT_EQ((std::vector<int>{0}), named("cuda"));
+    EXPECT_EQ((std::vector<int>{kith::host_memory}), named("cpu"));
+    EXPECT_EQ("cuda:2,0", kith::planner::spelled({2, 0}));
+    EXPECT_EQ("cpu", kith::planner::spelled({kith::host_memory}));
+    const auto refusal = [&](const char* device) -> std::string {
+        try {
+            named(device);
+        } catch (const kith::Error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_NE(std::string::npos, refusal("cuda:0,0").find("expected each GPU once, and 0 is there twice"));
+    EXPECT_NE(std::string::npos, refusal("cuda:0,3").find("3 GPU(s)"));
+    EXPECT_NE(std::string::npos, refusal("cuda:0;1").find("cuda:N,M,... or cuda:all"));
+    EXPECT_THROW(kith::planner::choose_device("cuda:0,1", kith::host_memory, m), kith::Error);  // a selection's
+    EXPECT_THROW(kith::planner::choose_devices("cuda:all", kith::host_memory, Machine{}), kith::Error);
+}
+
+TEST(Plan, DividesQueriesOfPointsThatFitAndPointsThatDoNot) {
+    Request r = of({1 << 22, 32768, 128, 10, kith::ElementType::f32, false}, kith::metric::Gemm::l2);
+    r.device = "cuda:all";
+    const kith::Plan fits = kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30));
+    EXPECT_EQ((std::vector<int>{0, 1}), fits.devices);
+    EXPECT_EQ(16384, fits.device_queries);
+    EXPECT_EQ(1 << 22, fits.device_points);
+    EXPECT_NE(std::string::npos, kith::explain(fits).find("cuda:0,1"));
+    const kith::Plan shards = kith::planner::make(r, with_gpus(2, std::int64_t{5} << 30));
+    EXPECT_EQ(1 << 21, shards.device_points);
+    EXPECT_EQ(1 << 21, shards.chunk_points);  // a shard fits
+    Machine unequal = with_gpus(2, std::int64_t{70} << 30);
+    unequal.devices[1].name = "slower";
+    EXPECT_EQ(4096, kith::planner::make(r, unequal).device_queries);
+    r.shape.q = 300;
+    EXPECT_EQ(256, kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30)).device_queries);
+    r.shape.q = 10;
+    EXPECT_EQ(10, kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30)).device_queries);
+    r.shape.graph = true;
+    r.shape.q = r.shape.n = 1 << 20;
+    EXPECT_FALSE(kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30)).symmetric);
+    const kith::Plan single = kith::planner::make(r, with_gpus(1, std::int64_t{70} << 30));
+    EXPECT_TRUE(single.devices.empty());
+    EXPECT_TRUE(single.symmetric);
+}
+
 TEST(Plan, NeighboursBeyondThePointsTakeNothingOnAGpu) {
     kith::Shape shape{1000, 100, 16, 1000, kith::ElementType::f32, false};
     const auto planned = [&] {

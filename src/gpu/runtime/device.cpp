@@ -12,6 +12,7 @@
 
 #include "gpu/backend.h"
 #include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/handles.h"
 
 namespace kith::gpu {
 
@@ -207,6 +208,11 @@ int device_of(const void* data) {
 
 int location(const void* data) {
     return forked || !has_context() || device_count() == 0 ? host_memory : device_of(data);
+}
+
+std::shared_ptr<void> call_stream(int device) {
+    const DeviceScope scope(device);
+    return std::shared_ptr<std::remove_pointer_t<cudaStream_t>>(make_stream());
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {

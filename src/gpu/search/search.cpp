@@ -351,7 +351,7 @@ void deliver(const SearchContext& context, Lists lists, std::int64_t first, std:
     Buffer<char> made(context.direct ? 0 : cells * element, context.stream);
     char* const values = context.direct ? distances : made.get();
     const DeviceMetric& metric = context.points.metric;
-    if (!metric.kernels) user_report(lists.keys, values, context.f64, cells, context.stream);
+    if (!metric.kernels || context.keys) user_report(lists.keys, values, context.f64, cells, context.stream);
     else if (context.f64)
         metric.kernels->report_f64(lists.keys, reinterpret_cast<double*>(values), cells, metric.params, context.stream);
     else metric.kernels->report_f32(lists.keys, reinterpret_cast<float*>(values), cells, metric.params, context.stream);

@@ -1,0 +1,86 @@
+// Points on one device: prepared once, planned for each call.
+#include "api/device_index.h"
+
+#include <fmt/format.h>
+
+#include "api/request.h"
+#include "api/self.h"
+#include "exact/refuse.h"
+#include "plan/planner.h"
+
+namespace kith::api {
+
+DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
+                         bool copy, ProgressMeter& progress)
+    : memory_(options.memory), isa_(options.isa) {
+    prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
+        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating);
+        return prepare(points, metric, plan, copy, options, progress);
+    });
+}
+
+std::string DeviceIndex::device() const {
+    return planner::spelled({prepared_.plan.device});
+}
+
+// `fresh`: not that of an earlier call, and was it made now.
+Plan DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
+                       double share, bool& fresh) const {
+    const Remembered key{{prepared_.n, q, prepared_.d, k, query_type, graph},
+                         call.path,
+                         call.isa,
+                         call.selector,
+                         call.memory,
+                         call.threads};
+    if (!fresh) {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (lock && last_ && last_->first == key) return last_->second;
+    }
+    fresh = true;
+    Plan made = make_plan(q, k, graph, query_type, call, share);
+    if (share < 1) return made;  // memory was scarce: the next call asks again
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) last_.emplace(key, made);
+    return made;
+}
+
+Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
+                            double share) const {
+    Options merged = call;
+    merged.device = device();
+    if (!merged.memory) merged.memory = memory_;
+    if (merged.isa.empty()) merged.isa = isa_;
+    if (merged.path.empty() && prepared_.plan.path == Path::exact) merged.path = name(Path::exact);
+    const ElementType type = query_type == ElementType::f64 ? ElementType::f64 : prepared_.type;
+    const Shape shape{prepared_.n, q, prepared_.d, k, type, graph};
+    const auto planned = [&] {
+        planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
+        asked.chunk_points = prepared_.plan.chunk_points;
+        asked.share = share;
+        return planner::make(asked, machine(merged.device));
+    };
+    Plan p = planned();
+    // Filters other than the one that was prepared are made when they are first asked for.
+    const bool served = p.path == Path::exact || prepared_.plan.path != Path::exact;
+    if (!served) {
+        if (!call.path.empty())
+            refuse("path: '{}'; this index was prepared for {}", name(p.path), name(prepared_.plan.path));
+        merged.path = name(Path::exact);
+        p = planned();
+    }
+    return p;
+}
+
+Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
+                        ProgressMeter& progress, const NeighborsView& out, bool keys) const {
+    const std::int64_t searched = searched_k(k, graph, call);
+    const bool any_memory = prepared_.gpu && call.memory == 0 && memory_ == 0;
+    return with_less_memory(progress, [&](double share, bool& allocating) {
+        bool fresh = share < 1;  // the plan of an earlier call serves until memory proves to have become scarcer
+        const Plan made = plan(queries.rows, searched, graph, queries.type, call, share, fresh);
+        allocating = any_memory || !fresh;
+        return run_rows(prepared_, {queries, k, graph, made, call, progress, out, keys});
+    });
+}
+
+}  // namespace kith::api

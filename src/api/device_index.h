@@ -1,0 +1,56 @@
+// Points prepared on one device, and searches of them that are planned for it: what an Index has of each device.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/run.h"
+#include "kith/plan.h"
+
+namespace kith::api {
+
+class DeviceIndex {
+public:
+    // Validated points on the device that `options` names, prepared for searches of that shape. `copy`: they outlive
+    // the caller's memory. Throws what planning and preparing throw.
+    DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
+                bool copy, ProgressMeter& progress);
+
+    const Prepared& prepared() const { return prepared_; }
+    // "cpu" or "cuda:N".
+    std::string device() const;
+    // The points as the backend keeps them.
+    MatrixView points() const { return prepared_.cpu ? cpu::elements(*prepared_.cpu) : gpu::elements(*prepared_.gpu); }
+
+    // Validated queries; of a graph, points(). `keys`: distances are distance keys, and call.f64 is set. Several
+    // threads at once.
+    Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call, ProgressMeter& progress,
+               const NeighborsView& out, bool keys = false) const;
+
+private:
+    // The plan of the last call, for calls of the same shape: asking a device for its free memory takes as long as a
+    // small search does.
+    struct Remembered {
+        Shape shape;
+        std::string path, isa, selector;
+        std::int64_t memory = 0;
+        int threads = 0;
+        bool operator==(const Remembered&) const = default;
+    };
+
+    Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call, double share,
+              bool& fresh) const;
+    Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
+                   double share) const;
+
+    // Of the options that it was made with.
+    std::int64_t memory_;
+    std::string isa_;
+    Prepared prepared_;
+    mutable std::mutex mutex_;  // only tried: in a child it may be held by a thread of the parent
+    mutable std::optional<std::pair<Remembered, Plan>> last_;
+};
+
+}  // namespace kith::api

@@ -1,0 +1,90 @@
+// Copies of rows; see rows.h.
+#include "api/rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cpu/primitives/top_k.h"
+#include "exact/element.h"
+
+namespace kith::api {
+
+namespace {
+
+constexpr double no_key = std::numeric_limits<double>::infinity();
+
+// Where `own` is among the first k of a row of k + 1, else k: what a row of a graph leaves out.
+std::int64_t left_out(const std::int64_t* row, std::int64_t k, std::int64_t own) {
+    return std::find(row, row + k, own) - row;
+}
+
+template <class T>
+void copy_without(const T* row, std::int64_t k, std::int64_t out, T* to) {
+    std::copy(row + out + 1, row + k + 1, std::copy(row, row + out, to));
+}
+
+void append_row(const PartialNeighbors& part, std::int64_t i, std::vector<cpu::Neighbor>& row) {
+    for (std::int64_t at = i * part.k; at < (i + 1) * part.k; ++at) {
+        const std::int64_t id = part.ids[static_cast<std::size_t>(at)];
+        if (id >= 0) row.push_back({part.keys[static_cast<std::size_t>(at)], id});
+    }
+}
+
+}  // namespace
+
+MatrixView rows_of(const MatrixView& view, std::int64_t first, std::int64_t count) {
+    MatrixView part = view;
+    part.data = static_cast<const char*>(view.data) +
+                exact::offset(view, first, 0) * static_cast<std::int64_t>(size_of(view.type));
+    part.rows = count;
+    return part;
+}
+
+NeighborsView rows_of(const NeighborsView& out, std::int64_t first, std::int64_t k, bool f64) {
+    NeighborsView part = out;
+    part.ids += first * k;
+    if (out.distances)
+        part.distances = static_cast<char*>(out.distances) +
+                         first * k * static_cast<std::int64_t>(f64 ? sizeof(double) : sizeof(float));
+    return part;
+}
+
+void put_without_own(const Neighbors& found, std::int64_t first, const NeighborsView& out) {
+    const std::int64_t k = found.k - 1;
+    for (std::int64_t i = 0; i < found.queries; ++i) {
+        const std::int64_t* const ids = found.ids.data() + i * found.k;
+        const std::int64_t gap = left_out(ids, k, first + i);
+        copy_without(ids, k, gap, out.ids + i * k);
+        if (!out.distances) continue;
+        if (found.distances64.empty())
+            copy_without(found.distances.data() + i * found.k, k, gap, static_cast<float*>(out.distances) + i * k);
+        else copy_without(found.distances64.data() + i * found.k, k, gap, static_cast<double*>(out.distances) + i * k);
+    }
+}
+
+void put(const Neighbors& found, const NeighborsView& out) {
+    std::copy(found.ids.begin(), found.ids.end(), out.ids);
+    if (!out.distances) return;
+    std::copy(found.distances.begin(), found.distances.end(), static_cast<float*>(out.distances));
+    std::copy(found.distances64.begin(), found.distances64.end(), static_cast<double*>(out.distances));
+}
+
+void merge_rows(PartialNeighbors& into, const PartialNeighbors& other, std::int64_t first, std::int64_t last) {
+    std::vector<cpu::Neighbor> row;
+    for (std::int64_t i = first; i < last; ++i) {
+        row.clear();
+        append_row(into, i, row);
+        append_row(other, i, row);
+        std::sort(row.begin(), row.end());
+        const auto same = [](const cpu::Neighbor& a, const cpu::Neighbor& b) { return a.id == b.id; };
+        row.erase(std::unique(row.begin(), row.end(), same), row.end());
+        row.resize(static_cast<std::size_t>(into.k), {no_key, -1});
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            const std::size_t at = static_cast<std::size_t>(i * into.k) + j;
+            into.ids[at] = row[j].id;
+            into.keys[at] = row[j].rank;
+        }
+    }
+}
+
+}  // namespace kith::api

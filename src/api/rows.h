@@ -1,0 +1,23 @@
+// Ranges of the rows of matrices and results, and rows of a graph that leave out their own point.
+#pragma once
+
+#include <cstdint>
+
+#include "kith/shards.h"
+#include "kith/types.h"
+
+namespace kith::api {
+
+// Rows [first, first + count) of a matrix; those of a result from `first` on.
+MatrixView rows_of(const MatrixView& view, std::int64_t first, std::int64_t count);
+NeighborsView rows_of(const NeighborsView& out, std::int64_t first, std::int64_t k, bool f64);
+
+// All rows of `found` to a result on the host.
+void put(const Neighbors& found, const NeighborsView& out);
+// Rows of k + 1 neighbours to rows of k: row i without id first + i where it is there, else without the last.
+void put_without_own(const Neighbors& found, std::int64_t first, const NeighborsView& out);
+
+// Rows [first, last) of `into`: the nearest of both, each neighbour once. Both are of one shape.
+void merge_rows(PartialNeighbors& into, const PartialNeighbors& other, std::int64_t first, std::int64_t last);
+
+}  // namespace kith::api
