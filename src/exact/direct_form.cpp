@@ -159,15 +159,35 @@ DirectForm few_valued_form(int values) {
     return f;
 }
 
-std::optional<DirectForm> byte_form(const metric::Traits& traits, const metric::Params& params) {
+std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric::Params& params) {
     constexpr std::int64_t most = std::int64_t{1}
                                   << 16;  // dimensions: the sum of so many bytes is a whole number of f32
     std::optional<DirectForm> form = form_of(traits, params, ElementType::f32);
-    if (!form || form->step != Step::cityblock || params.d > most) return std::nullopt;
-    form->coordinates = Coordinates::rounded_bytes;
+    if (!form || params.d > most) return std::nullopt;
+    if (form->step == Step::divergence) {
+        form->step = Step::logarithms;
+        form->coordinates = Coordinates::shares;
+        form->exponent = static_cast<float>(share_factor(share_scale(params.d)));
+        form->error = {.sums = 0, .relative = 0, .absolute = static_cast<double>(params.d) * 0x1p-50};
+        return form;
+    }
+    if (form->step != Step::cityblock && form->step != Step::chebyshev) return std::nullopt;
+    const bool sum = form->step == Step::cityblock;
+    form->coordinates = sum ? Coordinates::rounded_bytes : Coordinates::rounded_halves;
     form->rounding = rounding_cost(form->step, static_cast<double>(params.d));
+    form->rounding.largest = !sum;
     form->degree = form->rounding.power;
     return form;
+}
+
+double share_scale(std::int64_t d) {
+    return std::exp2(std::max(0.0, std::round(std::log2(static_cast<double>(d))) - 1));
+}
+
+double share_weight(std::int64_t d) {
+    const auto n = static_cast<double>(d);
+    // d roundings of the sum, 22 of all else, and room.
+    return share_factor(share_scale(d)) * (n + 40) * 0x1p-24 * (1 + 2 * n * 0x1p-24);
 }
 
 DirectBound direct_bound(const DirectError& error, std::int64_t d) {

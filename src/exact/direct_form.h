@@ -3,6 +3,7 @@
 // instructions; the errors are those of either.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -32,13 +33,14 @@ enum class Step {
     jaccard_bits,      // bits in one of the two, and in either; the value is the quotient of the two sums
     dice_bits,         // the same counts; the value is the first over the bits of both
     unmatched_bits,    // the point's bits that the query has not; on a GPU only
+    logarithms,        // (q + x) log2 (q + x), which the value lacks of terms of the rows' own; on a GPU only
 };
 // Those that a CPU has kernels for come first.
 inline constexpr int step_count = static_cast<int>(Step::dice_bits) + 1;
 
 // Whether words are bits whatever the coordinates were, for a GPU: it counts what two rows have in common.
 constexpr bool counts_bits(Step step) {
-    return step == Step::mismatched_bits || step >= Step::jaccard_bits;
+    return step == Step::mismatched_bits || (step >= Step::jaccard_bits && step <= Step::unmatched_bits);
 }
 
 // Whether values are whole numbers: how many coordinates, or bits, differ.
@@ -53,19 +55,34 @@ enum class Coordinates {
     rounded,  // f32, rounded: the coordinate less a centre (RoundingCost)
     roots,    // f32, rounded: the root of the coordinate
     i8,
-    u8,             // four to a word, where they are whole numbers of that type
-    rounded_bytes,  // four to a word: the coordinate less a centre, rounded to a whole number of i8, plus 128
-    indicators,     // f32: 1 where the coordinate is not 0
-    sets,           // 32 to a word: a bit that is set where the coordinate is not 0
-    few_values,     // 32 / values to a word: bit g (32 / values) + i is set where coordinate i has its value g
+    u8,              // four to a word, where they are whole numbers of that type
+    rounded_bytes,   // four to a word: the coordinate less a centre, rounded to a whole number of i8, plus 128
+    indicators,      // f32: 1 where the coordinate is not 0
+    sets,            // 32 to a word: a bit that is set where the coordinate is not 0
+    few_values,      // 32 / values to a word: bit g (32 / values) + i is set where coordinate i has its value g
+    rounded_halves,  // two fp16 to a word: the coordinate less a centre, rounded to a whole number of +-1024
+    shares,          // f32, rounded: the coordinate times a scale, at least smallest_share
 };
+// Whether coordinates less a centre become whole numbers, and the ends of their range.
+constexpr bool is_whole(Coordinates c) {
+    return c == Coordinates::rounded_bytes || c == Coordinates::rounded_halves;
+}
+struct WholeRange {
+    double least, most;
+};
+// The differences of two numbers are whole numbers that a byte, and fp16, holds.
+constexpr WholeRange whole_range(Coordinates c) {
+    return c == Coordinates::rounded_bytes ? WholeRange{-128, 127} : WholeRange{-1024, 1024};
+}
 constexpr bool has_centre(Coordinates c) {
-    return c == Coordinates::rounded || c == Coordinates::rounded_bytes;
+    return c == Coordinates::rounded || is_whole(c);
 }
 
 // Of coordinates whose roots are words: below the first they are taken to be 0, below the second they are not covered,
 // as binary64's own quotients lose bits.
 inline constexpr double smallest_root_of = 0x1p-100, smallest_covered = 0x1p-1000;
+// So that a sum of two shares has a logarithm.
+inline constexpr double smallest_share = 0x1p-60;
 
 // Of a direct form, beside underflow.
 struct DirectError {
@@ -77,13 +94,14 @@ struct DirectError {
 // differ by what the triangle inequality gives: with delta the Euclidean length of what rounding took from a row, one
 // of the two is at most `growth` times the other, and `factor` delta^power for either row more.
 struct RoundingCost {
-    int power = 0;  // 0: coordinates have to be exact
+    int power = 0;         // 0: coordinates have to be exact
+    bool largest = false;  // delta is the largest magnitude of what rounding took, not its length
     double growth = 1, factor = 1;
 };
 
 struct DirectForm {
     Step step = Step::dot;
-    float exponent = 0;  // of Step::powers
+    float exponent = 0;  // of Step::powers; of Step::logarithms what their sum is multiplied by
     Coordinates coordinates = Coordinates::exact;
     int values = 0;     // of Coordinates::few_values: what a coordinate is told from, a power of two from 2 to 32
     double degree = 0;  // coordinates times t have t^degree times the key, and may be scaled; 0: they are not
@@ -99,6 +117,8 @@ constexpr int coordinates_per_word(const DirectForm& form) {
         case Coordinates::u8:
         case Coordinates::rounded_bytes:
             return 4;
+        case Coordinates::rounded_halves:
+            return 2;
         case Coordinates::sets:
             return 32;
         case Coordinates::few_values:
@@ -113,8 +133,31 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
 
 // How many coordinates differ where those of the points take few values each, so many at most.
 DirectForm few_valued_form(int values);
-// The same of bytes, where sums of those can serve: a quarter of the words, and what rounding takes.
-std::optional<DirectForm> byte_form(const metric::Traits& traits, const metric::Params& params);
+// A form of cheaper steps, where there is one, whose error is absolute: sums of bytes, four to a word; maxima of whole
+// numbers in fp16, two to a word; of divergences one logarithm in place of a quotient and a polynomial.
+std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric::Params& params);
+constexpr bool is_coarse(const DirectForm& form) {
+    return is_whole(form.coordinates) || form.coordinates == Coordinates::shares;
+}
+
+// Of shares: the scale, a power of two, that brings the sums of two near 1; what sums of logarithms are multiplied by;
+// and a row's share of the bound of their step, per size (ShareTerms), beside `lost` of direct_bound.
+double share_scale(std::int64_t d);
+KITH_HD double share_factor(double scale) {
+    return 0x1.62e42fefa39efp-1 / scale;
+}
+double share_weight(std::int64_t d);
+// A row's own part of the key, and its size: sums of p (log2 p + 1) and p (|log2 p| + 1), p a coordinate times the
+// scale, to be multiplied by the factor.
+struct ShareTerms {
+    double own = 0, size = 0;
+    KITH_HD void add(double p) {
+        if (!(p > 0)) return;
+        const double log = std::log2(p);
+        own += p * (log + 1);
+        size += p * (std::abs(log) + 1);
+    }
+};
 
 // From k points with upper values up to U, no point of the k nearest has a value above U growth + 2 lost.
 struct DirectBound {
@@ -129,7 +172,8 @@ struct RoundedBound {
     double growth = 1, weight = 0;
 };
 RoundedBound rounded_bound(const RoundingCost& rounding, const DirectBound& bound);
-// A row's share, from the squared lengths of what rounding took and, of coordinates less a centre, of these (else 0).
+// A row's share, from the squared lengths of what rounding took and, of coordinates less a centre, of these (else 0);
+// where that has `largest`, from the largest squares.
 KITH_HD double rounded_share(const RoundingCost& rounding, double weight, double residual2, double centred2) {
     // The sums' own roundings, and that of the difference from the centre.
     const double delta =

@@ -25,11 +25,11 @@ struct DirectSample {
 double direct_scale(const DirectForm& form, const DirectSample& sample);
 // The medians of the coordinates: coarse where rows differ, so that data of few bits keep coordinates that f32 holds.
 std::vector<double> direct_centre(const DirectSample& sample, double scale);
-// Centre and scale of bytes; none where the sample says that rounding would leave too many candidates.
-struct ByteScale {
-    std::vector<double> centre;
+// Centre and scale of a coarse form's words; none where the sample says that its error would leave too many candidates.
+struct CoarseScale {
+    std::vector<double> centre;  // empty where the words have none
     double scale = 1;
 };
-std::optional<ByteScale> byte_scale(const DirectForm& form, const DirectSample& sample, ElementType type);
+std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSample& sample, ElementType type);
 
 }  // namespace kith::exact

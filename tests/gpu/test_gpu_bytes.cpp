@@ -1,5 +1,5 @@
-// Cityblock by sums of bytes on a GPU: whatever rounding to bytes takes, cuts off or cannot tell apart, the answers are
-// the scan's; where it takes nothing, they are certified at once.
+// Cityblock by sums of bytes and chebyshev by whole numbers in fp16 on a GPU: whatever rounding takes, cuts off or
+// cannot tell apart, the answers are the scan's; where it takes nothing, they are certified at once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,21 +39,24 @@ std::vector<double> rows_of(std::int64_t rows, std::int64_t d, unsigned seed, co
 
 struct Seen {
     std::int64_t certified = 0, scanned = 0, last_certified = 0;
+    double candidates = 0;
 };
+constexpr MetricId metrics[] = {MetricId::cityblock, MetricId::chebyshev};
 
-// A search, an Index three times (whose own filter may change) and a graph of some, against the scan.
-Seen hold(const std::vector<double>& points, const std::vector<double>& queries, std::int64_t d, ElementType type,
-          ElementType query_type, const std::string& what) {
+// A search and an Index three times (whose own filter may change), against the scan.
+Seen hold(MetricId metric, const std::vector<double>& points, const std::vector<double>& queries, std::int64_t d,
+          ElementType type, ElementType query_type, const std::string& of) {
+    const std::string what = std::string(name(metric)) + ", " + of;
     const auto p = arrays::make(points, n, d, type), some = arrays::make(queries, q, d, query_type);
     Options options;
     options.device = "cuda";
-    options.metric = MetricId::cityblock;
+    options.metric = metric;
     options.f64 = true;
     options.path = "exact";
     const Neighbors truth = search(p.view, some.view, k, options);
     options.path = "";
     const Index index(p.view, options);
-    Seen seen{q, 0, 0};
+    Seen seen{q, 0, 0, 0};
     for (int turn = 0; turn < 4; ++turn) {
         const Neighbors found = turn == 0 ? search(p.view, some.view, k, options) : index.search(some.view, k, options);
         EXPECT_EQ("direct-f32", found.report.path) << what;
@@ -64,6 +67,7 @@ Seen hold(const std::vector<double>& points, const std::vector<double>& queries,
         seen.certified = std::min(seen.certified, found.report.certified);
         seen.scanned = std::max(seen.scanned, found.report.scanned);
         seen.last_certified = found.report.certified;
+        seen.candidates = found.report.candidates;
     }
     return seen;
 }
@@ -106,8 +110,9 @@ TEST(GpuBytes, WhatRoundingTakesIsPaid) {
     for (const auto& [what, kind] : kinds()) {
         for (const std::int64_t d : {33, 130}) {
             const ElementType type = seed % 3 == 0 && what != "huge coordinates" ? ElementType::f64 : ElementType::f32;
-            hold(rows_of(n, d, seed, kind), rows_of(q, d, seed + 1000, kind), d, type, type,
-                 what + ", d " + std::to_string(d));
+            const std::vector<double> points = rows_of(n, d, seed, kind), queries = rows_of(q, d, seed + 1000, kind);
+            for (const MetricId metric : metrics)
+                hold(metric, points, queries, d, type, type, what + ", d " + std::to_string(d));
             ++seed;
         }
     }
@@ -124,27 +129,31 @@ TEST(GpuBytes, ASampleMisleads) {
         const Coordinate near = [](Random& r, auto, std::int64_t column) {
             return static_cast<double>(column) + 0.01 * r.gaussian();
         };
-        const Seen seen = hold(rows_of(n, d, 7, alike), rows_of(q, d, 8, near), d, ElementType::f32, ElementType::f32,
-                               "a sample misleads, d " + std::to_string(d));
-        EXPECT_EQ(0, seen.scanned);
-        EXPECT_EQ(q, seen.last_certified) << "bytes are tried again";
+        for (const MetricId metric : metrics) {
+            const Seen seen = hold(metric, rows_of(n, d, 7, alike), rows_of(q, d, 8, near), d, ElementType::f32,
+                                   ElementType::f32, "a sample misleads, d " + std::to_string(d));
+            EXPECT_EQ(0, seen.scanned) << name(metric);
+            EXPECT_EQ(q, seen.last_certified) << name(metric) << ": the coarse form is tried again";
+        }
     }
 }
 
-// A byte cannot tell how far a coordinate lies beyond its end. Here the first one of the queries and of a few rows
-// does, which no sample has: these rows are the nearest, and look farther than others.
+// A whole number cannot tell how far a coordinate lies beyond the range's end. Here one of the queries' and of a few
+// rows' does, which no sample has: these rows are the nearest, and look farther than others.
 TEST(GpuBytes, WhatIsCutOffIsPaid) {
     constexpr double beyond = 40;
     for (const std::int64_t d : {33, 130}) {
-        const Coordinate some = [](Random& r, std::int64_t row, std::int64_t column) {
+        const std::int64_t far = d == 33 ? 0 : 70;
+        const Coordinate some = [far](Random& r, std::int64_t row, std::int64_t column) {
             const bool sampled = (row * 64 + 63) % n < 64;
-            return r.gaussian() + (column == 0 && row % 500 < 4 && !sampled ? beyond : 0);
+            return r.gaussian() + (column == far && row % 500 < 4 && !sampled ? beyond : 0);
         };
-        const Coordinate all = [](Random& r, auto, std::int64_t column) {
-            return r.gaussian() + (column == 0 ? beyond : 0);
+        const Coordinate all = [far](Random& r, auto, std::int64_t column) {
+            return r.gaussian() + (column == far ? beyond : 0);
         };
-        hold(rows_of(n, d, 13, some), rows_of(q, d, 1013, all), d, ElementType::f32, ElementType::f32,
-             "first coordinates are cut off, d " + std::to_string(d));
+        for (const MetricId metric : metrics)
+            hold(metric, rows_of(n, d, 13, some), rows_of(q, d, 1013, all), d, ElementType::f32, ElementType::f32,
+                 "coordinates are cut off, d " + std::to_string(d));
     }
 }
 
@@ -153,9 +162,11 @@ TEST(GpuBytes, ManyCandidatesOfClusters) {
     const Coordinate clusters = [](Random& r, std::int64_t row, std::int64_t column) {
         return std::sin(static_cast<double>(row % 16 * 131 + column * 17)) + 1e-4 * r.gaussian();
     };
-    EXPECT_EQ(q, hold(rows_of(n, 33, 9, clusters), rows_of(q, 33, 10, clusters), 33, ElementType::f32, ElementType::f32,
-                      "clusters")
-                     .last_certified);
+    for (const MetricId metric : metrics)
+        EXPECT_EQ(q, hold(metric, rows_of(n, 33, 9, clusters), rows_of(q, 33, 10, clusters), 33, ElementType::f32,
+                          ElementType::f32, "clusters")
+                         .last_certified)
+            << name(metric);
 }
 
 // Keys that overflow are told apart by their ids alone, and not by bytes.
@@ -164,7 +175,9 @@ TEST(GpuBytes, KeysThatOverflow) {
     const Coordinate largest = [](Random& r, auto, auto) {
         return 3.85e306 * (0.99 + static_cast<double>(r.below(1000)) / 100000);
     };
-    hold(rows_of(n, 128, 11, huge), rows_of(q, 128, 12, largest), 128, ElementType::f64, ElementType::f64, "overflow");
+    for (const MetricId metric : metrics)
+        hold(metric, rows_of(n, 128, 11, huge), rows_of(q, 128, 12, largest), 128, ElementType::f64, ElementType::f64,
+             "overflow");
 }
 
 TEST(GpuBytes, BytesLoseNothing) {
@@ -173,16 +186,34 @@ TEST(GpuBytes, BytesLoseNothing) {
     for (const std::int64_t d : {1, 3, 30, 130}) {
         const std::string what = "d " + std::to_string(d);
         const std::vector<double> points = rows_of(n, d, 1, bytes), queries = rows_of(q, d, 2, bytes);
-        hold(points, rows_of(q, d, 3, halves), d, ElementType::u8, ElementType::f32, "fractions among u8, " + what);
-        // Of one dimension there are 256 rows, and of three so many ties that lists may be longer than they can be.
-        const std::int64_t least = d >= 30 ? q : 0;
-        EXPECT_LE(least, hold(points, queries, d, ElementType::u8, ElementType::u8, "u8, " + what).certified) << what;
-        EXPECT_LE(least, hold(points, queries, d, ElementType::f32, ElementType::f32, "f32, " + what).certified)
-            << what;
         std::vector<double> below = points, some = queries;
         for (double& x : below) x -= 128;
         for (double& x : some) x -= 128;
-        EXPECT_LE(least, hold(below, some, d, ElementType::i8, ElementType::i8, "i8, " + what).certified) << what;
+        for (const MetricId metric : metrics) {
+            hold(metric, points, rows_of(q, d, 3, halves), d, ElementType::u8, ElementType::f32,
+                 "fractions among u8, " + what);
+            // Of one dimension there are 256 rows, and of three, or of maxima, so many ties that lists may be longer
+            // than they can be.
+            const std::int64_t least = metric == MetricId::cityblock && d >= 30 ? q : 0;
+            const auto certified = [&](const std::vector<double>& p, const std::vector<double>& with,
+                                       ElementType type) {
+                return hold(metric, p, with, d, type, type, "nothing is lost, " + what).certified;
+            };
+            EXPECT_LE(least, certified(points, queries, ElementType::u8)) << what;
+            EXPECT_LE(least, certified(points, queries, ElementType::f32)) << what;
+            EXPECT_LE(least, certified(below, some, ElementType::i8)) << what;
+        }
+    }
+}
+
+// What rounding to fp16 takes of Gaussian coordinates is next to nothing.
+TEST(GpuBytes, MaximaAreCertified) {
+    const Coordinate gaussian = kinds().at("gaussian");
+    for (const std::int64_t d : {8, 33, 130}) {
+        const Seen seen = hold(MetricId::chebyshev, rows_of(n, d, 17, gaussian), rows_of(q, d, 18, gaussian), d,
+                               ElementType::f32, ElementType::f32, "gaussian, d " + std::to_string(d));
+        EXPECT_EQ(q, seen.certified) << d;
+        EXPECT_LT(seen.candidates, 2.0 * q * k) << d;
     }
 }
 
@@ -190,15 +221,17 @@ TEST(GpuBytes, Graphs) {
     const std::int64_t d = 40;
     for (const char* what : {"gaussian", "coordinates that are cut off", "few values"}) {
         const auto p = arrays::make(rows_of(4000, d, 5, kinds().at(what)), 4000, d, ElementType::f32);
-        Options options;
-        options.device = "cuda";
-        options.metric = MetricId::cityblock;
-        const Index index(p.view, options);
-        const Neighbors found = index.graph(k, options);
-        options.path = "exact";
-        const Neighbors truth = index.graph(k, options);
-        EXPECT_EQ(truth.ids, found.ids) << what;
-        EXPECT_EQ(truth.distances, found.distances) << what;
+        for (const MetricId metric : metrics) {
+            Options options;
+            options.device = "cuda";
+            options.metric = metric;
+            const Index index(p.view, options);
+            const Neighbors found = index.graph(k, options);
+            options.path = "exact";
+            const Neighbors truth = index.graph(k, options);
+            EXPECT_EQ(truth.ids, found.ids) << name(metric) << ", " << what;
+            EXPECT_EQ(truth.distances, found.distances) << name(metric) << ", " << what;
+        }
     }
 }
 

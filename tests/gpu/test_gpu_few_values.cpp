@@ -187,7 +187,7 @@ int values_taken(const std::vector<T>& points, std::int64_t n, std::int64_t d) {
     metric.kernels = &gpu::metric_kernels(MetricId::hamming);
     gpu::DeviceRows rows = gpu::upload(view(points.data(), n, d), 0, n, true, nullptr);
     gpu::measure(rows, metric, nullptr);
-    const gpu::FilterVectors filter = gpu::prepare_filter(rows, metric, gpu::FilterKind::direct_bytes, nullptr);
+    const gpu::FilterVectors filter = gpu::prepare_filter(rows, metric, gpu::FilterKind::direct_coarse, nullptr);
     const bool few = filter.form.direct.coordinates == exact::Coordinates::few_values;
     EXPECT_EQ(few, filter.form.values != nullptr);
     return few ? filter.form.direct.values : 0;

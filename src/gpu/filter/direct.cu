@@ -5,6 +5,8 @@
 // What the steps may be wrong by is in exact/direct_form.h. Of the approximations in use here (PTX ISA, 9.7.3): rcp is
 // within 1 ulp for what is neither a denormal nor has one for its reciprocal, lg2 within 2^-22, absolutely between 1/2
 // and 2 and relatively elsewhere, ex2 within a relative 2^-22.
+#include <type_traits>
+
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct.h"
 #include "gpu/filter/direct_schedule.cuh"
@@ -43,6 +45,21 @@ struct ChebyshevStep : FloatStep {
 };
 struct SquareStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) { a = fmaf(q - x, q - x, a); }
+};
+// Words of two whole numbers in fp16, whose differences fp16 holds.
+struct HalvesStep {
+    using Acc = std::uint32_t;
+    static constexpr int blocks = 2;
+    __device__ static void step(std::uint32_t& a, float q, float x, float) {
+        std::uint32_t difference;
+        asm("sub.f16x2 %0, %1, %2;" : "=r"(difference) : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
+        asm("abs.f16x2 %0, %0;" : "+r"(difference));
+        asm("max.f16x2 %0, %0, %1;" : "+r"(a) : "r"(difference));
+    }
+    __device__ static float finish(std::uint32_t a) {
+        return fmaxf(__half2float(__ushort_as_half(static_cast<unsigned short>(a & 0xffffu))),
+                     __half2float(__ushort_as_half(static_cast<unsigned short>(a >> 16))));
+    }
 };
 struct CubeStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
@@ -131,6 +148,20 @@ struct DivergenceStep : FloatStep {
     }
 };
 
+// Of shares, at least smallest_share, the sum of (q + x) log2 (q + x).
+struct LogarithmStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float) {
+        const float sum = q + x;
+        float log;
+        asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log) : "f"(sum));
+        a = fmaf(sum, log, a);
+    }
+    // A row that is not covered may bring an infinity, which the half norm of padding and of NaN must not meet.
+    __device__ static float finish(float a, float factor, float query_term) {
+        return fmaxf(fmaf(-factor, a, query_term), -3.402823466e38f);
+    }
+};
+
 // Queries, and points, of a thread: two groups of four, `apart` apart.
 constexpr int query_apart = 16, point_apart = 32;
 __device__ __forceinline__ int own_query(int i) {
@@ -206,7 +237,18 @@ __global__ void __launch_bounds__(threads, S::blocks)
         load_four(h, 1, pass.half_norm + pass.first + first_point + own_point(4));
         // A value that overflowed stays below the +inf of padding and of NaN; the -inf of a point that is not covered
         // holds whatever its words are.
-        const auto value = [&](int a, int b) { return fminf(S::finish(acc[a][b]), 3.402823466e38f) + h[b]; };
+        constexpr bool has_query_term = std::is_same_v<S, LogarithmStep>;
+        float term[8] = {};
+        if constexpr (has_query_term) {
+#pragma unroll
+            for (int a = 0; a < 8; ++a)
+                if (first_query + own_query(a) < pass.q) term[a] = pass.query_term[first_query + own_query(a)];
+        }
+        const auto value = [&](int a, int b) {
+            if constexpr (has_query_term)
+                return fminf(S::finish(acc[a][b], pass.exponent, term[a]), 3.402823466e38f) + h[b];
+            else return fminf(S::finish(acc[a][b]), 3.402823466e38f) + h[b];
+        };
         if constexpr (All) {
 #pragma unroll
             for (int a = 0; a < 8; ++a) {
@@ -276,6 +318,8 @@ void direct_pass(const FilterPass& pass, cudaStream_t stream) {
                 return direct::launch<direct::ByteDifferencesStep>(pass, stream);
             return direct::launch<direct::CityblockStep>(pass, stream);
         case Step::chebyshev:
+            if (pass.coordinates == exact::Coordinates::rounded_halves)
+                return direct::launch<direct::HalvesStep>(pass, stream);
             return direct::launch<direct::ChebyshevStep>(pass, stream);
         case Step::squares:
             return direct::launch<direct::SquareStep>(pass, stream);
@@ -295,6 +339,8 @@ void direct_pass(const FilterPass& pass, cudaStream_t stream) {
             return direct::launch<direct::ByteStep>(pass, stream);
         case Step::divergence:
             return direct::launch<direct::DivergenceStep>(pass, stream);
+        case Step::logarithms:
+            return direct::launch<direct::LogarithmStep>(pass, stream);
         case Step::jaccard_sets:
             break;
         case Step::mismatched_bits:

@@ -3,6 +3,8 @@
 // are read and written in runs.
 #pragma once
 
+#include <cuda_fp16.h>
+
 #include "gpu/filter/bit_rows.h"
 #include "gpu/filter/direct.h"
 #include "gpu/metric/kernels.h"
@@ -12,9 +14,18 @@
 
 namespace kith::gpu {
 
-// What rounding took from a row, and of coordinates less a centre their length: squares.
+// What rounding took from a row, and of coordinates less a centre their length: squares, or the largest of these.
 struct DirectResidual {
     double residual2 = 0, centred2 = 0;
+    __device__ __forceinline__ void add(double rest, double x, bool largest) {
+        residual2 = largest ? fmax(residual2, rest * rest) : residual2 + rest * rest;
+        centred2 = largest ? fmax(centred2, x * x) : centred2 + x * x;
+    }
+    // Of a warp's lanes.
+    __device__ __forceinline__ void reduce(bool largest) {
+        residual2 = largest ? warp_max(residual2) : warp_sum(residual2);
+        centred2 = largest ? warp_max(centred2) : warp_sum(centred2);
+    }
 };
 
 // A coordinate as f32; false where the bound does not cover it. `rounds`: it covers what f32 does not hold.
@@ -27,25 +38,33 @@ __device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form,
     const double scaled = x * scale, size = fabs(x);
     out = static_cast<float>(scaled);
     const double rest = scaled - static_cast<double>(out);
-    lost.residual2 += rest * rest;
-    lost.centred2 += scaled * scaled;
+    lost.add(rest, scaled, form.rounding.largest);
     return isfinite(out) && (rounds || rest == 0) && (size == 0 || (size >= form.smallest && size <= form.largest));
 }
 
-// A coordinate less a centre as a byte.
-__device__ __forceinline__ std::uint32_t rounded_byte(double x, DirectResidual& lost) {
-    const double whole = fmin(fmax(rint(x), -128.0), 127.0), rest = x - whole;
-    lost.residual2 += rest * rest;
-    lost.centred2 += x * x;
+// A coordinate less a centre as the bits of a whole number: a byte, or fp16.
+__device__ __forceinline__ std::uint32_t rounded_whole(const exact::DirectForm& form, double x, DirectResidual& lost) {
+    const exact::WholeRange range = exact::whole_range(form.coordinates);
+    const double whole = fmin(fmax(rint(x), range.least), range.most), rest = x - whole;
+    lost.add(rest, x, form.rounding.largest);
+    if (form.coordinates == exact::Coordinates::rounded_halves) return __half_as_ushort(__double2half(whole));
     return static_cast<std::uint32_t>(static_cast<int>(whole) + 128);
+}
+
+// A share as f32, and what it adds to its row's terms; false where the bound does not cover it.
+__device__ __forceinline__ bool rounded_share_of(double x, double scale, float& out, exact::ShareTerms& terms) {
+    const double scaled = x * scale;
+    out = fmaxf(static_cast<float>(scaled), static_cast<float>(exact::smallest_share));
+    terms.add(scaled);
+    return isfinite(out) && (x == 0 || x >= exact::smallest_covered);
 }
 
 // A row's share of the bound, by its kind.
 struct DirectTerms {
-    float* half_norm =
-        nullptr;  // of points: tie_share - point_error; +inf of NaN and padding, -inf where the bound does not hold
+    float* half_norm = nullptr;  // of points: tie_share and their own terms less point_error; +inf of NaN and padding,
+                                 // -inf where the bound does not hold
     float* point_error = nullptr;  // what rounding took, or +inf
-    float* query_error = nullptr;  // of queries: the same and `lost`, or -inf
+    float* query_error = nullptr;  // of queries: the same and `lost`, or -inf; behind those of all, their own terms
     std::uint8_t* unfit = nullptr;
 };
 
@@ -58,11 +77,15 @@ __global__ void __launch_bounds__(256)
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * rows, n = in.rows.count;
     const int per_word = exact::coordinates_per_word(form.direct);
     const bool centred = exact::has_centre(form.direct.coordinates);
-    const bool rounds = centred || (terms.query_error && in.rows.type == ElementType::f64 && form.rounded_weight > 0);
+    constexpr bool may_be_shares = M::traits.direct == metric::Direct::divergence;
+    const bool shares = may_be_shares && form.direct.coordinates == exact::Coordinates::shares;
+    const bool rounds =
+        !shares && (centred || (terms.query_error && in.rows.type == ElementType::f64 && form.rounded_weight > 0));
     bool covered[rows / warps];
 #pragma unroll
     for (bool& c : covered) c = true;
     DirectResidual lost[rows / warps];
+    exact::ShareTerms own[rows / warps];
     for (std::int64_t word = 0; word < form.width; word += 32) {
 #pragma unroll
         for (int r = 0; r < rows / warps; ++r) {
@@ -75,26 +98,29 @@ __global__ void __launch_bounds__(256)
             if (at < n && per_word == 1) {
                 if (const std::int64_t i = word + lane; i < params.d) {
                     const double x = coordinate(i);
-                    covered[r] &= direct_coordinate(form.direct, centred ? x - form.centre[i] : x, form.scale, rounds,
-                                                    value, lost[r]);
+                    if (shares) covered[r] &= rounded_share_of(x, form.scale, value, own[r]);
+                    else
+                        covered[r] &= direct_coordinate(form.direct, centred ? x - form.centre[i] : x, form.scale,
+                                                        rounds, value, lost[r]);
                 }
             } else if (at < n) {
-                std::uint32_t bytes = 0;
+                std::uint32_t parts = 0;
                 for (int b = 0; b < per_word; ++b) {
                     const std::int64_t i = (word + lane) * per_word + b;
                     if (i >= params.d) break;
                     const double x = coordinate(i);
                     if (centred) {
-                        bytes |= rounded_byte((x - form.centre[i]) * form.scale, lost[r]) << (8 * b);
+                        parts |= rounded_whole(form.direct, (x - form.centre[i]) * form.scale, lost[r])
+                                 << (32 / per_word * b);
                         continue;
                     }
                     const bool fits =
                         form.direct.coordinates == exact::Coordinates::u8 ? x >= 0 && x <= 255 : x >= -128 && x <= 127;
                     const int whole = fits ? static_cast<int>(x) : 0;
                     covered[r] &= fits && static_cast<double>(whole) == x;
-                    bytes |= (static_cast<std::uint32_t>(whole) & 0xffu) << (8 * b);
+                    parts |= (static_cast<std::uint32_t>(whole) & 0xffu) << (8 * b);
                 }
-                value = __uint_as_float(bytes);
+                value = __uint_as_float(parts);
             }
             tile[warp + r * warps][lane] = value;
         }
@@ -110,23 +136,31 @@ __global__ void __launch_bounds__(256)
         bool fits = __all_sync(0xffffffffu, covered[r]);
         const bool there = at < n, nan = there && in.nan[row_at(form, at, n)];
         float share = 0;
+        double term = 0;
         if (rounds) {
-            const double residual2 = warp_sum(lost[r].residual2), centred2 = centred ? warp_sum(lost[r].centred2) : 0;
-            share =
-                __double2float_ru(exact::rounded_share(form.direct.rounding, form.rounded_weight, residual2, centred2));
+            lost[r].reduce(form.direct.rounding.largest);
+            share = __double2float_ru(exact::rounded_share(form.direct.rounding, form.rounded_weight, lost[r].residual2,
+                                                           centred ? lost[r].centred2 : 0));
+            fits &= isfinite(share);
+        }
+        if (shares) {
+            term = warp_sum(own[r].own) * exact::share_factor(form.scale);
+            share = __double2float_ru(warp_sum(own[r].size) * form.rounded_weight);
             fits &= isfinite(share);
         }
         if (lane != 0) continue;
         if (terms.half_norm) {
             // A NaN point is farther than everything, one that cannot be filtered nearer.
+            const double share_of_ties = static_cast<double>(tie_share(form, row_at(form, at, n), n));
             terms.half_norm[at] = !there || nan ? infinity
-                                  : fits        ? tie_share(form, row_at(form, at, n), n) - share
+                                  : fits        ? __double2float_rd(share_of_ties + term - share)
                                                 : -infinity;
             terms.point_error[at] = !there || nan ? 0.0f : fits ? share : infinity;
         } else if (there) {
             terms.unfit[at] = nan ? no_neighbours : fits ? fit : to_scan;
             // Only points that pass every threshold pass that of such a query.
             terms.query_error[at] = nan || !fits ? -infinity : __fadd_ru(form.lost, share);
+            terms.query_error[n + at] = static_cast<float>(term);
         }
     }
 }

@@ -25,7 +25,7 @@ struct Candidate {
 struct FilterPass {
     exact::Step step = exact::Step::dot;                         // dot: the fused filter
     exact::Coordinates coordinates = exact::Coordinates::exact;  // of the direct one
-    float exponent = 0;                                          // of Step::powers
+    float exponent = 0;                                          // DirectForm::exponent
     const void* queries = nullptr;                               // q x width
     const void* points = nullptr;                                // n x width
     const float* half_norm =
@@ -50,6 +50,8 @@ struct FilterPass {
     std::int64_t ld = 0;
     // Largest cluster (sm_90a): 1 for tools that do not follow mbarriers of other blocks.
     int most_cluster = 2;
+    // Of Step::logarithms what a query adds to its values, q.
+    const float* query_term = nullptr;
 };
 
 // Thresholds of columns as queries: a' = a - half_norm[column] + half_norm[row] <= threshold[column] for every pair

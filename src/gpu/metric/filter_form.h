@@ -35,7 +35,7 @@ struct FilterForm {
     exact::DirectForm direct;
     float growth = 1, lost = 0;  // of its bound, rounded upwards
     // Its growth with queries of f64 (points of f64: with all), and the weight of what rounding took from a row
-    // (exact::rounded_share).
+    // (exact::rounded_share), or of its size (exact::ShareTerms).
     float rounded_growth = 1;
     double rounded_weight = 0;
     // Of values that are whole numbers (exact::counts_differences): to a point's a fraction of 1 is added that grows

@@ -61,7 +61,7 @@ struct MetricKernels {
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
     // Null where no form serves (metric::product_form, traits.direct). Points, by position: vectors (vector_bytes),
     // half norms and the points' share of the error bound, both with room for a multiple of 256. Queries: vectors,
-    // their share, and their Fitness.
+    // their share, behind all of those their own terms of the value (Step::logarithms), and their Fitness.
     void (*filter_points)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
                           float* point_error, const metric::Params& params, cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,

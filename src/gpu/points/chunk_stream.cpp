@@ -52,9 +52,9 @@ const Chunk* ChunkStream::next() {
     check(cudaStreamWaitEvent(compute_, copied_.get()), "cudaStreamWaitEvent");
     // The chunk before goes back to the pool only when the searches on it are over.
     check(cudaStreamSynchronize(compute_), "search of a chunk");
-    const bool misled = current_.finer->bytes_mislead;
+    const bool misled = current_.finer->coarse_misleads;
     current_ = Chunk{};
-    current_.finer->bytes_mislead = misled;
+    current_.finer->coarse_misleads = misled;
     current_.first = pending_first_;
     current_.points = std::move(rows);
     if (following_ < points_.n) start_copy(following_);
@@ -63,7 +63,7 @@ const Chunk* ChunkStream::next() {
     if (plan_.path != Path::exact)
         current_.filter =
             prepare_filter(current_.points, points_.metric,
-                           misled && kind == FilterKind::direct_bytes ? FilterKind::direct : kind, compute_);
+                           misled && kind == FilterKind::direct_coarse ? FilterKind::direct : kind, compute_);
     return &current_;
 }
 

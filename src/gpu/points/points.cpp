@@ -47,18 +47,18 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind) {
     const FilterForm& own = chunk.filter.form;
-    const bool direct = kind == FilterKind::direct || kind == FilterKind::direct_bytes;
-    if (kind != FilterKind::two_terms && own.is_direct() == direct && (kind != FilterKind::direct || !is_bytes(own)))
+    const bool direct = kind == FilterKind::direct || kind == FilterKind::direct_coarse;
+    if (kind != FilterKind::two_terms && own.is_direct() == direct && (kind != FilterKind::direct || !is_coarse(own)))
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
     const std::lock_guard lock(finer.mutex);
     // What is made of a path's own kind may be in f32 already.
-    if (kind == FilterKind::direct && finer.direct_bytes && !is_bytes(finer.direct_bytes->form))
-        return *finer.direct_bytes;
-    auto& made = kind == FilterKind::direct         ? finer.direct
-                 : kind == FilterKind::direct_bytes ? finer.direct_bytes
-                 : kind == FilterKind::one_term     ? finer.one_term
-                                                    : finer.two_terms;
+    if (kind == FilterKind::direct && finer.direct_coarse && !is_coarse(finer.direct_coarse->form))
+        return *finer.direct_coarse;
+    auto& made = kind == FilterKind::direct          ? finer.direct
+                 : kind == FilterKind::direct_coarse ? finer.direct_coarse
+                 : kind == FilterKind::one_term      ? finer.one_term
+                                                     : finer.two_terms;
     if (!made) {
         // It outlives this search, so it is not tied to its stream.
         InFlight work(nullptr);

@@ -49,10 +49,10 @@ struct Chunk {
     // without a certificate.
     struct Finer {
         std::mutex mutex;
-        std::unique_ptr<FilterVectors> one_term, two_terms, direct_bytes, direct;
+        std::unique_ptr<FilterVectors> one_term, two_terms, direct_coarse, direct;
         std::shared_ptr<const Repeats> repeats;
-        std::atomic<bool> bytes_mislead{false};  // a tile of queries has found its own of bytes too coarse
-        std::atomic<std::int64_t> needless{0};   // candidates of all searches beyond what neighbours need
+        std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
+        std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
@@ -87,13 +87,13 @@ DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count
                   const CopyWatch& watch = {});
 // Their auxiliary values and NaN flags.
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
-// A product in one or two terms of fp16, or the metric itself: of bytes where they serve, else as `direct`, in f32.
-enum class FilterKind { one_term, two_terms, direct_bytes, direct };
+// A product in one or two terms of fp16, or the metric itself: in its coarse form where that serves, else as `direct`.
+enum class FilterKind { one_term, two_terms, direct_coarse, direct };
 inline FilterKind kind_of(Path path) {
-    return path == Path::direct_f32 ? FilterKind::direct_bytes : FilterKind::one_term;
+    return path == Path::direct_f32 ? FilterKind::direct_coarse : FilterKind::one_term;
 }
-inline bool is_bytes(const FilterForm& form) {
-    return form.is_direct() && form.direct.coordinates == exact::Coordinates::rounded_bytes;
+inline bool is_coarse(const FilterForm& form) {
+    return form.is_direct() && exact::is_coarse(form.direct);
 }
 // Those of a kind, the chunk's own or made at the first call; safe from several threads.
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);

@@ -258,28 +258,34 @@ void set_direct(const exact::DirectForm& direct, const metric::Params& params, F
         const exact::RoundedBound rounded = exact::rounded_bound(direct.rounding, bound);
         form.rounded_growth = exact::round_up(rounded.growth);
         form.rounded_weight = rounded.weight;
+    } else if (direct.coordinates == exact::Coordinates::shares) {
+        // The error is absolute, and a value may be negative.
+        form.growth = form.rounded_growth = 1;
+        form.rounded_weight = exact::share_weight(params.d);
     } else {
         form.rounded_growth = form.growth;
     }
     if (exact::has_centre(direct.coordinates)) form.growth = form.rounded_growth;
 }
 
-void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool bytes, FilterVectors& out,
+void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool tries_coarse, FilterVectors& out,
                     cudaStream_t stream) {
     FilterForm& form = out.form;
     const exact::DirectForm words = gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
-    const std::optional<exact::DirectForm> of_bytes =
-        bytes ? exact::byte_form(metric.kernels->traits, metric.params) : std::nullopt;
+    const std::optional<exact::DirectForm> coarse =
+        tries_coarse ? exact::coarse_form(metric.kernels->traits, metric.params) : std::nullopt;
     const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
     std::vector<double> rows;
     const bool whole = points.rows.type == ElementType::u8 || points.rows.type == ElementType::i8;
-    if (words.degree > 0 || (of_bytes && !whole)) rows = sample_of(points, metric, form, samples, stream);
+    if (words.degree > 0 || (coarse && !(whole && exact::is_whole(coarse->coordinates))))
+        rows = sample_of(points, metric, form, samples, stream);
     const exact::DirectSample sample{rows.data(), samples, d, d};
-    if (of_bytes) {
-        if (const auto scale = exact::byte_scale(*of_bytes, sample, points.rows.type)) {
-            set_direct(*of_bytes, metric.params, form);
+    if (coarse) {
+        if (const auto scale = exact::coarse_scale(*coarse, sample, points.rows.type)) {
+            set_direct(*coarse, metric.params, form);
             form.scale = scale->scale;
-            return set_centre(out, scale->centre, stream);
+            if (!scale->centre.empty()) set_centre(out, scale->centre, stream);
+            return;
         }
     }
     set_direct(words, metric.params, form);
@@ -333,8 +339,8 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
                              cudaStream_t stream) {
     FilterVectors out;
     out.form.stride = spread(points.rows.count);
-    if (kind == FilterKind::direct || kind == FilterKind::direct_bytes) {
-        prepare_direct(points, metric, kind == FilterKind::direct_bytes, out, stream);
+    if (kind == FilterKind::direct || kind == FilterKind::direct_coarse) {
+        prepare_direct(points, metric, kind == FilterKind::direct_coarse, out, stream);
         if (prepare_few_values(points, metric, out, stream)) return out;
     } else {
         prepare_product(points, metric, kind == FilterKind::one_term ? 1 : 2, out, stream);

@@ -23,5 +23,10 @@ __device__ __forceinline__ double warp_sum(double x) {
     for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
     return x;
 }
+__device__ __forceinline__ double warp_max(double x) {
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2) x = fmax(x, __shfl_xor_sync(0xffffffffu, x, half));
+    return x;
+}
 
 }  // namespace kith::gpu

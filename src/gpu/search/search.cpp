@@ -47,12 +47,12 @@ double spare(const SearchContext& context) {
     return static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
-// The filter of the plan's path. It changes when bytes have proved too coarse: a tile of queries keeps the one that it
-// began with.
+// The filter of the plan's path. It changes when its form has proved too coarse: a tile of queries keeps the one that
+// it began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
     const FilterKind kind = kind_of(context.plan.path);
     try {
-        if (kind == FilterKind::direct_bytes && chunk.finer->bytes_mislead)
+        if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
             return filter_of(chunk, context.points.metric, FilterKind::direct);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
@@ -141,11 +141,12 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
 // Whether a finer filter than a tile's own is there, is worth its preparation for so many queries, and has room.
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
                 std::size_t queries) {
-    const bool bytes = is_bytes(own.form), direct = kind == FilterKind::direct;
-    return (context.plan.path != Path::direct_f32 || (bytes && direct)) &&
+    const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
+    return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
            has_filter(context.points.metric, chunk.points.rows.type, kind) &&
-           static_cast<std::int64_t>(queries) >= tuning::finer_queries(direct, bytes) &&
-           tuning::finer_bytes(direct, bytes, chunk.points.rows.count, context.points.d) <= spare(context);
+           static_cast<std::int64_t>(queries) >= tuning::finer_queries(direct, coarse) &&
+           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count, context.points.d) <=
+               spare(context);
 }
 
 // Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
@@ -194,8 +195,8 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, own, kind, which.size())) continue;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
-            if (is_bytes(own.form) && tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
-                chunk.finer->bytes_mislead = true;
+            if (is_coarse(own.form) && tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
+                chunk.finer->coarse_misleads = true;
             which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
         }
         return which;
@@ -311,9 +312,9 @@ private:
                      found = context_.report.candidates - before;
         if (found <= needed) return;
         chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
-        if (is_bytes(own_.form) && tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count,
-                                                                context_.points.d, found - needed))
-            chunk_.finer->bytes_mislead = true;
+        if (is_coarse(own_.form) && tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count,
+                                                                 context_.points.d, found - needed))
+            chunk_.finer->coarse_misleads = true;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
     // reason, should have been counted.

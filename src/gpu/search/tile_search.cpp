@@ -73,7 +73,7 @@ public:
           // A query that is among the points is among its own candidates.
           wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
           vectors_(vector_bytes(filter_.form, q_), stream),
-          query_error_(q_, stream),
+          query_error_(2 * q_, stream),
           threshold_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
@@ -87,6 +87,7 @@ public:
         pass_.coordinates = filter.form.direct.coordinates;
         pass_.exponent = filter.form.direct.exponent;
         pass_.queries = vectors_.get();
+        pass_.query_term = query_error_.get() + q_;
         pass_.points = filter.vectors.get();
         pass_.half_norm = filter.half_norm.get();
         if (choice.repeats) leave_out(*choice.repeats);
@@ -212,6 +213,7 @@ private:
         for (std::int64_t first = 0; first < q_; first += step) {
             FilterPass dense = pass_;
             dense.queries = vectors_.get() + vector_bytes(filter_.form, first);
+            dense.query_term += first;
             dense.q = std::min(step, q_ - first);
             dense.count = levels.sample[0];
             dense.all = all.get();
@@ -275,8 +277,8 @@ private:
     cudaStream_t stream_;
     std::int64_t q_, n_, wanted_, capacity_ = 0;
     Buffer<char> vectors_;
-    Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;
-    Buffer<std::uint8_t> flags_;  // q each: status, unfit, overflowed
+    Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;  // query_error: see filter_queries
+    Buffer<std::uint8_t> flags_;                                            // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;
     // Candidates, queries without a certificate; of samples, what most_lengths says.
     Buffer<unsigned long long> totals_;

@@ -23,9 +23,9 @@ inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan
 // two terms, or the metric itself. Reasoned: the full scan of 32 queries and 1,048,576 points takes 4.7 ms on an NVIDIA
 // H200 (2026-11-22, cityblock, d 128), and as long for fewer, which fill no tile; preparing so many points with one
 // term takes 1.9 ms there.
-// Where bytes were tried the words of f32 are there for the searches to come.
-inline constexpr std::int64_t finer_queries(bool direct, bool after_bytes) {
-    return after_bytes ? 1 : direct ? 16 : 32;
+// Where a coarse form was tried the words of f32 are there for the searches to come.
+inline constexpr std::int64_t finer_queries(bool direct, bool after_coarse) {
+    return after_coarse ? 1 : direct ? 16 : 32;
 }
 // From so many queries without a certificate, equal rows are looked for. Reasoned, not timed: that reads the
 // points and sorts a hash of each, about as much as a full scan of a few queries.
@@ -35,10 +35,10 @@ inline constexpr std::int64_t repeats_queries = 4;
 // ns
 // (`kith-bench search --ordinary`, prices and one-hot beside Gaussian data); counting is reasoned to take 1 ns a row.
 inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
-// Whether the direct filter's bytes are too coarse, and later tiles begin with words of f32. Of `queries`, a quarter
-// was left without a certificate: reasoned, as bytes take less than half of the time of f32. Or needless candidates
-// took longer than f32 would: on an NVIDIA H200, 2026-11-22, n 131,072, q 4,096, d 128, 400 a query took about 1 ns
-// each (4.0 ms in all), and f32 6 ms. Fewer queries decide nothing.
+// Whether the direct filter's coarse form is too coarse (the figures are of bytes), and later tiles begin with words of
+// f32. Of `queries`, a quarter was left without a certificate: reasoned, as bytes take less than half of the time of
+// f32. Or needless candidates took longer than f32 would: on an NVIDIA H200, 2026-11-22, n 131,072, q 4,096, d 128, 400
+// a query took about 1 ns each (4.0 ms in all), and f32 6 ms. Fewer queries decide nothing.
 inline constexpr std::int64_t misled_queries = 64;
 inline bool misled_by_queries(std::int64_t queries, std::int64_t left) {
     return queries >= misled_queries && 4 * left > queries;
@@ -62,11 +62,11 @@ inline double vector_bytes(Path path, std::int64_t d) {
                                     : 2.0 * static_cast<double>(filter_width(d, 1));
 }
 
-// What a finer filter takes of n points beyond the plan, which has room for words of f32 where the path's own are
-// bytes.
-inline double finer_bytes(bool direct, bool after_bytes, std::int64_t n, std::int64_t d) {
+// What a finer filter takes of n points beyond the plan. Where the path's own form is coarse, of so many words a row,
+// the plan has room for words of f32.
+inline double finer_bytes(bool direct, std::int64_t coarse_words, std::int64_t n, std::int64_t d) {
     const double row = direct ? vector_bytes(Path::direct_f32, d) : 2.0 * static_cast<double>(filter_width(d, 2));
-    return static_cast<double>(n) * (after_bytes ? row / 4 : row);
+    return static_cast<double>(n) * (coarse_words > 0 ? 4.0 * static_cast<double>(coarse_words) : row);
 }
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
