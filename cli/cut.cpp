@@ -20,11 +20,11 @@ constexpr double filter_element = sizeof(float), filter_terms = 32;
 constexpr double neighbour_bytes = 2 * (sizeof(std::int64_t) + sizeof(double));
 
 struct RowBytes {
-    double query, point;
+    double query, result, point;
 };
 RowBytes bytes_of(const RowSizes& sizes) {
     const auto d = static_cast<double>(sizes.cols), k = static_cast<double>(sizes.k + 1);
-    return {d * element_bytes(sizes.queries) + k * neighbour_bytes,
+    return {d * element_bytes(sizes.queries), k * neighbour_bytes,
             d * (sizes.shards_held * element_bytes(sizes.points) + filter_element) + filter_terms};
 }
 
@@ -35,25 +35,30 @@ double element_bytes(ElementType type) {
     return type == ElementType::i32 || type == ElementType::i64 ? size + sizeof(double) : size;
 }
 
-RowCut rows_within(const RowSizes& sizes) {
+double held_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queries, std::int64_t results) {
     const RowBytes bytes = bytes_of(sizes);
-    const auto memory = static_cast<double>(sizes.memory - process_bytes),
-               most = static_cast<double>(sizes.most_queries);
-    const double queries = sizes.fixed_queries ? most : std::min(most, std::floor(memory * query_share / bytes.query));
-    const double points = std::floor((memory * (1 - workspace_share) - queries * bytes.query) / bytes.point);
-    return {static_cast<std::int64_t>(std::max(0.0, queries)), static_cast<std::int64_t>(std::max(0.0, points)),
-            static_cast<std::int64_t>(static_cast<double>(sizes.memory) * workspace_share)};
+    const double rows = static_cast<double>(points) * bytes.point + static_cast<double>(queries) * bytes.query +
+                        static_cast<double>(results) * bytes.result;
+    return static_cast<double>(process_bytes) + rows / (1 - workspace_share);
 }
 
 RowCut cut_by_memory(const RowSizes& sizes, const std::string& who) {
-    const RowCut cut = rows_within(sizes);
-    if (cut.queries > 0 && cut.points > 0) return cut;
     const RowBytes bytes = bytes_of(sizes);
-    const double least = static_cast<double>(process_bytes) +
-                         (bytes.query + bytes.point) / std::min(query_share, 1 - query_share - workspace_share);
-    throw Error(ErrorCode::out_of_memory,
-                fmt::format("--memory: {}; {} needs {} at least{}", bytes_text(static_cast<double>(sizes.memory)), who,
-                            bytes_text(least), sizes.fixed_queries ? ", and more for blocks of --query-rows" : ""));
+    const double query = bytes.query + bytes.result;
+    const auto memory = static_cast<double>(sizes.memory - process_bytes),
+               most = static_cast<double>(sizes.most_queries);
+    const double queries = sizes.fixed_queries ? most : std::min(most, std::floor(memory * query_share / query));
+    const double points = std::floor((memory * (1 - workspace_share) - queries * query) / bytes.point);
+    if (queries < 1 || points < 1) {
+        const double least = static_cast<double>(process_bytes) +
+                             (query + bytes.point) / std::min(query_share, 1 - query_share - workspace_share);
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format("--memory: {}; {} needs {} at least{}", bytes_text(static_cast<double>(sizes.memory)), who,
+                        bytes_text(least), sizes.fixed_queries ? ", and more for blocks of --query-rows" : ""));
+    }
+    return {static_cast<std::int64_t>(queries), static_cast<std::int64_t>(points),
+            static_cast<std::int64_t>(static_cast<double>(sizes.memory) * workspace_share)};
 }
 
 }  // namespace kith::cli

@@ -24,9 +24,9 @@ struct RowCut {
     std::int64_t queries = 0, points = 0;  // at most, at once
     std::int64_t workspace = 0;            // bytes, for Options::memory
 };
-// 0 of either where not one fits.
-RowCut rows_within(const RowSizes& sizes);
-// The same, or throws out_of_memory where not one of each fits; `who` needs them ("a worker").
+// Bytes of a process that holds so many points, queries beside them, and results of so many, and searches on the CPU.
+double held_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queries, std::int64_t results);
+// Throws out_of_memory where not one of each fits; `who` needs them ("a worker").
 RowCut cut_by_memory(const RowSizes& sizes, const std::string& who);
 
 // Bytes of an element as it is read and searched: wide integers are converted.

@@ -9,12 +9,6 @@
 #include "print.h"
 
 namespace kith::cli {
-namespace {
-
-constexpr std::int64_t json_rows = 10;
-
-}  // namespace
-
 Json to_json(const Shape& shape) {
     return {{"n", shape.n},        {"q", shape.q}, {"d", shape.d}, {"k", shape.k}, {"type", name(shape.type)},
             {"graph", shape.graph}};
@@ -64,7 +58,7 @@ Json to_json(const Report& report) {
 }
 
 Json first_rows_json(const Neighbors& neighbors) {
-    const std::int64_t rows = std::min(neighbors.queries, json_rows);
+    const std::int64_t rows = std::min(neighbors.queries, printed_rows);
     Json ids = Json::array();
     Json distances = Json::array();
     for (std::int64_t i = 0; i < rows; ++i) {

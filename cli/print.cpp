@@ -12,7 +12,6 @@
 namespace kith::cli {
 namespace {
 
-constexpr std::int64_t table_rows = 10;
 constexpr std::int64_t table_columns = 10;
 
 // The filter of a path in words: "gemm-bf16" is the bf16 filter.
@@ -72,7 +71,7 @@ double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t co
 }
 
 std::string first_rows(const Neighbors& neighbors, std::int64_t queries, const char* row_name, int width) {
-    const std::int64_t rows = std::min(neighbors.queries, table_rows);
+    const std::int64_t rows = std::min(neighbors.queries, printed_rows);
     const std::int64_t columns = std::min(neighbors.k, table_columns);
     std::vector<std::string> lines(static_cast<std::size_t>(rows) + 1);
     lines[0] = fmt::format("{:>8}", row_name);

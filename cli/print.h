@@ -34,6 +34,8 @@ int terminal_width(int file_descriptor);
 
 double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t column);
 
+// Of a result that is written nowhere.
+inline constexpr std::int64_t printed_rows = 10;
 // The first rows and columns of a result, as many as fit.
 // `queries`: how many rows there are in all; `neighbors` may hold the first of them.
 std::string first_rows(const Neighbors& neighbors, std::int64_t queries, const char* row_name, int width);

@@ -99,8 +99,9 @@ struct Answer {
     double read_seconds = 0, write_seconds = 0;
 };
 
-void explain_first(const Args& args, const Options& options, Answer& answer) {
-    if (args.output.json || args.explain) answer.plan = kith::plan(answer.shape, options);
+template <class MakePlan>
+void explain_first(const Args& args, Answer& answer, const MakePlan& plan) {
+    if (args.output.json || args.explain) answer.plan = plan();
     if (!args.explain || args.output.json) return;
     fmt::print("{}\n", explain(answer.plan));
     std::fflush(stdout);
@@ -118,7 +119,7 @@ Answer search_held(const Args& args, const Inputs& inputs, Options options, Outp
         results.emplace(result_files(outputs, args.result, queries.info.rows, args.k));
     }
     answer.shape = {base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
-    explain_first(args, options, answer);
+    explain_first(args, answer, [&] { return kith::plan(answer.shape, options); });
     {
         ProgressBar bar(!args.output.quiet);
         options.progress = bar.callback();
@@ -163,24 +164,30 @@ Answer search_in_shards(const Args& args, const StreamedJob& job, OutputSet& out
     const FileInfo& base = job.base_info;
     const bool wide = base.type == ElementType::i32 || base.type == ElementType::i64;
     answer.shape = {base.rows, job.query_info.rows, base.cols, job.k, wide ? ElementType::f32 : base.type, args.graph};
-    explain_first(args, job.options, answer);
+    explain_first(args, answer, [&] { return plan_of_part(job); });
     ResultFiles results = result_files(outputs, args.result, job.query_info.rows, job.k);
     const bool keeps = !args.result.out.empty() || !args.csr.empty();
     if (keeps)
         require_memory(job.query_info.rows * job.k * static_cast<std::int64_t>(sizeof(std::int64_t) + sizeof(double)),
                        "the result");
-    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    // All of them, or those that are printed.
+    const std::int64_t kept = keeps ? job.query_info.rows : std::min(job.query_info.rows, printed_rows);
     Neighbors& all = answer.neighbors;
+    all.k = job.k;
+    const auto cells = static_cast<std::size_t>(kept * job.k);
+    all.ids.reserve(cells);
+    if (job.options.f64) all.distances64.reserve(cells);
+    else all.distances.reserve(cells);
     answer.streamed = search_streamed(job, [&](Neighbors&& part) {
         results.append(part);
-        if (all.queries == 0) {
-            all = std::move(part);
-        } else if (keeps) {
-            append(all.ids, part.ids);
-            append(all.distances, part.distances);
-            append(all.distances64, part.distances64);
-            all.queries += part.queries;
-        }
+        const std::int64_t rows = std::min(part.queries, kept - all.queries);
+        const auto append = [&](auto& to, const auto& from) {
+            if (!from.empty()) to.insert(to.end(), from.begin(), from.begin() + rows * job.k);
+        };
+        append(all.ids, part.ids);
+        append(all.distances, part.distances);
+        append(all.distances64, part.distances64);
+        all.queries += rows;
     });
     all.report = answer.streamed->report;
     answer.gaps = answer.streamed->gaps;
@@ -238,7 +245,7 @@ int execute(const Args& args) {
         return exit_ok;
     }
     if (args.explain) {
-        fmt::print("{}", fallbacks_text(neighbors.report));
+        fmt::print("{}", fallbacks_text(answer.streamed ? of_each_shard(*answer.streamed) : neighbors.report));
         std::fflush(stdout);
     }
     if (files.empty()) {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <future>
-#include <map>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -134,21 +134,47 @@ RowCut cut_of(const StreamedJob& job) {
     return cut;
 }
 
-// A GPU's workspace is none of the host's memory.
-void set_workspace(const StreamedJob& job, const RowCut& cut, Options& options) {
-    Options typical = options;
-    if (options.metric.packed_bits) typical.metric.packed_bits = false;
-    typical.memory = 0;
-    const Shape shape{cut.points, cut.queries, job.base_info.cols, job.k, ElementType::f32, false};
-    if (plan(shape, typical).device == host_memory) options.memory = cut.workspace;
+Shape largest_part(const StreamedJob& job, const RowCut& cut) {
+    const ElementType type = job.base_info.type;
+    const bool wide = type == ElementType::i32 || type == ElementType::i64;
+    return {cut.points, cut.queries, job.base_info.cols, job.k, wide ? ElementType::f32 : type, false};
+}
+
+// A GPU's workspace is none of the host's memory, but no more than was asked for.
+Options with_workspace(const StreamedJob& job, const RowCut& cut) {
+    Options options = job.options;
+    options.memory = 0;
+    const bool on_host = plan(largest_part(job, cut), options).device == host_memory;
+    options.memory = on_host ? cut.workspace : job.memory;
+    return options;
+}
+
+// Rows in messages count from the start of a part.
+template <class Search>
+PartialNeighbors searched(const StreamedJob& job, std::int64_t first_point, std::int64_t first_query,
+                          const Search& search) {
+    try {
+        return search();
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) throw;
+        throw Error(error.code(),
+                    fmt::format("points from row {} of {} on, queries from row {} of {} on: {}", first_point, job.base,
+                                first_query, job.queries.empty() ? job.base : job.queries, error.what()));
+    }
 }
 
 }  // namespace
 
 bool exceeds_memory(const StreamedJob& job) {
     if (job.memory <= process_bytes) return false;
-    const RowCut held = rows_within(sizes_of(job));
-    return held.points < job.base_info.rows || held.queries < job.query_info.rows;
+    const RowSizes sizes = sizes_of(job);
+    return held_bytes(sizes, job.base_info.rows, job.queries.empty() ? 0 : job.query_info.rows, job.query_info.rows) >
+           static_cast<double>(job.memory);
+}
+
+Plan plan_of_part(const StreamedJob& job) {
+    const RowCut cut = cut_of(job);
+    return plan(largest_part(job, cut), with_workspace(job, cut));
 }
 
 StreamedReport search_streamed(const StreamedJob& job, const std::function<void(Neighbors&&)>& take) {
@@ -156,15 +182,16 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
     const bool graph = job.queries.empty();
     const FileInfo& queries = job.query_info;
     const RowCut cut = cut_of(job);
-    Options options = job.options;
-    set_workspace(job, cut, options);
+    Options options = with_workspace(job, cut);
     StreamedReport all;
     ProgressBar bar(!job.quiet);
     const double total = static_cast<double>(job.base_info.rows) * static_cast<double>(queries.rows);
     double done = 0, of_call = 0;
     options.progress = [&](const Progress& p) {
         if (interrupted()) return false;
-        const double now = done + (p.total > 0 ? of_call * std::min(1.0, p.done / p.total) : 0);
+        // Keys of what was found come after the search, and count from 0 again.
+        const bool keys = std::string_view(p.stage) == "keys";
+        const double now = done + (keys ? of_call : p.total > 0 ? of_call * std::min(1.0, p.done / p.total) : 0);
         bar.draw("search", now, total, clock.seconds() > 0 ? now / clock.seconds() : 0);
         return true;
     };
@@ -178,9 +205,10 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
             const Matrix& shard = shards.next();
             of_call = static_cast<double>(block.info.rows) * static_cast<double>(shard.info.rows);
             Report report;
-            PartialNeighbors found =
-                graph ? graph_shard(shard.view(), first_point, block.view(), first, job.k, options, &report)
-                      : search_shard(shard.view(), first_point, block.view(), job.k, options, &report);
+            PartialNeighbors found = searched(job, first_point, first, [&] {
+                return graph ? graph_shard(shard.view(), first_point, block.view(), first, job.k, options, &report)
+                             : search_shard(shard.view(), first_point, block.view(), job.k, options, &report);
+            });
             stop_if_interrupted();
             if (best) merge(*best, found);
             else best = std::move(found);
@@ -203,11 +231,15 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
     return all;
 }
 
-std::string summary(const StreamedReport& streamed) {
-    const Report& r = streamed.report;
-    Report each = r;
+Report of_each_shard(const StreamedReport& streamed) {
+    Report each = streamed.report;
     each.queries *= streamed.shards;
-    const std::string lines = summary(r);
+    return each;
+}
+
+std::string summary(const StreamedReport& streamed) {
+    const Report each = of_each_shard(streamed);
+    const std::string lines = summary(streamed.report);
     return fmt::format(
         "{}\n{} of {} for {} of {}{}: {}\n", lines.substr(0, lines.find('\n')),
         counted(streamed.shards, "shard", "shards"), "points", counted(streamed.blocks, "block", "blocks"), "queries",

@@ -34,11 +34,16 @@ struct StreamedReport {
 // takes: it then bounds the workspace alone.
 bool exceeds_memory(const StreamedJob& job);
 
+// The plan of the largest shard and block.
+Plan plan_of_part(const StreamedJob& job);
+
 // Hands the neighbours of one block of queries after the other, in order, to `take`. Throws as search() does;
 // out_of_memory where `memory` is too little, invalid_argument for a metric that all points would have to be in memory
 // for.
 StreamedReport search_streamed(const StreamedJob& job, const std::function<void(Neighbors&&)>& take);
 
+// The report with as many queries as its counts are of: each once for each shard.
+Report of_each_shard(const StreamedReport& streamed);
 // As summary(), and how often the points were read.
 std::string summary(const StreamedReport& streamed);
 

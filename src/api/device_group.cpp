@@ -358,6 +358,10 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
         check_result_memory(search.searched, search.q, sizeof(std::int64_t) + sizeof(double));
         search.merged.resize(static_cast<std::size_t>(blocks));
     }
+    // A budget that is too small is the caller's fault, not a device's.
+    for (const std::size_t part : able)
+        parts_[part].index->require_plan(search.rows(0), search.searched, graph ? points_.type : queries->type,
+                                         search.call);
     std::vector<std::shared_ptr<void>> streams(parts_.size());  // of each device its own, for this call
     const scale::Outcome outcome =
         scale::run_blocks(static_cast<int>(count), sharded() ? blocks * count : blocks,

@@ -71,6 +71,12 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     return p;
 }
 
+void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query_type, const Options& call) const {
+    if (call.memory == 0 && memory_ == 0) return;
+    bool fresh = false;
+    plan(q, k, false, query_type, call, 1, fresh);
+}
+
 Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                         ProgressMeter& progress, const NeighborsView& out, bool keys) const {
     const std::int64_t searched = searched_k(k, graph, call);

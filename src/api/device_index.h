@@ -29,6 +29,9 @@ public:
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call, ProgressMeter& progress,
                const NeighborsView& out, bool keys = false) const;
 
+    // Throws out_of_memory where a budget that was asked for does not suffice for a search of q queries.
+    void require_plan(std::int64_t q, std::int64_t k, ElementType query_type, const Options& call) const;
+
 private:
     // The plan of the last call, for calls of the same shape: asking a device for its free memory takes as long as a
     // small search does.

@@ -1,6 +1,8 @@
 // Options, metric and machine as the planner's plain structs.
 #include "api/request.h"
 
+#include <string>
+
 #include "api/validate.h"
 #include "cpu/simd/isa.h"
 #include "exact/direct_form.h"
@@ -37,8 +39,18 @@ planner::Machine machine(const std::string& device, std::int64_t assumed) {
     m.free_bytes = machine::recently_free_memory();
     if (device == "cpu") return m;
     m.no_device = gpu::absence();
-    for (int i = 0; i < gpu::device_count(); ++i) {
-        const gpu::DeviceInfo info = assumed ? gpu::device_facts(i) : gpu::device_info(i);
+    const int count = gpu::device_count();
+    for (int i = 0; i < count; ++i) {
+        gpu::DeviceInfo info = gpu::device_facts(i);
+        if (!assumed) {
+            try {
+                info = gpu::device_info(i);
+            } catch (const Error&) {
+                // One that has failed has no room, and is no hindrance to the others.
+                if (count == 1 || device == "cuda:" + std::to_string(i)) throw;
+                info.free_bytes = 0;
+            }
+        }
         m.devices.push_back({info.name, info.capability, assumed ? assumed : info.free_bytes, info.multiprocessors});
     }
     return m;

@@ -6,6 +6,7 @@ usage: test_cli_streamed.py KITH
 import gzip
 import json
 import math
+import re
 import shutil
 import struct
 
@@ -81,6 +82,24 @@ class Streamed(Cli):
             kith("search", "-b", self.at("whole.npy"), "-q", self.at("some.npy"), "-k", 2, "--memory", LITTLE, "--device", "cpu",
                  *more, "--quiet")
         kith("graph", "-b", self.at("whole.npy"), "-k", 2, "--include-self", "--memory", LITTLE, "--device", "cpu", "--quiet")
+
+    def test_errors_name_the_rows(self):
+        rows = [[abs(x) for x in row] for row in random_rows(4000, 8, 24)]
+        rows[3500][3] = -1
+        write_npy(self.at("shares.npy"), rows)
+        bad = kith("search", "-b", self.at("shares.npy"), "-q", f"{self.at('shares.npy')}:0:50", "-k", 5, "-m", "hellinger",
+                   "--memory", LITTLE, code=2)
+        first, row = map(int, re.search(r"points from row ([0-9]+) of .*shares.npy on, .* row ([0-9]+), column 3", bad.stderr).groups())
+        self.assertEqual(first + row, 3500)
+
+    def test_damage_that_only_reading_finds(self):
+        packed = bytearray(self.at("points.fbin.gz").read_bytes())
+        packed[len(packed) * 4 // 5] ^= 0xff
+        self.at("damaged.fbin.gz").write_bytes(packed)
+        bad = kith("search", "-b", self.at("damaged.fbin.gz"), "-q", self.at("some.npy"), "-k", 5, "--memory", LITTLE, "--ids",
+                   self.at("none.npy"), code=2)
+        self.assert_error(bad, "damaged.fbin.gz")
+        self.assertFalse(self.at("none.npy").exists())
 
     def test_a_file_that_changes_or_ends_is_refused(self):
         cut = self.at("cut.fbin")

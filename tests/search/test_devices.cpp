@@ -332,12 +332,15 @@ TEST(Blocks, AreTakenOverFromTheLastAtWork) {
     const std::function<bool(const Progress&)> none;
     ProgressMeter progress(none, 0);
     std::atomic<int> done{0};
+    std::atomic<bool> at_work{false};
     const scale::Outcome outcome = scale::run_blocks(2, 10, scale::Sharing::any, "search", progress,
                                                      [&](int device, std::int64_t, ProgressMeter&) {
                                                          if (device == 1) {
+                                                             at_work = true;
                                                              while (done < 9) std::this_thread::yield();
                                                              throw Error(ErrorCode::device, "late");
                                                          }
+                                                         while (!at_work) std::this_thread::yield();
                                                          ++done;
                                                      });
     EXPECT_EQ(10, done);

@@ -68,7 +68,7 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
     return t;
 }
 
-// The value of a pair, from what is in both rows and their sizes. The point's is +inf or -inf where that is its value.
+// The value of a pair, from what is in both rows and their sizes. The point's is +inf where that is its value.
 __device__ __forceinline__ float bits_value(Step step, float common, float query, float point) {
     const float both = query + point;
     if (!(fabsf(point) <= 3.402823466e38f)) return point;

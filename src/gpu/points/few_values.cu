@@ -64,10 +64,14 @@ __global__ void __launch_bounds__(item_threads)
     }
 }
 
-__global__ void count_larger_kernel(const float* values, std::int64_t n, float most, unsigned long long* out) {
+__global__ void other_values_kernel(const float* point_error, std::int64_t n, double most, unsigned long long* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    const int larger = __syncthreads_count(i < n && values[i] > most);
-    if (threadIdx.x == 0 && larger > 0) atomicAdd(out, static_cast<unsigned long long>(larger));
+    const unsigned others = i < n ? static_cast<unsigned>(2 * point_error[i]) : 0;
+    const unsigned total = __reduce_add_sync(all_lanes, others);
+    const int loose = __popc(__ballot_sync(all_lanes, others > most));
+    if (threadIdx.x % 32 != 0) return;
+    if (total > 0) atomicAdd(&out[0], static_cast<unsigned long long>(total));
+    if (loose > 0) atomicAdd(&out[1], static_cast<unsigned long long>(loose));
 }
 
 }  // namespace
@@ -88,14 +92,15 @@ CommonValues common_values(const PreparedRows& rows, std::int64_t d, cudaStream_
     return out;
 }
 
-std::int64_t count_larger(const float* values, std::int64_t n, float most, cudaStream_t stream) {
-    Buffer<unsigned long long> count(1, stream);
-    count.clear_to(0);
-    count_larger_kernel<<<item_blocks(n), item_threads, 0, stream>>>(values, n, most, count.get());
-    check_launch("count_larger");
+OtherValues other_values(const float* point_error, std::int64_t n, double most, cudaStream_t stream) {
+    Buffer<unsigned long long> counts(2, stream);
+    counts.clear_to(0);
+    other_values_kernel<<<item_blocks(n), item_threads, 0, stream>>>(point_error, n, most, counts.get());
+    check_launch("other_values");
     PinnedWords words;
-    words.fetch(count.get(), 1, stream);
-    return static_cast<std::int64_t>(words.wait("points")[0]);
+    words.fetch(counts.get(), 2, stream);
+    const unsigned long long* const found = words.wait("points");
+    return {static_cast<std::int64_t>(found[0]), static_cast<std::int64_t>(found[1])};
 }
 
 }  // namespace kith::gpu

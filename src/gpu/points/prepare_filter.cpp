@@ -312,19 +312,21 @@ bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, Fi
     const std::int64_t n = points.rows.count, d = metric.params.d;
     CommonValues common = common_values(points.prepared(), d, stream);
     const FilterForm words = out.form;
+    const double most = tuning::most_other_values(d);
     double before = 1;
     for (std::size_t p = 0; p < common.other.size(); ++p) {
         const double other = common.other[p];
         // More values are of use where the sample has more.
-        if (other > tuning::other_values_share || other >= before) continue;
+        if (other * static_cast<double>(d) > most || other >= before) continue;
         before = other;
         out.form = words;
         set_direct(exact::few_valued_form(2 << p), metric.params, out.form);
         out.form.values = common.table.get();
         fill_filter(points, metric, out, stream);
-        // Errors are halves of a row's other values.
-        const auto loose = static_cast<float>(0.5 * tuning::loose_row_share * static_cast<double>(d));
-        if (count_larger(out.point_error.get(), n, loose, stream) <= tuning::most_loose_rows) {
+        // The sample's own rare values are in the table: only all rows say how many others there are.
+        const OtherValues found = other_values(out.point_error.get(), n, tuning::loose_row * most, stream);
+        if (static_cast<double>(found.total) <= most * static_cast<double>(n) &&
+            found.loose <= tuning::most_loose_rows) {
             out.values = std::move(common.table);
             return true;
         }

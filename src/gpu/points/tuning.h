@@ -1,6 +1,8 @@
 // Tuning numbers of prepared points. Plain host code.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace kith::gpu::tuning {
@@ -12,11 +14,14 @@ inline constexpr std::int64_t value_samples = 256;
 // G/s: 2 values 644, 4 640, 8 608, 16 493, 32 364; compared byte by byte 130. Preparing points takes 0.33, 0.36, 0.47,
 // 0.72 and 1.18 ms, as bytes 0.21; one query takes 0.11 ms with 4 values and 0.20 with 32.
 inline constexpr int most_values = 32;
-// Rows may have other values, too, but each lets a pair pass that differs in one coordinate more: of a sample's
-// coordinates so small a share, and so few rows with more than four times that. Reasoned, not timed: in two of 128
-// coordinates, where one more that differs doubles the candidates or less; and rows beyond may be candidates of every
-// query.
-inline constexpr double other_values_share = 1.0 / 64, loose_row_share = 1.0 / 16;
+// Rows may have other values, too, but each lets a pair pass that differs in one coordinate more: so many of them in
+// the mean row of d coordinates, and so few rows with more than four times that. Reasoned, not timed: two of 128, where
+// one more that differs doubles the candidates or less, and as many deviations of the distances in other d; rows beyond
+// may be candidates of every query.
+inline double most_other_values(std::int64_t d) {
+    return std::max(2.0, 0.18 * std::sqrt(static_cast<double>(d)));
+}
+inline constexpr double loose_row = 4;  // times that
 inline constexpr std::int64_t most_loose_rows = 64;
 
 }  // namespace kith::gpu::tuning
