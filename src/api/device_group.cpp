@@ -252,11 +252,11 @@ void DeviceGroup::block_of_part(Search& search, std::size_t part, const DeviceIn
     Options call = search.call;
     call.stream = stream;
     call.f64 = true;
-    Report done =
+    const Report done =
         index.run(queries, k, false, call, progress, {found.ids.data(), found.keys.data(), host_memory}, true);
     for (std::int64_t& id : found.ids)
         if (id >= 0) id += parts_[part].first;
-    add(std::move(done), report);
+    add(done, report);
     const std::lock_guard lock(search.merging);
     PartialNeighbors& all = search.merged[static_cast<std::size_t>(block)];
     if (all.ids.empty()) {
@@ -398,7 +398,7 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
         if (graph) put_without_own(found, search.first(b), to);
         else put(found, to);
     }
-    return total(reports, names, std::move(failures), search.q, points_.rows);
+    return total(reports, names, failures, search.q, points_.rows);
 }
 
 Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options& call, ProgressMeter& progress,

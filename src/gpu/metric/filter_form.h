@@ -54,7 +54,7 @@ KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::
 
 // What is added to the value of row `row` of n.
 KITH_HD float tie_share(const FilterForm& form, std::int64_t row, std::int64_t n) {
-    if (form.tie_classes == 0) return 0;
+    if (form.tie_classes == 0) return 0;  // NOLINTNEXTLINE(bugprone-integer-division): a whole number, of c
     return static_cast<float>(row * form.tie_classes / n) / static_cast<float>(form.tie_classes);
 }
 

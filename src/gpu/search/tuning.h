@@ -58,8 +58,8 @@ inline constexpr std::int64_t exact_point_tile = 1 << 16;
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
     // Rows of bits are whole runs of four words.
-    return path == Path::direct_f32 ? 4.0 * static_cast<double>((d + 3) / 4 * 4)
-                                    : 2.0 * static_cast<double>(filter_width(d, 1));
+    const std::int64_t words = (d + 3) / 4 * 4;
+    return path == Path::direct_f32 ? 4.0 * static_cast<double>(words) : 2.0 * static_cast<double>(filter_width(d, 1));
 }
 
 // What a finer filter takes of n points beyond the plan. Where the path's own form is coarse, of so many words a row,
