@@ -16,10 +16,11 @@ inline constexpr std::int64_t value_samples = 256;
 inline constexpr int most_values = 32;
 // Rows may have other values, too, but each lets a pair pass that differs in one coordinate more: so many of them in
 // the mean row of d coordinates, and so few rows with more than four times that. Reasoned, not timed: two of 128, where
-// one more that differs doubles the candidates or less, and as many deviations of the distances in other d; rows beyond
-// may be candidates of every query.
+// one more that differs doubles the candidates or less; as large a share of fewer coordinates, and as many deviations
+// of the distances of more. Rows beyond may be candidates of every query.
 inline double most_other_values(std::int64_t d) {
-    return std::max(2.0, 0.18 * std::sqrt(static_cast<double>(d)));
+    const auto coordinates = static_cast<double>(d);
+    return std::min(coordinates / 64, 0.18 * std::sqrt(coordinates));
 }
 inline constexpr double loose_row = 4;  // times that
 inline constexpr std::int64_t most_loose_rows = 64;
