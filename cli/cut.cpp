@@ -12,8 +12,8 @@
 namespace kith::cli {
 namespace {
 
-// The share of the rest that is for queries and results, and for the workspace of a search on the CPU.
-constexpr double query_share = 0.25, workspace_share = 0.25;
+// The share of the rest that is for queries and results.
+constexpr double query_share = 0.25;
 // What a point takes besides its elements: the filter's copy, at most f32, with the terms of its bound.
 constexpr double filter_element = sizeof(float), filter_terms = 32;
 // A neighbour: its id and its key, twice where a result is checked and written.

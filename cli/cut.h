@@ -8,6 +8,8 @@
 
 namespace kith::cli {
 
+// The share of the memory that is for the workspace of a search on the CPU.
+inline constexpr double workspace_share = 0.25;
 // What the process takes besides, the libraries included.
 inline constexpr std::int64_t process_bytes = std::int64_t{40} << 20;
 

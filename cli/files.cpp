@@ -44,6 +44,27 @@ Matrix load_matrix(const std::string& path, const std::string& format) {
     return read_matrix(path, reading(format));
 }
 
+Matrix read_rows(MatrixReader& reader, std::int64_t first, std::int64_t count, const std::string& what,
+                 const std::function<void(const std::byte*, std::size_t)>& take) {
+    Matrix matrix;
+    matrix.info = reader.info();
+    matrix.info.rows = count;
+    const std::int64_t row_bytes = matrix.info.cols * static_cast<std::int64_t>(size_of(matrix.info.type));
+    const std::int64_t step = rows_of_block(row_bytes);
+    require_memory(count * row_bytes, what);
+    matrix.bytes.reserve(static_cast<std::size_t>(count * row_bytes));
+    // The vector grows as the rows come: setting all of a large one to zero at once could not be stopped.
+    for (std::int64_t row = 0; row < count; row += step) {
+        stop_if_interrupted();
+        const std::int64_t some = std::min(step, count - row);
+        matrix.bytes.resize(static_cast<std::size_t>((row + some) * row_bytes));
+        std::byte* const block = matrix.bytes.data() + row * row_bytes;
+        reader.read(first + row, some, block);
+        if (take) take(block, static_cast<std::size_t>(some * row_bytes));
+    }
+    return matrix;
+}
+
 ReadOptions reading(const std::string& format) {
     return {format, [] { return !interrupted(); }};
 }

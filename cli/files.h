@@ -1,6 +1,7 @@
 // Matrices from files and to files, in blocks of rows that Ctrl-C can stop between.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -20,6 +21,10 @@ Matrix load_matrix(const std::string& path, const std::string& format);
 Matrix load_points(const std::string& path, const std::string& format);
 // The same of rows that have been read; messages name `what`.
 Matrix searchable(Matrix matrix, const std::string& what);
+// Rows [first, first + count), as the file has them; messages name `what`. Throws out_of_memory where they do not fit.
+// `take`, unless empty, is given the bytes block by block, in order, as they come.
+Matrix read_rows(MatrixReader& reader, std::int64_t first, std::int64_t count, const std::string& what,
+                 const std::function<void(const std::byte*, std::size_t)>& take = {});
 // To read files of that format in a way that Ctrl-C stops.
 ReadOptions reading(const std::string& format);
 

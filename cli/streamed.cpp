@@ -21,28 +21,16 @@
 namespace kith::cli {
 namespace {
 
-constexpr std::int64_t read_bytes = std::int64_t{16} << 20;  // between two looks at Ctrl-C
-
 // The rows of a file in order, some at a time.
 class RowStream {
 public:
     RowStream(const std::string& path, const std::string& format) : path_(path), reader_(path, reading(format)) {}
     // The next `count` rows, to search in.
     Matrix next(std::int64_t count) {
-        Matrix matrix;
-        matrix.info = reader_.info();
-        matrix.info.rows = std::min(count, matrix.info.rows - row_);
-        const std::int64_t row_bytes = matrix.info.cols * static_cast<std::int64_t>(size_of(matrix.info.type));
-        const std::int64_t step = std::max<std::int64_t>(1, read_bytes / row_bytes);
-        matrix.bytes.reserve(static_cast<std::size_t>(matrix.info.rows * row_bytes));
-        for (std::int64_t first = 0; first < matrix.info.rows; first += step) {
-            stop_if_interrupted();
-            const std::int64_t some = std::min(step, matrix.info.rows - first);
-            matrix.bytes.resize(static_cast<std::size_t>((first + some) * row_bytes));
-            reader_.read(row_ + first, some, matrix.bytes.data() + first * row_bytes);
-        }
-        const std::string what = fmt::format("rows {} to {} of {}", row_, row_ + matrix.info.rows - 1, path_);
-        row_ += matrix.info.rows;
+        const std::int64_t rows = std::min(count, reader_.info().rows - row_);
+        const std::string what = fmt::format("rows {} to {} of {}", row_, row_ + rows - 1, path_);
+        Matrix matrix = read_rows(reader_, row_, rows, what);
+        row_ += rows;
         return searchable(std::move(matrix), what);
     }
 
@@ -241,8 +229,8 @@ std::string summary(const StreamedReport& streamed) {
     const Report each = of_each_shard(streamed);
     const std::string lines = summary(streamed.report);
     return fmt::format(
-        "{}\n{} of {} for {} of {}{}: {}\n", lines.substr(0, lines.find('\n')),
-        counted(streamed.shards, "shard", "shards"), "points", counted(streamed.blocks, "block", "blocks"), "queries",
+        "{}\n{} of points for {} of queries{}: {}\n", lines.substr(0, lines.find('\n')),
+        counted(streamed.shards, "shard", "shards"), counted(streamed.blocks, "block", "blocks"),
         streamed.waited_seconds > 0.01 ? fmt::format(", {} waiting to read", duration(streamed.waited_seconds)) : "",
         streamed.shards == 1
             ? answered(each)

@@ -11,7 +11,6 @@
 #include "interrupt.h"
 #include "json.h"
 #include "kith/error.h"
-#include "kith/memory.h"
 
 namespace kith::cli::groundtruth {
 namespace {
@@ -32,19 +31,18 @@ void require_same(const Rows& rows, const RowFile& file, const FileInfo& found) 
     changed(file.path, shape_text(file.rows, rows.cols, rows.type), shape_text(found.rows, found.cols, found.type));
 }
 
-// The piece's elements in order, block by block.
+// The piece's elements in order, block by block, none of which is kept.
 template <class Take>
-void for_blocks(MatrixReader& reader, const RowPiece& piece, std::byte* whole, const Take& take) {
+void for_blocks(MatrixReader& reader, const RowPiece& piece, const Take& take) {
     const FileInfo& info = reader.info();
     const std::int64_t row_bytes = info.cols * static_cast<std::int64_t>(size_of(info.type));
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / row_bytes, 1, piece.rows);
-    std::vector<std::byte> block(whole ? 0 : static_cast<std::size_t>(step * row_bytes));
+    std::vector<std::byte> block(static_cast<std::size_t>(step * row_bytes));
     for (std::int64_t first = 0; first < piece.rows; first += step) {
         stop_if_interrupted();
         const std::int64_t count = std::min(step, piece.rows - first);
-        std::byte* const to = whole ? whole + first * row_bytes : block.data();
-        reader.read(piece.file_row + first, count, to);
-        take(to, count, static_cast<std::size_t>(count * row_bytes));
+        reader.read(piece.file_row + first, count, block.data());
+        take(block.data(), count, static_cast<std::size_t>(count * row_bytes));
     }
 }
 
@@ -115,7 +113,7 @@ void add_checksums(Rows& rows, const std::function<void(std::int64_t rows)>& ste
         open = piece.file;
         require_same(rows, file, reader->info());
         Checksum sum;
-        for_blocks(*reader, piece, nullptr, [&](const std::byte* bytes, std::int64_t count, std::size_t size) {
+        for_blocks(*reader, piece, [&](const std::byte* bytes, std::int64_t count, std::size_t size) {
             sum.add(bytes, size);
             step(count);
         });
@@ -134,15 +132,10 @@ Matrix read_piece(const Rows& rows, const RowPiece& piece) {
     const RowFile& file = rows.files[static_cast<std::size_t>(piece.file)];
     MatrixReader reader(file.path, reading(rows.format));
     require_same(rows, file, reader.info());
-    Matrix matrix;
-    matrix.info = {reader.info().format, piece.rows, rows.cols, rows.type};
-    const std::int64_t bytes = piece.rows * rows.cols * static_cast<std::int64_t>(size_of(rows.type));
     const std::string what = described(rows, piece);
-    require_memory(bytes, what);
-    matrix.bytes.resize(static_cast<std::size_t>(bytes));
     Checksum sum;
-    for_blocks(reader, piece, matrix.bytes.data(),
-               [&](const std::byte* block, std::int64_t, std::size_t size) { sum.add(block, size); });
+    Matrix matrix = read_rows(reader, piece.file_row, piece.rows, what,
+                              [&](const std::byte* block, std::size_t size) { sum.add(block, size); });
     if (sum.value() != piece.checksum)
         changed(what, fmt::format("checksum {:08x}", piece.checksum), fmt::format("{:08x}", sum.value()));
     return searchable(std::move(matrix), what);

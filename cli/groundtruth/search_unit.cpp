@@ -5,17 +5,11 @@
 
 #include <utility>
 
+#include "cut.h"
 #include "kith/error.h"
 #include "kith/kith.h"
 
 namespace kith::cli::groundtruth {
-namespace {
-
-// init.cpp leaves a quarter of the memory to the workspace.
-constexpr std::int64_t workspace_part = 4;
-
-}  // namespace
-
 Options unit_options(const Job& job, Options options) {
     options.metric = job.metric;
     if (options.memory > 0) return options;
@@ -23,7 +17,8 @@ Options unit_options(const Job& job, Options options) {
     const Shape shape{job.shard(first).rows, job.block(first).rows, job.base.cols, job.k, ElementType::f32, false};
     Options typical = options;
     if (job.metric.packed_bits) typical.metric.packed_bits = false;
-    if (plan(shape, typical).device == host_memory) options.memory = job.memory / workspace_part;
+    if (plan(shape, typical).device == host_memory)
+        options.memory = static_cast<std::int64_t>(static_cast<double>(job.memory) * workspace_share);
     return options;
 }
 

@@ -15,9 +15,9 @@ namespace {
 // How often the calling thread looks after progress.
 constexpr std::chrono::milliseconds between_looks{10};
 
-class Run {
+class Dispatch {
 public:
-    Run(int devices, std::int64_t blocks, Sharing sharing, ProgressMeter& progress, const BlockWork& work)
+    Dispatch(int devices, std::int64_t blocks, Sharing sharing, ProgressMeter& progress, const BlockWork& work)
         : sharing_(sharing), progress_(progress), work_(work) {
         queues_.resize(sharing == Sharing::own ? static_cast<std::size_t>(devices) : 1);
         for (std::int64_t b = 0; b < blocks; ++b) queues_[static_cast<std::size_t>(b) % queues_.size()].push_back(b);
@@ -157,7 +157,7 @@ private:
 
 Outcome run_blocks(int devices, std::int64_t blocks, Sharing sharing, const char* stage, ProgressMeter& progress,
                    const BlockWork& work) {
-    return Run(devices, blocks, sharing, progress, work).run(devices, stage);
+    return Dispatch(devices, blocks, sharing, progress, work).run(devices, stage);
 }
 
 }  // namespace kith::scale
