@@ -9,8 +9,8 @@ namespace kith::exact {
 
 namespace {
 
-// Beyond this exponent a power's relative error is no small number.
-constexpr double max_exponent = 1024;
+// Beyond this exponent a power's relative error is no small number, and beyond the second what rounded rows cost is.
+constexpr double max_exponent = 1024, max_rounded_exponent = 16;
 
 DirectForm power(double p, double d) {
     DirectForm f;
@@ -87,9 +87,13 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
             return power(params.p, d);
         case metric::Direct::quotients:
             f.step = Step::quotients;
+            f.coordinates = Coordinates::nearest;
             f.smallest = 0x1p-100;
             f.largest = 0x1p100;
             f.error.relative = 0x1p-11;
+            // Rounding moves a term by 2^-23, as it moves both parts by 2^-24 of |q| + |x|, and their quotient is at
+            // most 1.
+            f.error.absolute = d * 0x1p-22;
             break;
         case metric::Direct::quotient:
             f.step = Step::quotient;
@@ -108,26 +112,34 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
     return f;
 }
 
+}  // namespace
+
 // (a + b)^p <= (1 + s)^(p-1) a^p + (1 + 1 / s)^(p-1) b^p for any s > 0, as the power is convex; b, what two rows have
 // lost, is split into halves.
-RoundingCost rounding_cost(Step step, double d) {
+RoundingCost rounding_cost(const DirectForm& form, std::int64_t d, double split) {
+    const auto n = static_cast<double>(d);
     RoundingCost r;
-    switch (step) {
+    switch (form.step) {
         case Step::cityblock:
             r.power = 1;
-            r.factor = std::sqrt(d);  // of a sum and a Euclidean length
+            r.factor = std::sqrt(n);  // of a sum and a Euclidean length
             break;
         case Step::chebyshev:
             r.power = 1;
             break;
         case Step::squares:
         case Step::cubes:
-        case Step::fourths: {
-            r.power = step == Step::squares ? 2 : step == Step::cubes ? 3 : 4;
+        case Step::fourths:
+        case Step::powers: {
+            const double p = form.degree, more = p - 1;
+            if (p > max_rounded_exponent) break;
+            r.power = p;
             // A quarter more candidates, in as many dimensions as there are coordinates.
-            const double more = r.power - 1, split = 1 / (4 * d * more);
+            if (split == 0) split = 1 / (4 * n * more);
             r.growth = std::pow(1 + split, more);
             r.factor = std::pow(2 * (1 + 1 / split), more);
+            // A norm of an exponent below 2 may exceed the Euclidean length.
+            if (p < 2) r.factor *= std::pow(n, 1 - p / 2);
             break;
         }
         default:
@@ -136,17 +148,25 @@ RoundingCost rounding_cost(Step step, double d) {
     return r;
 }
 
-}  // namespace
-
 std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type) {
     std::optional<DirectForm> form = form_of(traits, params, type);
     if (!form) return form;
-    form->rounding = rounding_cost(form->step, static_cast<double>(params.d));
-    // Of a set it matters only which coordinates are 0.
-    if (type != ElementType::f64 || form->coordinates == Coordinates::indicators) return form;
-    if (form->rounding.power == 0) return std::nullopt;
-    form->coordinates = Coordinates::rounded;
-    form->degree = form->rounding.power;
+    form->rounding = rounding_cost(*form, params.d);
+    if (type != ElementType::f64) return form;
+    if (form->rounding.power > 0) {
+        form->coordinates = Coordinates::rounded;
+        form->degree = form->rounding.power;
+    } else if (form->step == Step::powers) {
+        return std::nullopt;
+    } else if (form->step == Step::quotient && traits.direct == metric::Direct::quotient) {
+        // Where nothing cancels in the sums either moves by 2^-24 of that of |q| + |x|, and the quotient is at most 1.
+        form->coordinates = Coordinates::nearest;
+        form->negative = false;
+        form->smallest = 0x1p-100;
+        form->error.absolute = 0x1p-22;
+    }
+    // Of a set it matters only which coordinates are 0; roots are rounded in any case; coordinates that have to be
+    // equal have to be such that f32 holds.
     return form;
 }
 
@@ -160,8 +180,8 @@ DirectForm few_valued_form(int values) {
 }
 
 std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric::Params& params) {
-    constexpr std::int64_t most = std::int64_t{1}
-                                  << 16;  // dimensions: the sum of so many bytes is a whole number of f32
+    // Dimensions: 32 bits hold the sum of so many squares of bytes, and f32 that of so many bytes.
+    constexpr std::int64_t most = std::int64_t{1} << 16;
     std::optional<DirectForm> form = form_of(traits, params, ElementType::f32);
     if (!form || params.d > most) return std::nullopt;
     if (form->step == Step::divergence) {
@@ -171,11 +191,11 @@ std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric
         form->error = {.sums = 0, .relative = 0, .absolute = static_cast<double>(params.d) * 0x1p-50};
         return form;
     }
-    if (form->step != Step::cityblock && form->step != Step::chebyshev) return std::nullopt;
-    const bool sum = form->step == Step::cityblock;
-    form->coordinates = sum ? Coordinates::rounded_bytes : Coordinates::rounded_halves;
-    form->rounding = rounding_cost(form->step, static_cast<double>(params.d));
-    form->rounding.largest = !sum;
+    const bool maximum = form->step == Step::chebyshev;
+    if (!maximum && form->step != Step::cityblock && form->step != Step::squares) return std::nullopt;
+    form->coordinates = maximum ? Coordinates::rounded_halves : Coordinates::rounded_bytes;
+    form->rounding = rounding_cost(*form, params.d);
+    form->rounding.largest = maximum;
     form->degree = form->rounding.power;
     return form;
 }

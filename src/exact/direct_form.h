@@ -10,6 +10,7 @@
 
 #include "kith/types.h"
 #include "metric/metric.h"
+#include "metric/portable.h"
 
 namespace kith::exact {
 
@@ -52,8 +53,9 @@ constexpr bool counts_differences(Step step) {
 // The words of a row.
 enum class Coordinates {
     exact,    // f32, where that holds the coordinate
+    nearest,  // f32, rounded: what that takes of a coordinate is in the error
     rounded,  // f32, rounded: the coordinate less a centre (RoundingCost)
-    roots,    // f32, rounded: the root of the coordinate
+    roots,    // f32, rounded: the root of the coordinate, likewise in the error
     i8,
     u8,              // four to a word, where they are whole numbers of that type
     rounded_bytes,   // four to a word: the coordinate less a centre, rounded to a whole number of i8, plus 128
@@ -94,7 +96,7 @@ struct DirectError {
 // differ by what the triangle inequality gives: with delta the Euclidean length of what rounding took from a row, one
 // of the two is at most `growth` times the other, and `factor` delta^power for either row more.
 struct RoundingCost {
-    int power = 0;         // 0: coordinates have to be exact
+    double power = 0;      // 0: no cost is known
     bool largest = false;  // delta is the largest magnitude of what rounding took, not its length
     double growth = 1, factor = 1;
 };
@@ -105,11 +107,21 @@ struct DirectForm {
     Coordinates coordinates = Coordinates::exact;
     int values = 0;     // of Coordinates::few_values: what a coordinate is told from, a power of two from 2 to 32
     double degree = 0;  // coordinates times t have t^degree times the key, and may be scaled; 0: they are not
-    // Magnitudes other than 0 of coordinates that the bound covers.
+    // Magnitudes other than 0 of coordinates that the bound covers, and whether negative ones are.
     double smallest = 0, largest = std::numeric_limits<double>::infinity();
+    bool negative = true;
+    KITH_HD bool covers(double x) const {
+        const double size = x < 0 ? -x : x;
+        return x == 0 || (size >= smallest && size <= largest && (negative || x > 0));
+    }
     DirectError error;
     RoundingCost rounding;  // of points of f64, and of queries that f32 does not hold
 };
+
+// Of powers `split` divides the cost between the two: `growth` rises with it, and `factor` falls. Of squares any up to
+// 1/2 is right; least in all is the ratio of what two rows have lost to the distance of near ones. 0: for little that
+// is lost.
+RoundingCost rounding_cost(const DirectForm& form, std::int64_t d, double split = 0);
 
 constexpr int coordinates_per_word(const DirectForm& form) {
     switch (form.coordinates) {
@@ -133,8 +145,9 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
 
 // How many coordinates differ where those of the points take few values each, so many at most.
 DirectForm few_valued_form(int values);
-// A form of cheaper steps, where there is one, whose error is absolute: sums of bytes, four to a word; maxima of whole
-// numbers in fp16, two to a word; of divergences one logarithm in place of a quotient and a polynomial.
+// A form of cheaper steps, where there is one, whose error is absolute: sums of differences of bytes or of their
+// squares, four to a word; maxima of whole numbers in fp16, two to a word; of divergences one logarithm in place of a
+// quotient and a polynomial.
 std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric::Params& params);
 constexpr bool is_coarse(const DirectForm& form) {
     return is_whole(form.coordinates) || form.coordinates == Coordinates::shares;
@@ -178,9 +191,7 @@ KITH_HD double rounded_share(const RoundingCost& rounding, double weight, double
     // The sums' own roundings, and that of the difference from the centre.
     const double delta =
         ScalarOps<double>::sqrt(residual2) * (1 + 0x1p-30) + ScalarOps<double>::sqrt(centred2) * 0x1p-50;
-    double share = weight;
-    for (int i = 0; i < rounding.power; ++i) share *= delta;
-    return share;
+    return rounding.power == 1 ? weight * delta : weight * portable::power(delta, rounding.power) * (1 + 0x1p-30);
 }
 
 }  // namespace kith::exact

@@ -52,8 +52,8 @@ std::vector<double> direct_centre(const DirectSample& sample, double scale) {
 
 namespace {
 
-// The mean share of a sample's rows.
-double mean_share(const DirectForm& form, const DirectSample& sample, const CoarseScale& words) {
+// What rounding takes from a sample's row in the mean, in coordinates.
+double mean_loss(const DirectForm& form, const DirectSample& sample, const CoarseScale& words) {
     const WholeRange range = whole_range(form.coordinates);
     double sum = 0, rows = 0;
     for (std::int64_t s = 0; s < sample.count; ++s) {
@@ -64,10 +64,10 @@ double mean_share(const DirectForm& form, const DirectSample& sample, const Coar
             residual2 = form.rounding.largest ? std::max(residual2, rest * rest) : residual2 + rest * rest;
         }
         if (!std::isfinite(residual2)) continue;
-        sum += rounded_share(form.rounding, form.rounding.factor, residual2, 0);
+        sum += std::sqrt(residual2);
         rows += 1;
     }
-    return sum / rows;
+    return sum / rows / words.scale;
 }
 
 // A pair's key.
@@ -77,15 +77,19 @@ double key_of(const DirectForm& form, const DirectSample& sample, std::int64_t s
         const double p = sample.at(s, i), x = sample.at(r, i), difference = std::abs(p - x);
         if (form.step == Step::chebyshev) key = difference <= key ? key : difference;
         else if (form.step == Step::cityblock) key += difference;
+        else if (form.step == Step::squares) key += difference * difference;
         else if (difference > 0)
             key += p * std::log(2 * p / (p + x) + (p > 0 ? 0 : 1)) + x * std::log(2 * x / (p + x) + (x > 0 ? 0 : 1));
     }
     return key;
 }
 
-// How far the nearest pairs of a sample are apart in distance: a hundredth of them, or half of those of few rows. Pairs
-// of one cluster, where there are some, are among these.
-double spread_of(const DirectForm& form, const DirectSample& sample) {
+// Of the nearest pairs of a sample, a hundredth of them, or half of those of few rows: the largest key, and how far
+// they are apart. Pairs of one cluster, where there are some, are among these.
+struct NearPairs {
+    double key = 0, spread = 0;
+};
+NearPairs near_pairs(const DirectForm& form, const DirectSample& sample) {
     // The finer a form, the fewer pairs say that it serves; and a logarithm takes as long as many differences.
     const std::int64_t most = form.step == Step::logarithms ? 16 : form.step == Step::chebyshev ? 32 : 64;
     const std::int64_t rows = std::min(sample.count, most);
@@ -94,17 +98,26 @@ double spread_of(const DirectForm& form, const DirectSample& sample) {
         for (std::int64_t r = 0; r < s; ++r)
             if (const double key = key_of(form, sample, s, r); std::isfinite(key)) distances.push_back(key);
     }
-    if (distances.size() < 2) return 0;
+    if (distances.size() < 2) return {};
     const std::size_t near = std::max(distances.size() / 100, std::min<std::size_t>(distances.size() / 2, 20));
     std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(near), distances.end());
-    return distances[near] - *std::min_element(distances.begin(), distances.end());
+    return {distances[near], distances[near] - *std::min_element(distances.begin(), distances.end())};
 }
 
-// What a row's share may be at most. Candidates beyond the neighbours lie within twice the shares of a query and a
-// point: two thirds of a deviation of Gaussian data's distances at most.
-double most_cost(const DirectForm& form, const DirectSample& sample) {
-    constexpr double most_of_spread = 0.6;
-    return most_of_spread / 4 * spread_of(form, sample);
+// What a row may cost at most. Candidates beyond the neighbours lie within twice the costs of a query and a point: two
+// thirds of a deviation of Gaussian data's distances at most, of squares, whose split follows the data, a little more.
+double most_cost(const DirectForm& form, const NearPairs& near) {
+    const double most_of_spread = form.step == Step::squares ? 0.8 : 0.6;
+    return most_of_spread / 4 * near.spread;
+}
+
+// What a row costs that has lost so much: its share and, of squares, at the best split, half of what they grow by.
+double cost_of(const DirectForm& form, double loss, const NearPairs& near) {
+    return form.step == Step::squares ? 2 * std::sqrt(near.key) * loss : form.rounding.factor * loss;
+}
+double best_split(const DirectForm& form, double loss, const NearPairs& near) {
+    if (form.step != Step::squares || !(near.key > 0)) return 0;
+    return std::clamp(2 * loss / std::sqrt(near.key), 0x1p-20, 0.5);
 }
 
 // In fewer dimensions neighbours are nearer than a coarse form tells apart.
@@ -122,7 +135,7 @@ std::optional<CoarseScale> scale_of_shares(const DirectForm& form, const DirectS
         sum += terms.size;
         rows += 1;
     }
-    if (!(share_weight(sample.d) * sum / rows <= most_cost(form, sample))) return std::nullopt;
+    if (!(share_weight(sample.d) * sum / rows <= most_cost(form, near_pairs(form, sample)))) return std::nullopt;
     return words;
 }
 
@@ -159,27 +172,31 @@ std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSamp
         return words;
     }
     if (!enough) return std::nullopt;
-    // Outliers are cut off where that costs less than coarser steps for all. Steps of fp16 are so fine that they are
-    // only where those are too coarse, and that there is room for what the sample has not seen: a row that is cut off
-    // is a candidate of all queries. On an NVIDIA H200, 2026-11-22, of Gaussian data (n 131,072, q 4,096, d 128) that
-    // were cut off for a mean share of the least 61 queries were left without a certificate, and 61 candidates a query.
-    const bool fine = form.coordinates == Coordinates::rounded_halves;
-    const double room = fine ? 1.5 : 1, enough_for = most_cost(form, sample);
-    double least_cost = std::numeric_limits<double>::infinity(), best = 0;
+    // Outliers are cut off where that costs less than coarser steps for all, but where steps are fine enough without
+    // that, there is room for what the sample has not seen: a row that is cut off is a candidate of all queries, or, of
+    // squares, of many. On an NVIDIA H200, 2026-11-22, of Gaussian data (n 131,072, q 4,096, d 128) whose maxima were
+    // cut off for a mean share of the least 61 queries were left without a certificate, and 61 candidates a query; a
+    // model of its squares has 344 candidates a query, and 91 with a fifth of room. Sums lose as much as is cut off.
+    const NearPairs near = near_pairs(form, sample);
+    const double room = form.step == Step::chebyshev ? 1.5 : form.step == Step::squares ? 1.2 : 1;
+    const double enough_for = most_cost(form, near);
+    double least_loss = std::numeric_limits<double>::infinity(), best = 0;
     for (const double within : {1.0, 0.9999, 0.999, 0.99}) {
         const auto at = sizes.begin() + static_cast<std::ptrdiff_t>(within * static_cast<double>(sizes.size() - 1));
         std::nth_element(sizes.begin(), at, sizes.end());
         words.scale = range.most / (room * *at);
-        const double cost = mean_share(form, sample, words) / words.scale;
-        if (!(cost < least_cost)) continue;
-        least_cost = cost;
+        const double loss = mean_loss(form, sample, words);
+        if (!(loss < least_loss)) continue;
+        least_loss = loss;
         best = words.scale;
-        if (fine && cost <= enough_for) break;
+        if (room > 1 && cost_of(form, loss, near) <= enough_for) break;
     }
     words.scale = best;
+    words.split = best_split(form, least_loss, near);
     // Keys of rows that are covered must be finite, as those of `degree` are.
-    const double exponent = std::log2(best);
-    if (!(least_cost <= enough_for) || !(std::abs(exponent) <= max_key_exponent)) return std::nullopt;
+    const double exponent = std::log2(best) * form.degree;
+    if (!(cost_of(form, least_loss, near) <= enough_for) || !(std::abs(exponent) <= max_key_exponent))
+        return std::nullopt;
     return words;
 }
 

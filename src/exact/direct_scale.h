@@ -25,10 +25,11 @@ struct DirectSample {
 double direct_scale(const DirectForm& form, const DirectSample& sample);
 // The medians of the coordinates: coarse where rows differ, so that data of few bits keep coordinates that f32 holds.
 std::vector<double> direct_centre(const DirectSample& sample, double scale);
-// Centre and scale of a coarse form's words; none where the sample says that its error would leave too many candidates.
+// Centre and scale of a coarse form's words, and how the cost of rounding is best split (rounding_cost); none where the
+// sample says that its error would leave too many candidates.
 struct CoarseScale {
     std::vector<double> centre;  // empty where the words have none
-    double scale = 1;
+    double scale = 1, split = 0;
 };
 std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSample& sample, ElementType type);
 

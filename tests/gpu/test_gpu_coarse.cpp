@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <string>
@@ -16,11 +15,16 @@
 #include "gpu/filter/direct.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu_arrays.h"
+#include "held_searches.h"
 #include "kith/kith.h"
 
 namespace {
 
 using namespace coarse_forms;
+using held_searches::Coordinate;
+using held_searches::Random;
+using held_searches::rows_of;
+using held_searches::Seen;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t tile = gpu::filter_tile_points;
@@ -139,58 +143,59 @@ TEST(GpuCoarse, MaximaOfWholeNumbers) {
     }
 }
 
+// Bytes, four to a word: the sums are exact up to 2^24, and 32 bits hold them up to 65,536 dimensions.
+TEST(GpuCoarse, SquaresOfBytes) {
+    std::mt19937_64 random(6);
+    for (const std::int64_t width : {1, 2, 15, 16, 17, 40, 16384}) {
+        for (const unsigned range : {256U, 3U}) {
+            const exact::DirectForm form = coarse(Direct::squares, 4 * width);
+            ASSERT_EQ(exact::Coordinates::rounded_bytes, form.coordinates);
+            const auto row = [&] {
+                std::vector<std::uint32_t> words(static_cast<std::size_t>(width));
+                for (std::uint32_t& word : words)
+                    for (int b = 0; b < 4; ++b) word = word << 8 | static_cast<std::uint32_t>(random() % range);
+                return words;
+            };
+            const auto as_floats = [](const std::vector<std::uint32_t>& words) {
+                std::vector<float> out;
+                for (const std::uint32_t word : words) out.push_back(std::bit_cast<float>(word));
+                return out;
+            };
+            std::vector<std::uint32_t> query = row();
+            if (range == 256) query.assign(query.size(), 0xff00ff00U);
+            std::vector<std::vector<std::uint32_t>> points;
+            std::vector<std::vector<float>> words;
+            for (std::int64_t p = 0; p < tile; ++p) {
+                points.push_back(row());
+                if (p % 5 == 0) points.back() = query;
+                if (p % 5 == 1) points.back().assign(query.size(), 0x00ff00ffU);
+                points.back()[static_cast<std::size_t>(p % width)] = p % 2 ? 0 : 0xffffffffU;
+                words.push_back(as_floats(points.back()));
+            }
+            const std::vector<float> values =
+                values_of(form, as_floats(query), 0, words, std::vector<float>(static_cast<std::size_t>(tile), 0.0f));
+            for (std::size_t p = 0; p < points.size(); ++p) {
+                std::uint64_t sum = 0;
+                for (std::size_t i = 0; i < query.size(); ++i) {
+                    for (int b = 0; b < 32; b += 8) {
+                        const auto difference = static_cast<std::int64_t>(query[i] >> b & 0xffU) -
+                                                static_cast<std::int64_t>(points[p][i] >> b & 0xffU);
+                        sum += static_cast<std::uint64_t>(difference * difference);
+                    }
+                }
+                ASSERT_EQ(static_cast<float>(sum), values[p]) << "width " << width << ", point " << p;
+            }
+        }
+    }
+}
+
 // ---- searches of jensenshannon
 
 constexpr std::int64_t n = 20000, q = 300, k = 10;
 
-struct Seen {
-    std::int64_t certified = 0, scanned = 0, last_certified = 0;
-    double candidates = 0;
-};
-
-// A search and an Index three times (whose own filter may change), against the scan.
 Seen hold(const std::vector<double>& points, const std::vector<double>& queries, std::int64_t d, ElementType type,
           const std::string& what) {
-    const auto p = arrays::make(points, n, d, type), some = arrays::make(queries, q, d, type);
-    Options options;
-    options.device = "cuda";
-    options.metric = MetricId::jensenshannon;
-    options.f64 = true;
-    options.path = "exact";
-    const Neighbors truth = search(p.view, some.view, k, options);
-    options.path = "";
-    const Index index(p.view, options);
-    Seen seen{q, 0, 0, 0};
-    for (int turn = 0; turn < 4; ++turn) {
-        const Neighbors found = turn == 0 ? search(p.view, some.view, k, options) : index.search(some.view, k, options);
-        EXPECT_EQ("direct-f32", found.report.path) << what;
-        EXPECT_EQ(truth.ids, found.ids) << what << ", turn " << turn;
-        EXPECT_EQ(0, std::memcmp(truth.distances64.data(), found.distances64.data(),
-                                 truth.distances64.size() * sizeof(double)))
-            << what << ", turn " << turn;
-        seen.certified = std::min(seen.certified, found.report.certified);
-        seen.scanned = std::max(seen.scanned, found.report.scanned);
-        seen.last_certified = found.report.certified;
-        seen.candidates = found.report.candidates;
-    }
-    return seen;
-}
-
-struct Random : std::mt19937_64 {
-    using std::mt19937_64::mt19937_64;
-    double share() { return exponential(*this); }
-    double gaussian() { return normal(*this); }
-    std::uint64_t below(std::uint64_t m) { return (*this)() % m; }
-    std::exponential_distribution<double> exponential;
-    std::normal_distribution<double> normal;
-};
-using Coordinate = std::function<double(Random&, std::int64_t row, std::int64_t column)>;
-
-std::vector<double> rows_of(std::int64_t rows, std::int64_t d, unsigned seed, const Coordinate& coordinate) {
-    Random random(seed);
-    std::vector<double> out(static_cast<std::size_t>(rows * d));
-    for (std::int64_t i = 0; i < rows * d; ++i) out[static_cast<std::size_t>(i)] = coordinate(random, i / d, i % d);
-    return out;
+    return held_searches::hold(MetricId::jensenshannon, points, queries, d, k, type, type, what);
 }
 
 const std::map<std::string, Coordinate>& kinds() {
@@ -220,8 +225,8 @@ TEST(GpuCoarse, DivergencesOfAnyRows) {
     unsigned seed = 1;
     for (const auto& [what, kind] : kinds()) {
         for (const std::int64_t d : {3, 20, 130}) {
-            hold(rows_of(n, d, seed, kind), rows_of(q, d, seed + 1000, kind), d, ElementType::f32,
-                 what + ", d " + std::to_string(d));
+            hold(rows_of(n, d, seed, kind), rows_of(q, d, seed + 1000, kind), d,
+                 seed % 2 ? ElementType::f32 : ElementType::f64, what + ", d " + std::to_string(d));
             ++seed;
         }
     }

@@ -262,6 +262,14 @@ TEST(GpuDirect, SearchesOfRoundedRows) {
     rounded_searches("cuda", 6000);
 }
 
+TEST(GpuDirect, TinyDifferences) {
+    tiny_differences("cuda");
+}
+
+TEST(GpuDirect, SearchesOfF64AreCertified) {
+    searches_of_f64_are_certified("cuda", 20000);
+}
+
 // Of few dimensions, time stamps in seconds with milliseconds are certified at once.
 TEST(GpuDirect, CertifiesTimeStamps) {
     std::mt19937_64 random(7);
@@ -314,7 +322,7 @@ TEST(GpuDirect, CertifiesOrdinaryData) {
                 EXPECT_EQ(truth.distances64, found.distances64) << what;
                 EXPECT_EQ("direct-f32", found.report.path) << what;
                 // Bytes leave more than f32 does.
-                const bool bytes = id == MetricId::cityblock;
+                const bool bytes = id == MetricId::cityblock || id == MetricId::sqeuclidean;
                 EXPECT_LE(bytes ? q - 5 : q, found.report.certified) << what;
                 EXPECT_LT(found.report.candidates, (bytes ? 12.0 : 4.0) * q * k) << what;
             }

@@ -56,6 +56,11 @@ inline std::vector<Form> forms(std::int64_t d) {
                              form_of("dice", Direct::dice, d)};
     for (const double p : {1.0, 1.25, 2.0, 2.5, 3.0, 4.0, 5.0, 16.0, 100.0, 1024.0})
         all.push_back(form_of("powers", Direct::powers, d, p));
+    for (Form of_f64 :
+         {form_of("quotients of f64", Direct::quotients, d), form_of("quotient of f64", Direct::quotient, d)}) {
+        of_f64.type = ElementType::f64;
+        all.push_back(of_f64);
+    }
     Form bytes = form_of("bytes", Direct::mismatches, d), bits = bytes;
     bytes.type = ElementType::i8;
     all.push_back(bytes);
@@ -134,7 +139,12 @@ inline double admissible(const Form& f, double value) {
     if (f.params.packed_bits) return static_cast<double>(static_cast<int>(std::abs(value) * 1000) % 256);
     if (of_sets(f) && static_cast<int>(std::fmod(std::abs(value), 1.0) * 1000) % 2) return 0;
     if (f.type == ElementType::i8) return static_cast<double>(static_cast<int>(value * 10) % 128);
-    return static_cast<float>(value);
+    const double held = static_cast<float>(value);
+    // Nearly halfway to the next number of f32, on the side that the others' last bits say.
+    if (f.type == ElementType::f64)
+        return (f.form().negative ? held : std::abs(held)) *
+               (1 + (std::signbit(value - held) ? -0.99 : 0.99) * 0x1p-25);
+    return held;
 }
 
 // One query and points of one coordinate: differences, sums and quotients of every size, their mantissas all over.
@@ -191,7 +201,8 @@ void vectors(std::size_t count, Check check) {
 inline std::vector<Form> rounded_forms(std::int64_t d) {
     std::vector<Form> all = {form_of("squares", Direct::squares, d), form_of("sum", Direct::sum, d),
                              form_of("maximum", Direct::maximum, d)};
-    for (const double p : {1.0, 2.0, 3.0, 4.0}) all.push_back(form_of("powers", Direct::powers, d, p));
+    for (const double p : {1.0, 1.25, 2.0, 2.5, 3.0, 4.0, 7.5, 16.0})
+        all.push_back(form_of("powers", Direct::powers, d, p));
     for (Form& f : all) f.type = ElementType::f64;
     return all;
 }
@@ -336,11 +347,15 @@ inline void rounded_searches(const char* device, std::int64_t n) {
             first_of(queries, 30) = nan;
             first_of(queries, 31) = -infinite;
             first_of(queries, 32) = 1e300;
-            for (const MetricId id : {MetricId::sqeuclidean, MetricId::euclidean, MetricId::cityblock,
-                                      MetricId::chebyshev, MetricId::minkowski}) {
+            const std::pair<MetricId, double> metrics[] = {{MetricId::sqeuclidean, 0},  {MetricId::euclidean, 0},
+                                                           {MetricId::cityblock, 0},    {MetricId::chebyshev, 0},
+                                                           {MetricId::minkowski, 3},    {MetricId::minkowski, 2.5},
+                                                           {MetricId::minkowski, 1.25}, {MetricId::canberra, 0},
+                                                           {MetricId::braycurtis, 0},   {MetricId::hamming, 0}};
+            for (const auto& [id, exponent] : metrics) {
                 Options options;
                 options.metric = id;
-                options.metric.p = 3;
+                if (exponent > 0) options.metric.p = exponent;
                 options.device = device;
                 options.f64 = true;
                 std::vector<float> rounded(points.begin(), points.end());
@@ -357,6 +372,59 @@ inline void rounded_searches(const char* device, std::int64_t n) {
                 }
             }
         }
+    }
+}
+
+// Ordinary f64 is filtered by every direct form: measurements, and labels that f32 holds.
+inline void searches_of_f64_are_certified(const char* device, std::int64_t n) {
+    std::mt19937_64 random(9);
+    std::gamma_distribution<double> gamma(2);
+    constexpr std::int64_t q = 60, k = 10, d = 24;
+    const auto rows_of = [&](std::int64_t rows, bool labels) {
+        std::vector<double> out(static_cast<std::size_t>(rows * d));
+        for (double& x : out)
+            x = labels ? static_cast<double>(1000000 + random() % 4) : random() % 3 ? gamma(random) : 0;
+        return out;
+    };
+    const std::pair<MetricId, double> metrics[] = {
+        {MetricId::cityblock, 0},   {MetricId::chebyshev, 0},    {MetricId::minkowski, 3},  {MetricId::minkowski, 2.5},
+        {MetricId::minkowski, 16},  {MetricId::canberra, 0},     {MetricId::braycurtis, 0}, {MetricId::hamming, 0},
+        {MetricId::sqeuclidean, 0}, {MetricId::jensenshannon, 0}};
+    for (const auto& [id, exponent] : metrics) {
+        const bool labels = id == MetricId::hamming;
+        const std::vector<double> points = rows_of(n, labels);
+        const std::vector<double> queries = rows_of(q, labels);
+        Options options;
+        options.metric = id;
+        if (exponent > 0) options.metric.p = exponent;
+        options.device = device;
+        options.f64 = true;
+        options.path = "direct-f32";
+        const Neighbors found = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
+        options.path = "exact";
+        const Neighbors truth = search(view(points.data(), n, d), view(queries.data(), q, d), k, options);
+        const std::string what = std::string(name(id)) + " " + std::to_string(exponent);
+        EXPECT_EQ(truth.ids, found.ids) << what;
+        EXPECT_EQ(truth.distances64, found.distances64) << what;
+        EXPECT_EQ(0, found.report.scanned) << what;
+    }
+}
+
+// Coordinates whose difference has a square that underflows still differ.
+inline void tiny_differences(const char* device) {
+    constexpr std::int64_t n = 300, d = 3, k = 2;
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n * d));
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i / d % 5);
+    const std::vector<float> words(bytes.begin(), bytes.end());
+    const Vector query = {1e-200, 1e-200, 2};
+    Options options;
+    options.metric = MetricId::hamming;
+    options.device = device;
+    options.path = "direct-f32";
+    for (const MatrixView& points : {view(bytes.data(), n, d), view(words.data(), n, d)}) {
+        const Neighbors found = search(points, view(query.data(), 1, d), k, options);
+        EXPECT_EQ((std::vector<std::int64_t>{2, 7}), found.ids) << name(points.type);
+        EXPECT_EQ((std::vector<float>{2.0f / 3, 2.0f / 3}), found.distances) << name(points.type);
     }
 }
 

@@ -1,5 +1,5 @@
-// The coarse forms' bounds on the host: what rounding to whole numbers takes of a maximum, and a divergence by
-// logarithms with the worst that lg2.approx may return.
+// The coarse forms' bounds on the host: what rounding to whole numbers takes of a maximum and of squares, and a
+// divergence by logarithms with the worst that lg2.approx may return.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,6 +84,47 @@ TEST(CoarseForms, MaximaOfWholeNumbers) {
                         of_words = std::max(of_words, std::abs(static_cast<long double>(u[j]) - v[j]));
                     }
                     ASSERT_LE(std::abs(key - of_words), paid + owed) << "d " << d << ", scale " << scale;
+                }
+            }
+        }
+    }
+}
+
+// However the cost of rounding is split, keys of rows and of their bytes bound each other, in both directions: of rows
+// near each other, whose bytes are equal, and of rows that are cut off.
+TEST(CoarseForms, SquaresOfBytes) {
+    std::mt19937_64 random(4);
+    std::normal_distribution<double> normal;
+    for (const std::int64_t d : {1, 8, 31, 200}) {
+        const exact::DirectForm form = coarse(Direct::squares, d);
+        ASSERT_EQ(exact::Coordinates::rounded_bytes, form.coordinates);
+        for (const double split : {0.0, 0x1p-20, 1e-3, 0.03, 0.5}) {
+            const exact::RoundingCost cost = exact::rounding_cost(form, d, split);
+            for (const double spread : {0.2, 3.0, 30.0, 200.0}) {
+                const auto vector = [&] {
+                    Vector v;
+                    for (std::int64_t j = 0; j < d; ++j) v.push_back(spread * normal(random));
+                    return v;
+                };
+                const auto lost = [&](const Vector& row, Vector& words) {
+                    double residual2 = 0;
+                    for (const double x : row) {
+                        words.push_back(std::clamp(std::nearbyint(x), -128.0, 127.0));
+                        residual2 += (x - words.back()) * (x - words.back());
+                    }
+                    return exact::rounded_share(cost, cost.factor, residual2, 0);
+                };
+                for (int turn = 0; turn < 200; ++turn) {
+                    const Vector q = vector(), x = vector();
+                    Vector u, v;
+                    const double paid = lost(q, u) + lost(x, v);
+                    double key = 0, of_words = 0;
+                    for (std::size_t j = 0; j < q.size(); ++j) {
+                        key += (q[j] - x[j]) * (q[j] - x[j]);
+                        of_words += (u[j] - v[j]) * (u[j] - v[j]);
+                    }
+                    ASSERT_LE(of_words, cost.growth * key + paid) << "d " << d << ", split " << split;
+                    ASSERT_LE(key, cost.growth * of_words + paid) << "d " << d << ", split " << split;
                 }
             }
         }

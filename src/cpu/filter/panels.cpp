@@ -208,13 +208,17 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
         round(tiles, there.data(), zero_.data(), 1, out);
         return true;
     }
-    if (direct_.largest < std::numeric_limits<double>::infinity()) {
-        for (std::int64_t j = 0; j < d_; ++j) {
-            const double size = std::abs(row[j]);
-            covered &= size == 0 || (size >= direct_.smallest && size <= direct_.largest);
-        }
-    }
+    if (direct_.largest < std::numeric_limits<double>::infinity())
+        for (std::int64_t j = 0; j < d_; ++j) covered &= direct_.covers(row[j]);
     const RowSums s = round(tiles, row, centre_.data(), scale_, out);
+    if (direct_.coordinates == exact::Coordinates::nearest) return covered;
+    if (direct_.rounding.power == 0) {
+        // Squares of what rounding took may underflow: every coordinate has to be held.
+        const bool bytes = exact::coordinates_per_word(direct_) > 1;
+        for (std::int64_t j = 0; j < d_; ++j)
+            covered &= bytes ? row[j] == std::trunc(row[j]) : static_cast<double>(out[j]) == row[j] * scale_;
+        return covered && !(bytes && s.residual2 > 0);
+    }
     const bool centred = is_centred();
     if (!centred && !(s.residual2 > 0)) {
         // Infinite coordinates are exact as well; their residual is NaN, whatever that of the others is.
@@ -223,7 +227,7 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
         return covered;
     }
     share = exact::rounded_share(direct_.rounding, rounded_.weight, s.residual2, centred ? s.norm2 : 0);
-    return covered && direct_.rounding.power > 0 && share < largest_share;
+    return covered && share < largest_share;
 }
 
 void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,

@@ -134,6 +134,18 @@ struct ByteDifferencesStep : CountStep {
         asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %0;" : "+r"(a) : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
     }
 };
+struct ByteSquaresStep {
+    using Acc = unsigned;
+    static constexpr int blocks = 2;
+    __device__ static void step(unsigned& a, float q, float x, float) {
+        unsigned differences;
+        asm("vabsdiff4.u32.u32.u32 %0, %1, %2, %3;"
+            : "=r"(differences)
+            : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)), "r"(0));
+        a = __dp4a(differences, differences, a);
+    }
+    __device__ static float finish(unsigned a) { return static_cast<float>(a); }
+};
 
 // As the CPU's (cpu/filter/direct_steps-inl.h): coordinates are roots, a term is (q - x)^2 G(t).
 struct DivergenceStep : FloatStep {
@@ -322,6 +334,8 @@ void direct_pass(const FilterPass& pass, cudaStream_t stream) {
                 return direct::launch<direct::HalvesStep>(pass, stream);
             return direct::launch<direct::ChebyshevStep>(pass, stream);
         case Step::squares:
+            if (pass.coordinates == exact::Coordinates::rounded_bytes)
+                return direct::launch<direct::ByteSquaresStep>(pass, stream);
             return direct::launch<direct::SquareStep>(pass, stream);
         case Step::cubes:
             return direct::launch<direct::CubeStep>(pass, stream);

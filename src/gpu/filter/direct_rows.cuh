@@ -35,11 +35,12 @@ __device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form,
         out = x < exact::smallest_root_of ? 0.0f : static_cast<float>(ScalarOps<double>::sqrt(x));
         return isfinite(out) && (x == 0 || x >= exact::smallest_covered);
     }
-    const double scaled = x * scale, size = fabs(x);
+    const double scaled = x * scale;
     out = static_cast<float>(scaled);
     const double rest = scaled - static_cast<double>(out);
     lost.add(rest, scaled, form.rounding.largest);
-    return isfinite(out) && (rounds || rest == 0) && (size == 0 || (size >= form.smallest && size <= form.largest));
+    const bool held = rounds || rest == 0 || form.coordinates == exact::Coordinates::nearest;
+    return isfinite(out) && held && form.covers(x);
 }
 
 // A coordinate less a centre as the bits of a whole number: a byte, or fp16.

@@ -272,7 +272,7 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
                     cudaStream_t stream) {
     FilterForm& form = out.form;
     const exact::DirectForm words = gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
-    const std::optional<exact::DirectForm> coarse =
+    std::optional<exact::DirectForm> coarse =
         tries_coarse ? exact::coarse_form(metric.kernels->traits, metric.params) : std::nullopt;
     const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
     std::vector<double> rows;
@@ -282,6 +282,7 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
     const exact::DirectSample sample{rows.data(), samples, d, d};
     if (coarse) {
         if (const auto scale = exact::coarse_scale(*coarse, sample, points.rows.type)) {
+            if (scale->split > 0) coarse->rounding = exact::rounding_cost(*coarse, d, scale->split);
             set_direct(*coarse, metric.params, form);
             form.scale = scale->scale;
             if (!scale->centre.empty()) set_centre(out, scale->centre, stream);
