@@ -224,6 +224,28 @@ void spectra(const OrdinaryRow& row, double* to) {
         to[i] = concentration * profile.exponential() * (1 + noise * draw.gaussian()) + noise * draw.uniform();
 }
 
+// Abundances of 64 species at a place, per hectare: most are absent. As numpy makes them, in f64.
+void abundances(const OrdinaryRow& row, double* to) {
+    constexpr double present = 0.3;
+    Draw draw(row);
+    const double hectares = 0.1 + draw.uniform();
+    for (std::int64_t i = 0; i < row.d; ++i)
+        to[i] = draw.uniform() < present ? std::ceil(20 * draw.exponential() * draw.exponential()) / hectares : 0;
+}
+
+// Concentrations of elements in a sample of water, from traces to the main ones.
+void concentrations(const OrdinaryRow& row, double* to) {
+    Draw draw(row);
+    for (std::int64_t i = 0; i < row.d; ++i)
+        to[i] = std::exp(draw.gaussian() + 12 * static_cast<double>(i) / static_cast<double>(row.d));
+}
+
+// Columns of categories that pandas has numbered: in one 3 values, in another 30.
+void categories(const OrdinaryRow& row, double* to) {
+    Draw draw(row);
+    for (std::int64_t i = 0; i < row.d; ++i) to[i] = static_cast<double>(draw.skewed(3 + i * 27 / row.d));
+}
+
 template <class T>
 T stored(double value) {
     if constexpr (std::is_same_v<T, float16>) return {half_of(static_cast<float>(value))};
@@ -267,6 +289,9 @@ const std::vector<OrdinarySet>& ordinary_sets() {
         {"tight-clusters", 128, tight_clusters},
         {"frequencies", 32, frequencies, sqeuclidean, f64},
         {"spectra", 128, spectra, correlation},
+        {"abundances", 64, abundances, braycurtis, f64},
+        {"concentrations", 32, concentrations, canberra, f64},
+        {"categories", 24, categories, hamming, f64},
     };
     return all;
 }

@@ -13,6 +13,7 @@
 #include "gpu/primitives/transpose.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/handles.h"
+#include "gpu/runtime/waited_launch.h"
 #include "gpu/select/ragged.h"
 #include "gpu/select/selector.h"
 
@@ -185,6 +186,7 @@ void select(const SelectRequest& request) {
     Buffer<std::int64_t> lengths(selection.lengths && !lengths_on_device ? tile : 0, stream);
     for (std::int64_t first = 0; first < m.rows; first += tile) {
         const std::int64_t rows = std::min(tile, m.rows - first), cells = rows * k;
+        WaitedLaunch waited;  // declared before what waits
         InFlight work = enqueue ? InFlight() : InFlight(stream);
         const DeviceRows loaded = upload(m, first, rows, false, stream);
         const std::int64_t* row_lengths = selection.lengths ? selection.lengths + first : nullptr;
@@ -201,6 +203,7 @@ void select(const SelectRequest& request) {
         job.ids = direct ? out.ids + first * k : ids.get();
         job.out = direct && target ? target + first * k * element : values.get();
         job.stream = stream;
+        if (!enqueue) job.waited = &waited;
 #ifdef KITH_COUNT_OPERATIONS
         Buffer<unsigned long long> counts(operation_slots, stream);
         counts.clear_to(0);

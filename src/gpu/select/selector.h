@@ -14,6 +14,8 @@
 
 namespace kith::gpu {
 
+class WaitedLaunch;
+
 struct SelectJob {
     const void* values = nullptr;  // of a type that the selector's line names
     ElementType type = ElementType::f32;
@@ -29,6 +31,8 @@ struct SelectJob {
     void* out = nullptr;                   // values in `type`; may be null
     unsigned long long* counts = nullptr;  // operation_slots of them; instrumented builds only, else null
     cudaStream_t stream = nullptr;
+    // Not null: the caller waits for the job at once, so that a selector of one launch may make it through this.
+    WaitedLaunch* waited = nullptr;
 
     const float* f32() const { return static_cast<const float*>(values); }
 };

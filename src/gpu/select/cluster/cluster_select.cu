@@ -19,6 +19,7 @@
 #include "gpu/primitives/block_sort.cuh"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/waited_launch.h"
 #include "gpu/select/cluster/limit.cuh"
 #include "gpu/select/selector.h"
 
@@ -269,6 +270,11 @@ void launch(const SelectJob& job, const ClusterJob& cluster) {
     config.stream = job.stream;
     config.attrs = &attribute;
     config.numAttrs = cluster.blocks > 1 ? 1 : 0;
+    if (job.waited) {
+        void* arguments[] = {const_cast<ClusterJob*>(&cluster), const_cast<Sampling*>(&sampling)};
+        job.waited->launch(config, reinterpret_cast<const void*>(kernel), arguments);
+        return;
+    }
     check(cudaLaunchKernelEx(&config, kernel, cluster, sampling), "select_in_registers");
 }
 
