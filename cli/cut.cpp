@@ -24,7 +24,7 @@ struct RowBytes {
 };
 RowBytes bytes_of(const RowSizes& sizes) {
     const auto d = static_cast<double>(sizes.cols), k = static_cast<double>(sizes.k + 1);
-    return {d * element_bytes(sizes.queries), k * neighbour_bytes,
+    return {d * sizes.blocks_held * element_bytes(sizes.queries), k * neighbour_bytes,
             d * (sizes.shards_held * element_bytes(sizes.points) + filter_element) + filter_terms};
 }
 

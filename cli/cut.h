@@ -18,7 +18,7 @@ struct RowSizes {
     std::int64_t memory = 0;  // bytes of the whole process
     std::int64_t cols = 0, k = 0;
     ElementType points = ElementType::f32, queries = ElementType::f32;  // as the files have them
-    int shards_held = 1;                                                // 2: while one is searched, the next is read
+    int shards_held = 1, blocks_held = 1;                               // 2: while one is searched, the next is read
     std::int64_t most_queries = 0;                                      // in a block
     bool fixed_queries = false;                                         // so many, whatever they take
 };

@@ -65,8 +65,8 @@ Matrix read_rows(MatrixReader& reader, std::int64_t first, std::int64_t count, c
     return matrix;
 }
 
-ReadOptions reading(const std::string& format) {
-    return {format, [] { return !interrupted(); }};
+ReadOptions reading(const std::string& format, const std::atomic<bool>* dropped) {
+    return {format, [dropped] { return !interrupted() && !(dropped && *dropped); }};
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // Matrices from files and to files, in blocks of rows that Ctrl-C can stop between.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,8 +26,8 @@ Matrix searchable(Matrix matrix, const std::string& what);
 // `take`, unless empty, is given the bytes block by block, in order, as they come.
 Matrix read_rows(MatrixReader& reader, std::int64_t first, std::int64_t count, const std::string& what,
                  const std::function<void(const std::byte*, std::size_t)>& take = {});
-// To read files of that format in a way that Ctrl-C stops.
-ReadOptions reading(const std::string& format);
+// To read files of that format in a way that Ctrl-C stops, and `dropped`, where there is one, once it is true.
+ReadOptions reading(const std::string& format, const std::atomic<bool>* dropped = nullptr);
 
 // The path of points or queries: an HDF5 file named without a data set stands for its `part` ("train", "test") where it
 // has that.

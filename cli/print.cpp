@@ -13,6 +13,7 @@ namespace kith::cli {
 namespace {
 
 constexpr std::int64_t table_columns = 10;
+constexpr double least_wait = 0.01;  // seconds that are worth a word
 
 // The filter of a path in words: "gemm-bf16" is the bf16 filter.
 std::string filter_name(const std::string& path) {
@@ -47,6 +48,10 @@ std::string duration(double seconds) {
     const auto whole = static_cast<std::int64_t>(std::llround(seconds));
     if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string waiting_text(double seconds) {
+    return seconds > least_wait ? fmt::format(", {} waiting to read", duration(seconds)) : "";
 }
 
 std::string short_distance(double distance) {

@@ -24,6 +24,8 @@ std::string grouped(std::int64_t number);
 std::string pair_rate(double pairs, double seconds);
 // "0.52 ms", "1.23 s", "2:05", "1:02:05".
 std::string duration(double seconds);
+// ", 1.23 s waiting to read"; "" where it was next to nothing.
+std::string waiting_text(double seconds);
 // A distance at a glance: six significant digits.
 std::string short_distance(double distance);
 // "1 query", "2 queries".

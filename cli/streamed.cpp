@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "cut.h"
@@ -17,6 +15,7 @@
 #include "kith/shards.h"
 #include "print.h"
 #include "progress.h"
+#include "read_ahead.h"
 
 namespace kith::cli {
 namespace {
@@ -24,7 +23,8 @@ namespace {
 // The rows of a file in order, some at a time.
 class RowStream {
 public:
-    RowStream(const std::string& path, const std::string& format) : path_(path), reader_(path, reading(format)) {}
+    RowStream(const std::string& path, const std::string& format, const std::atomic<bool>* dropped = nullptr)
+        : path_(path), reader_(path, reading(format, dropped)) {}
     // The next `count` rows, to search in.
     Matrix next(std::int64_t count) {
         const std::int64_t rows = std::min(count, reader_.info().rows - row_);
@@ -53,13 +53,11 @@ public:
     }
 
     std::int64_t shards() const { return shards_; }
-    double waited_seconds() const { return waited_; }
+    double waited_seconds() const { return ahead_.waited_seconds(); }
     const Matrix& next() {
-        if (!ahead_.valid()) return *current_;
-        const Stopwatch clock;
+        if (!ahead_.is_started()) return *current_;
         current_.reset();  // before the next but one takes its room
-        current_.emplace(ahead_.get());
-        waited_ += clock.seconds();
+        current_.emplace(ahead_.take());
         read_ahead();
         return *current_;
     }
@@ -67,13 +65,8 @@ public:
 private:
     void read_ahead() {
         if (unread_-- == 0) return;
-        if (shard_ == 0) stream_.emplace(job_.base, job_.format);
-        const auto read = [this] { return stream_->next(rows_); };
-        try {
-            ahead_ = std::async(std::launch::async, read);
-        } catch (const std::system_error&) {  // no thread can be had
-            ahead_ = std::async(std::launch::deferred, read);
-        }
+        if (shard_ == 0) stream_.emplace(job_.base, job_.format, &ahead_.dropped());
+        ahead_.start([this] { return stream_->next(rows_); });
         shard_ = shard_ + 1 == shards_ ? 0 : shard_ + 1;
     }
 
@@ -82,8 +75,7 @@ private:
     std::int64_t shard_ = 0;  // the next to be read
     std::optional<RowStream> stream_;
     std::optional<Matrix> current_;
-    double waited_ = 0;
-    std::future<Matrix> ahead_;  // uses what stands before it, and ends before that
+    ReadAhead ahead_;  // uses what stands before it, and ends before that
 };
 
 void add(Report& all, const Report& one) {
@@ -228,13 +220,12 @@ Report of_each_shard(const StreamedReport& streamed) {
 std::string summary(const StreamedReport& streamed) {
     const Report each = of_each_shard(streamed);
     const std::string lines = summary(streamed.report);
-    return fmt::format(
-        "{}\n{} of points for {} of queries{}: {}\n", lines.substr(0, lines.find('\n')),
-        counted(streamed.shards, "shard", "shards"), counted(streamed.blocks, "block", "blocks"),
-        streamed.waited_seconds > 0.01 ? fmt::format(", {} waiting to read", duration(streamed.waited_seconds)) : "",
-        streamed.shards == 1
-            ? answered(each)
-            : fmt::format("of {} searches of a query in a shard {}", grouped(each.queries), answered(each)));
+    return fmt::format("{}\n{} of points for {} of queries{}: {}\n", lines.substr(0, lines.find('\n')),
+                       counted(streamed.shards, "shard", "shards"), counted(streamed.blocks, "block", "blocks"),
+                       waiting_text(streamed.waited_seconds),
+                       streamed.shards == 1 ? answered(each)
+                                            : fmt::format("of {} searches of a query in a shard {}",
+                                                          grouped(each.queries), answered(each)));
 }
 
 }  // namespace kith::cli

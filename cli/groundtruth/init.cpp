@@ -116,6 +116,7 @@ void cut_rows(Job& job, const Args& args) {
     RowSizes sizes{.memory = job.memory, .cols = job.base.cols, .k = job.k};
     sizes.points = job.base.type;
     sizes.queries = job.queries.type;
+    sizes.shards_held = sizes.blocks_held = 2;
     sizes.most_queries = given ? args.query_rows : std::min(most_block_rows, job.queries.count);
     sizes.fixed_queries = given;
     const RowCut rows = cut_by_memory(sizes, "a worker");

@@ -128,9 +128,9 @@ void require_same_files(const Rows& rows) {
     }
 }
 
-Matrix read_piece(const Rows& rows, const RowPiece& piece) {
+Matrix read_piece(const Rows& rows, const RowPiece& piece, const std::atomic<bool>* dropped) {
     const RowFile& file = rows.files[static_cast<std::size_t>(piece.file)];
-    MatrixReader reader(file.path, reading(rows.format));
+    MatrixReader reader(file.path, reading(rows.format, dropped));
     require_same(rows, file, reader.info());
     const std::string what = described(rows, piece);
     Checksum sum;
@@ -139,6 +139,12 @@ Matrix read_piece(const Rows& rows, const RowPiece& piece) {
     if (sum.value() != piece.checksum)
         changed(what, fmt::format("checksum {:08x}", piece.checksum), fmt::format("{:08x}", sum.value()));
     return searchable(std::move(matrix), what);
+}
+
+PieceReader piece_reader(const Rows& rows) {
+    return PieceReader([&rows](std::int64_t piece, const std::atomic<bool>& dropped) {
+        return read_piece(rows, rows.pieces[static_cast<std::size_t>(piece)], &dropped);
+    });
 }
 
 std::string described(const Rows& rows, const RowPiece& piece) {

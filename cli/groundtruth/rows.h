@@ -1,12 +1,14 @@
 // The points or queries of a job: rows of one or several files, cut into pieces that are read one at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "kith/io.h"
+#include "read_ahead.h"
 
 namespace kith::cli::groundtruth {
 
@@ -43,8 +45,11 @@ void add_checksums(Rows& rows, const std::function<void(std::int64_t rows)>& ste
 
 // Throws bad_file, naming the file, where a header is another than it was.
 void require_same_files(const Rows& rows);
-// A piece, to search in (files.h). Throws bad_file, naming the file and the rows, where it has changed.
-Matrix read_piece(const Rows& rows, const RowPiece& piece);
+// A piece, to search in (files.h). Throws bad_file, naming the file and the rows, where it has changed; cancelled once
+// `dropped` is true.
+Matrix read_piece(const Rows& rows, const RowPiece& piece, const std::atomic<bool>* dropped = nullptr);
+// Reads pieces by their numbers. The rows must outlive it.
+PieceReader piece_reader(const Rows& rows);
 // "rows 1000 to 1999 of base.fvecs"
 std::string described(const Rows& rows, const RowPiece& piece);
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "groundtruth/claims.h"
@@ -48,8 +49,10 @@ struct Totals {
     std::int64_t taken_over = 0;
     std::int64_t repeated = 0;  // done by another worker meanwhile as well
     double pairs = 0;
-    double seconds = 0;  // of searching
+    double seconds = 0;  // of units, reading included
 };
+
+constexpr std::int64_t no_unit = -1;
 
 class Worker {
 public:
@@ -79,29 +82,34 @@ public:
     }
 
     const Totals& totals() const { return totals_; }
+    double waited_seconds() const { return search_.waited_seconds(); }
 
 private:
     bool ends() const { return survey_.is_complete() || (args_.units > 0 && totals_.units >= args_.units); }
+    // Whether the unit that is taken now is the last that was asked for.
+    bool is_last() const { return args_.units > 0 && totals_.units + 1 >= args_.units; }
 
     // Does what is free by the last look, until that is old; false where nothing was.
     bool run_free_units() {
         const Stopwatch since_look;
         bool any = false;
-        for (const std::int64_t number : free_units()) {
+        const std::vector<std::int64_t> units = free_units();
+        for (std::size_t i = 0; i < units.size(); ++i) {
             stop_if_interrupted();
             if (ends() || since_look.seconds() > std::max(look_serves, look_seconds_ * looks_apart)) break;
-            const WorkUnit unit = job_.unit(number);
+            const WorkUnit unit = job_.unit(units[i]);
             const std::unique_ptr<Claim> claim = claims_.take(job_.unit_name(unit));
             // Another may have done it since the look.
             if (!claim || has_unit(job_, unit)) continue;
+            next_ = i + 1 < units.size() && !is_last() ? units[i + 1] : no_unit;
             run_unit(unit, *claim);
             any = true;
         }
         return any;
     }
 
-    // Units that are neither done nor another's: those of the shard that is in memory first, then of shards that nobody
-    // is at, so that workers share as little of what they read as they can.
+    // Units that are neither done nor another's: the one whose rows were read ahead and those of a shard that is in
+    // memory first, then of shards that nobody is at, so that workers share as little of what they read as they can.
     std::vector<std::int64_t> free_units() const {
         std::map<std::int64_t, std::int64_t> at_shard;
         std::vector<bool> taken = survey_.done;
@@ -116,8 +124,9 @@ private:
         }
         const auto cost = [&](std::int64_t number) {
             const std::int64_t shard = job_.unit(number).shard;
+            if (search_.has_shard(shard)) return std::int64_t{number == next_ ? -2 : -1};
             const auto found = at_shard.find(shard);
-            return shard == shard_ ? -1 : found == at_shard.end() ? 0 : found->second;
+            return found == at_shard.end() ? 0 : found->second;
         };
         std::stable_sort(units.begin(), units.end(), [&](auto a, auto b) { return cost(a) < cost(b); });
         return units;
@@ -125,13 +134,13 @@ private:
 
     void run_unit(const WorkUnit& unit, Claim& claim) {
         if (claim.was_taken_over()) remove_leftovers(job_, unit);
-        shard_ = unit.shard;
         const double pairs = job_.pairs(unit);
         const Stopwatch clock;
         const auto standing = [&](double share) {
             return Standing{share, totals_.pairs + share * pairs, totals_.seconds + clock.seconds()};
         };
-        const PartialNeighbors found = search_.run(unit, [&](const Progress& progress) {
+        const std::optional<WorkUnit> next = next_ == no_unit ? std::nullopt : std::optional(job_.unit(next_));
+        const PartialNeighbors found = search_.run(unit, next, [&](const Progress& progress) {
             // Preparing the points and their keys count nothing.
             const bool searching = std::string_view(progress.stage) == "search" && progress.total > 0;
             if (searching) share_ = std::clamp(progress.done / progress.total, 0.0, 1.0);
@@ -176,7 +185,7 @@ private:
     ProgressBar bar_;
     Survey survey_;
     Totals totals_;
-    std::int64_t shard_ = -1;
+    std::int64_t next_ = no_unit;  // after the one that is searched, unless another worker takes it
     double share_ = 0;
     double look_seconds_ = 0;
 };
@@ -194,16 +203,19 @@ int execute(const Args& args) {
     Worker worker(args, job, options);
     const Survey survey = worker.work();
     const Totals& totals = worker.totals();
+    const double waited = worker.waited_seconds();
     if (args.output.json) {
         Json json = {{"command", "groundtruth run"}};
         json.update(job_json(job));
         json["done"] = survey.units_done;
         json["complete"] = survey.is_complete();
-        json["here"] = {{"units", totals.units}, {"taken_over", totals.taken_over},  {"repeated", totals.repeated},
-                        {"pairs", totals.pairs}, {"search_seconds", totals.seconds}, {"seconds", time.seconds()}};
+        json["here"] = {{"units", totals.units},   {"taken_over", totals.taken_over},  {"repeated", totals.repeated},
+                        {"pairs", totals.pairs},   {"search_seconds", totals.seconds}, {"seconds", time.seconds()},
+                        {"waited_seconds", waited}};
         print_json(json);
     } else if (!args.output.quiet) {
-        say("{} done here in {}{}\n", counted(totals.units, "unit", "units"), duration(time.seconds()),
+        say("{} done here in {}{}{}\n", counted(totals.units, "unit", "units"), duration(time.seconds()),
+            waiting_text(waited),
             totals.taken_over > 0 ? fmt::format(", {} of them taken over", totals.taken_over) : "");
         say("{}{}\n", described(survey),
             survey.is_complete() ? fmt::format("; kith groundtruth merge {} writes the result", job.folder) : "");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cut.h"
@@ -10,6 +11,21 @@
 #include "kith/kith.h"
 
 namespace kith::cli::groundtruth {
+
+bool holds_two(const Job& job) {
+    RowSizes sizes{.memory = job.memory, .cols = job.base.cols, .k = job.k};
+    sizes.points = job.base.type;
+    sizes.queries = job.queries.type;
+    sizes.shards_held = sizes.blocks_held = 2;
+    const auto largest = [](const Rows& rows) {
+        return std::max_element(rows.pieces.begin(), rows.pieces.end(),
+                                [](const RowPiece& a, const RowPiece& b) { return a.rows < b.rows; })
+            ->rows;
+    };
+    const std::int64_t queries = largest(job.queries);
+    return held_bytes(sizes, largest(job.base), queries, queries) <= static_cast<double>(job.memory);
+}
+
 Options unit_options(const Job& job, Options options) {
     options.metric = job.metric;
     if (options.memory > 0) return options;
@@ -22,20 +38,21 @@ Options unit_options(const Job& job, Options options) {
     return options;
 }
 
-UnitSearch::UnitSearch(const Job& job, Options options) : job_(job), options_(unit_options(job, std::move(options))) {}
+UnitSearch::UnitSearch(const Job& job, Options options)
+    : job_(job),
+      options_(unit_options(job, std::move(options))),
+      reads_ahead_(holds_two(job)),
+      shards_(piece_reader(job.base)),
+      blocks_(piece_reader(job.queries)) {}
 
-const Matrix& UnitSearch::hold(Held& held, const Rows& rows, std::int64_t piece) {
-    if (held.piece != piece) {
-        held = {};
-        held.rows = read_piece(rows, rows.pieces[static_cast<std::size_t>(piece)]);
-        held.piece = piece;
+PartialNeighbors UnitSearch::run(const WorkUnit& unit, const std::optional<WorkUnit>& next,
+                                 const std::function<bool(const Progress&)>& progress) {
+    const Matrix& shard = shards_.hold(unit.shard);
+    const Matrix& block = blocks_.hold(unit.block);
+    if (next && reads_ahead_) {
+        shards_.read_ahead(next->shard);
+        blocks_.read_ahead(next->block);
     }
-    return held.rows;
-}
-
-PartialNeighbors UnitSearch::run(const WorkUnit& unit, const std::function<bool(const Progress&)>& progress) {
-    const Matrix& shard = hold(shard_, job_.base, unit.shard);
-    const Matrix& block = hold(block_, job_.queries, unit.block);
     Options options = options_;
     options.progress = progress;
     const RowPiece& points = job_.shard(unit);

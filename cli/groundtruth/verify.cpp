@@ -80,11 +80,14 @@ PartialNeighbors search_again(const Job& job, const Sample& sample, const Matrix
 }
 
 void compute_again(const Job& job, std::vector<Sample>& samples, const Options& options, ProgressBar& bar) {
+    PieceReader shards = piece_reader(job.base);
+    const bool reads_ahead = holds_two(job);
     for (std::int64_t shard = 0; shard < job.shards() && !samples.empty(); ++shard) {
         stop_if_interrupted();
         bar.draw("computing again", static_cast<double>(shard), static_cast<double>(job.shards()), 0);
         const RowPiece& piece = job.base.pieces[static_cast<std::size_t>(shard)];
-        const Matrix points = read_piece(job.base, piece);
+        const Matrix& points = shards.hold(shard);
+        if (reads_ahead && shard + 1 < job.shards()) shards.read_ahead(shard + 1);
         for (Sample& sample : samples) {
             PartialNeighbors part = search_again(job, sample, points, piece.first, options);
             if (sample.found) merge(*sample.found, part);

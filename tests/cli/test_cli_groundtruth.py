@@ -239,6 +239,51 @@ class SameBytes(Jobs):
         self.at("large.u8bin").unlink()
         self.assertLess(usage.ru_maxrss << 10, limit)
 
+    def at_work(self, *memory):
+        """A worker at the first of two units, and the bytes of the shard of each."""
+        rows, cols = 2 << 17, 16
+        with open(self.at("two.u8bin"), "wb") as file:
+            file.write(struct.pack("<II", rows, cols) + os.urandom(rows * cols))
+        self.init("-b", self.at("two.u8bin"), "-q", f"{self.at('two.u8bin')}:0:50", "-k", 3, "--formula", SLOW,
+                  "--shard-rows", rows // 2, *memory)
+        worker = start("groundtruth", "run", self.job, "--device", "cpu", "-t", 1, "--lease", 0.5, "--quiet")
+        while self.status()["pairs_done"] == 0:
+            self.assertIsNone(worker.poll())
+            time.sleep(0.01)
+        return worker, rows * cols // 2
+
+    def bytes_read(self, worker):
+        with open(f"/proc/{worker.pid}/io") as file:
+            return int(file.readline().split()[1])
+
+    def ends(self, worker):
+        self.assertEqual(self.units(), [], "it was too fast")
+        worker.terminate()
+        worker.communicate(timeout=120)
+        self.assertEqual(worker.returncode, 128 + signal.SIGTERM)
+        self.assertEqual(list((self.job / "claims").iterdir()), [])
+
+    def test_the_next_shard_is_read_during_a_search(self):
+        worker, shard = self.at_work()
+        while self.bytes_read(worker) < 2 * shard:
+            self.assertIsNone(worker.poll())
+            time.sleep(0.01)
+        self.ends(worker)
+
+    def test_no_shard_is_read_that_has_no_room(self):
+        worker, shard = self.at_work("--memory", "41MiB")
+        self.assertLess(shard, self.bytes_read(worker))
+        time.sleep(0.2)
+        self.assertLess(self.bytes_read(worker), 2 * shard)
+        self.ends(worker)
+
+    def test_waiting_is_told(self):
+        self.init_grid()
+        here = json.loads(self.run_job("--json").stdout)["here"]
+        self.assertGreater(here["waited_seconds"], 0)
+        self.assertLess(here["waited_seconds"], here["seconds"])
+        self.assert_merged()
+
     def test_more_neighbours_than_points(self):
         search = ("-b", self.at("base.npy"), "-q", self.at("queries.npy"), "-k", 400)
         self.init(*search, "--shard-rows", 90)

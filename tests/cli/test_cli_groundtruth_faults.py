@@ -285,6 +285,18 @@ class Files(Faults):
         self.run_job("--quiet")
         self.assert_merged()
 
+    def test_a_change_that_is_read_ahead(self):
+        """It is told when its unit is taken: what comes before is done, and stays."""
+        shutil.rmtree(self.job)
+        self.init("-b", self.base, "-q", self.at("grid.npy"), "-k", 9, "-m", "euclidean", "--shard-rows", 50)
+        self.flip(self.base, 128 + 4 * 3 * 120)
+        error = self.run_job("--quiet", code=2)
+        self.assert_error(error, "rows 100 to 149", str(self.base), "changed", "checksum")
+        self.assertEqual((self.status()["done"], self.names("claims")), (2, []))
+        self.flip(self.base, 128 + 4 * 3 * 120)
+        self.run_job("--quiet")
+        self.assert_merged()
+
     def test_damaged_manifest(self):
         path = self.job / "manifest.json"
         whole = path.read_text()
