@@ -178,10 +178,19 @@ MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64
     throw Error(*first_refusal);
 }
 
+void require_narrow_ids(const std::string& file, std::int64_t points) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    if (points - 1 <= most) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: ids up to {} do not fit the format's 32 bits; use npy or hdf5", file, points - 1));
+}
+
 ResultFiles::ResultFiles(OutputSet& outputs, const std::string& ids, const std::string& distances, std::int64_t rows,
-                         std::int64_t k, bool f64)
-    : ids_path_(ids) {
-    if (!ids.empty()) ids_ = open_writer(outputs, ids, rows, k, {ElementType::i64, ElementType::i32});
+                         std::int64_t k, std::int64_t points, bool f64) {
+    if (!ids.empty()) {
+        ids_ = open_writer(outputs, ids, rows, k, {ElementType::i64, ElementType::i32});
+        if (ids_->info().type == ElementType::i32) require_narrow_ids(ids, points);
+    }
     if (distances.empty()) return;
     distances_ = open_writer(outputs, distances, rows, k, {f64 ? ElementType::f64 : ElementType::f32});
 }
@@ -206,12 +215,6 @@ void ResultFiles::append_ids(const Neighbors& neighbors) {
     if (ids_->info().type == ElementType::i64) {
         append_converted<std::int64_t>(*ids_, ids, neighbors.queries, neighbors.k);
     } else {
-        const auto largest = std::max_element(neighbors.ids.begin(), neighbors.ids.end());
-        if (largest != neighbors.ids.end() && *largest > std::numeric_limits<std::int32_t>::max()) {
-            throw Error(ErrorCode::invalid_argument, fmt::format("{}: id {} does not fit the format's 32 bits; use npy "
-                                                                 "or hdf5",
-                                                                 ids_path_, *largest));
-        }
         append_converted<std::int32_t>(*ids_, ids, neighbors.queries, neighbors.k);
     }
 }

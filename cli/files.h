@@ -47,10 +47,10 @@ MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64
 // The files of ids and of distances that a command was asked for, of those that were added to its outputs; "": none.
 class ResultFiles {
 public:
-    // Ids as i64, or as i32 to a format that holds no other; distances as f32, or as f64 where the search gives f64.
-    // Throws where a format does not hold them: better before a long search than after.
+    // Ids of so many `points`, as i64, or as i32 to a format that holds no other; distances as f32, or as f64 where the
+    // search gives f64. Throws where a format does not hold them: better before a long search than after.
     ResultFiles(OutputSet& outputs, const std::string& ids, const std::string& distances, std::int64_t rows,
-                std::int64_t k, bool f64);
+                std::int64_t k, std::int64_t points, bool f64);
     void write(const Neighbors& neighbors);
     // The same in parts: the next rows, until there were `rows` of them, and the end.
     void append(const Neighbors& neighbors);
@@ -60,10 +60,12 @@ private:
     void append_ids(const Neighbors& neighbors);
     void append_distances(const Neighbors& neighbors);
 
-    std::string ids_path_;
     std::optional<MatrixWriter> ids_;
     std::optional<MatrixWriter> distances_;
 };
+
+// Throws invalid_argument, naming `file`, where 32 bits do not hold the ids of so many points.
+void require_narrow_ids(const std::string& file, std::int64_t points);
 
 // What the file of --out is, by its name. Throws invalid_argument for other names.
 enum class OutKind { none, ann_benchmarks, big_ann };

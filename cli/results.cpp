@@ -42,8 +42,10 @@ void open_results(OutputSet& outputs, const ResultArgs& args, const Metric& metr
     if (kind == OutKind::ann_benchmarks) outputs.add_ann_benchmarks("--out", args.out, metric, train, test);
 }
 
-ResultFiles result_files(OutputSet& outputs, const ResultArgs& args, std::int64_t rows, std::int64_t k) {
-    return {outputs, with_data_set(args.ids, "neighbors"), with_data_set(args.distances, "distances"), rows, k,
+ResultFiles result_files(OutputSet& outputs, const ResultArgs& args, std::int64_t rows, std::int64_t k,
+                         std::int64_t points) {
+    if (kind_of(args.out) == OutKind::big_ann) require_narrow_ids(args.out, points);
+    return {outputs, with_data_set(args.ids, "neighbors"), with_data_set(args.distances, "distances"), rows, k, points,
             args.f64};
 }
 

@@ -116,7 +116,7 @@ Answer search_held(const Args& args, const Inputs& inputs, Options options, Outp
     answer.read_seconds = reading_time.seconds();
     std::optional<ResultFiles> results;
     if (args.k > 0) {  // the library says better what is wrong with another
-        results.emplace(result_files(outputs, args.result, queries.info.rows, args.k));
+        results.emplace(result_files(outputs, args.result, queries.info.rows, args.k, base.info.rows));
     }
     answer.shape = {base.info.rows, queries.info.rows, base.info.cols, args.k, base.info.type, args.graph};
     explain_first(args, answer, [&] { return kith::plan(answer.shape, options); });
@@ -165,7 +165,7 @@ Answer search_in_shards(const Args& args, const StreamedJob& job, OutputSet& out
     const bool wide = base.type == ElementType::i32 || base.type == ElementType::i64;
     answer.shape = {base.rows, job.query_info.rows, base.cols, job.k, wide ? ElementType::f32 : base.type, args.graph};
     explain_first(args, answer, [&] { return plan_of_part(job); });
-    ResultFiles results = result_files(outputs, args.result, job.query_info.rows, job.k);
+    ResultFiles results = result_files(outputs, args.result, job.query_info.rows, job.k, base.rows);
     const bool keeps = !args.result.out.empty() || !args.csr.empty();
     if (keeps)
         require_memory(job.query_info.rows * job.k * static_cast<std::int64_t>(sizeof(std::int64_t) + sizeof(double)),

@@ -52,7 +52,7 @@ int execute(const Args& args) {
     const double read_seconds = total.seconds();
     options.f64 = matrix.info.type == ElementType::f64;
     std::optional<ResultFiles> results;
-    if (args.k > 0) results.emplace(outputs, ids, values, matrix.info.rows, args.k, options.f64);
+    if (args.k > 0) results.emplace(outputs, ids, values, matrix.info.rows, args.k, matrix.info.cols, options.f64);
 
     Plan plan;
     if (args.output.json || args.explain)

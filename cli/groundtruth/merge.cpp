@@ -85,7 +85,7 @@ int execute(const Args& args) {
     const Job job = read_job(args.folder);
     OutputSet outputs(result.force, [] { return !interrupted(); });
     open_outputs(outputs, result, job);
-    ResultFiles results = result_files(outputs, result, job.queries.count, job.k);
+    ResultFiles results = result_files(outputs, result, job.queries.count, job.k, job.base.count);
     Options options;
     options.metric = job.metric;
     options.f64 = result.f64;
