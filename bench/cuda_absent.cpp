@@ -3,6 +3,7 @@
 #include "kith/error.h"
 #include "machine_limits.h"
 #include "search/data.h"
+#include "search/partitioned.h"
 #include "search/pinned_copy.h"
 
 namespace kith::bench {
@@ -24,6 +25,26 @@ void fill_on_device(int, void*, ElementType, std::int64_t, std::int64_t, const R
 }
 
 double pinned_copy_seconds(int, std::size_t) {
+    refuse();
+}
+
+struct PartitionedSearch::State {};
+
+PartitionedSearch::PartitionedSearch(const Partition&, int, const float*, const float*) {
+    refuse();
+}
+
+PartitionedSearch::~PartitionedSearch() = default;
+
+double PartitionedSearch::run(Pass) {
+    refuse();
+}
+
+std::vector<std::int64_t> PartitionedSearch::ids() const {
+    refuse();
+}
+
+std::shared_ptr<void> pinned_array(std::size_t) {
     refuse();
 }
 

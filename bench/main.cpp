@@ -10,6 +10,7 @@
 #include "machine/parallel.h"
 #include "machine_limits.h"
 #include "search/goal_study.h"
+#include "search/streams.h"
 #include "select/study.h"
 #include "workload.h"
 
@@ -30,6 +31,7 @@ struct Args {
     std::string json;
     std::string data = "gaussian", type = "f32";
     kith::bench::GoalStudy goals;
+    kith::bench::StreamStudy streams;
     kith::bench::Study study;
 };
 
@@ -63,7 +65,8 @@ void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
                      "Data of the kinds that people search, beside Gaussian data; -n (2^20 on a GPU, else 2^17), -q "
                      "(1,024) and -k count");
     search->add_flag("--quick", goals.inputs.quick,
-                     "Of --goals: an eighth of the points and queries; of --ordinary: of the points");
+                     "Of --goals: an eighth of the points and queries; of --ordinary, --table and --streamed: of the "
+                     "points");
     search
         ->add_option("--only", goals.only,
                      "Of --goals: " + goal_names(kith::bench::search_goals()) +
@@ -75,6 +78,16 @@ void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
         ->type_name("FILE");
     search->add_option("--queries", goals.inputs.queries, "Of --goals: their queries (its test images)")
         ->type_name("FILE");
+}
+
+void add_streams(CLI::App* search, kith::bench::StreamStudy& streams) {
+    search
+        ->add_option("--table", streams.table,
+                     std::string("A paper's figure, in place of one search: ") + kith::bench::streams_table)
+        ->type_name("NAME");
+    search->add_flag(
+        "--streamed", streams.streamed,
+        "16,777,216 x 128 points of host memory that stream through a GPU, beside the bus and resident points");
 }
 
 // The least time that the machine could need: every point (value) read once, every multiply-add done once.
@@ -185,6 +198,7 @@ int run_main(int argc, char** argv) {
     search->add_option("--data", args.data, "gaussian, clusters, unit, uniform")->capture_default_str();
     search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
     add_goals(search, args.goals);
+    add_streams(search, args.streams);
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
     select->add_option("--rows", args.workload.q, "Rows")->capture_default_str();
     select->add_option("--cols", args.workload.n, "Columns")->capture_default_str();
@@ -217,6 +231,12 @@ int run_main(int argc, char** argv) {
         args.study.json = args.json;
         kith::bench::run(args.study, args.options);
         return 0;
+    }
+    if (args.streams.asked()) {
+        args.streams.quick = args.goals.inputs.quick;
+        args.streams.repeat = args.repeat;
+        args.streams.json = args.json;
+        return kith::bench::run(args.streams, args.options) ? 0 : 1;
     }
     if (args.goals.asked()) {
         if (search->count("-n")) args.goals.shape.n = args.workload.n;
