@@ -108,6 +108,7 @@ void GoalRunner::measure_gaussian(const GoalSet& set, const Done& done) {
 void GoalRunner::measure(const GoalSet& set, const Done& done) {
     Options options = options_;
     options.metric = set.metric;
+    options.metric.formula = set.formula;
     options.metric.p = set.p;
     options.metric.packed_bits = set.packed_bits;
     options.path = set.path;

@@ -47,6 +47,14 @@ GoalSet counted(const std::string& name, bool packed_bits, double rate) {
     return set;
 }
 
+// Of uniform values, which have roots.
+GoalSet of_formula(const std::string& name, const std::string& text, double rate) {
+    GoalSet set = direct(name, MetricId::formula, rate);
+    set.data = Data::uniform;
+    set.formula = text;
+    return set;
+}
+
 GoalSet fallback(double rate) {
     GoalSet set = direct("direct-sqeuclidean", MetricId::sqeuclidean, rate);
     set.path = kith::name(Path::direct_f32);
@@ -86,6 +94,10 @@ const std::vector<GoalSet>& search_goals() {
         direct("braycurtis", braycurtis, 45),
         direct("jensenshannon", jensenshannon, 18),
         direct("kl-divergence", kl_divergence, 300),
+        of_formula("formula-cityblock", "a + fabs(q - x)", 75),
+        of_formula("formula-hellinger", "a + (sqrt(q) - sqrt(x)) * (sqrt(q) - sqrt(x))", 55),
+        of_formula("formula-quotients", "a + fabs(q - x) / (1 + fabs(q) + fabs(x))", 20),
+        of_formula("formula-powers", "a + pow(fabs(q - x), 1.5)", 10),
         {.name = "one-shot", .kind = GoalKind::of_parts, .goals = {{10, 1.3}}},
     };
     return all;

@@ -30,6 +30,7 @@ struct GoalSet {
     Data data = Data::gaussian;
     ElementType type = ElementType::f32;
     MetricId metric = MetricId::sqeuclidean;
+    std::string formula = "";  // of MetricId::formula
     std::int64_t n = std::int64_t{1} << 20, q = 8192, d = 128;
     bool graph = false;                     // the points are the queries
     bool of_file = false;                   // --images and --queries instead of `data`

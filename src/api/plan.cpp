@@ -5,6 +5,7 @@
 #include "api/request.h"
 #include "api/validate.h"
 #include "exact/refuse.h"
+#include "formula/program.h"
 #include "kith/functor.h"
 #include "kith/plan.h"
 #include "plan/machines.h"
@@ -27,6 +28,10 @@ planner::Request requested(const Shape& shape, const Options& options) {
     MetricSpec metric;
     metric.id = options.metric.id;
     metric.functor = options.metric.functor;
+    if (metric.id == MetricId::formula && !options.metric.formula.empty()) {
+        metric.formula = formula::compile(options.metric.formula);
+        metric.start = options.metric.start;
+    }
     metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
     if (metric.id == MetricId::functor && !metric.functor)
         refuse("functor: null; expected the result of functor_metric()");

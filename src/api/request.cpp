@@ -7,6 +7,7 @@
 #include "cpu/simd/isa.h"
 #include "exact/direct_form.h"
 #include "exact/refuse.h"
+#include "formula/error_bound.h"
 #include "gpu/backend.h"
 #include "kith/functor.h"
 #include "machine/memory.h"
@@ -27,6 +28,8 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.traits = traits_of(m.id);
     // A form that parameters such as a large exponent leave without a bound is none.
     if (!exact::direct_form(f.traits, m.params, ElementType::f32)) f.traits.direct = metric::Direct::none;
+    if (m.id == MetricId::formula)
+        f.unbounded = m.formula ? formula::why_no_bound(*m.formula, m.start, m.params.d) : "its text is not known";
     f.rounds = exact::direct_form(f.traits, m.params, ElementType::f64).has_value();
     return f;
 }

@@ -142,6 +142,24 @@ Program compile(const Tree& tree) {
     return program;
 }
 
+double evaluate(const Program& program, double start, const double* q, const double* x, std::int64_t d) {
+    std::vector<double> values(program.values.size());
+    double a = start;
+    for (std::int64_t i = 0; i < d; ++i) {
+        for (std::size_t v = 0; v < values.size(); ++v) {
+            const Value& value = program.values[v];
+            const auto argument = [&](std::size_t j) { return values[static_cast<std::size_t>(value.args[j])]; };
+            values[v] = value.op == Op::constant  ? value.constant
+                        : value.op == Op::running ? a
+                        : value.op == Op::query   ? q[i]
+                        : value.op == Op::point   ? x[i]
+                                                  : fold(value.op, argument(0), argument(1), argument(2));
+        }
+        a = values[static_cast<std::size_t>(program.result)];
+    }
+    return a;
+}
+
 std::shared_ptr<const Program> compile(const std::string& text) {
     return std::make_shared<const Program>(compile(parse(text)));
 }

@@ -31,6 +31,9 @@ struct Program {
 // powers up to 16 are products; nothing is reassociated.
 Program compile(const Tree& tree);
 
+// One pair's value after d coordinates: the definition, for samples and tests.
+double evaluate(const Program& program, double start, const double* q, const double* x, std::int64_t d);
+
 // Parses and compiles. Throws as parse().
 std::shared_ptr<const Program> compile(const std::string& text);
 

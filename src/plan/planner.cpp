@@ -69,6 +69,22 @@ bool direct_serves(const Request& r, bool gpu, const Machine& m) {
     return obstacle(*direct, r, gpu, m).empty();
 }
 
+// A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their
+// queries are planned with one, which counts as many.
+constexpr double queries_to_come = 1024;
+bool few_pairs(const Shape& s) {
+    const double queries = s.q > 1 ? static_cast<double>(s.q) : queries_to_come;
+    return static_cast<double>(s.n) * queries < gpu::tuning::filtered_formula_pairs;
+}
+
+// Why a formula is not filtered, behind the path's sentence.
+std::string why_unfiltered(const Request& r) {
+    if (r.metric.id != MetricId::formula) return "";
+    if (!r.metric.unbounded.empty()) return ", as the formula is not filtered: " + r.metric.unbounded;
+    if (r.shape.type == ElementType::f64) return ", as the formula is not filtered: f32 may not hold elements of f64";
+    return few_pairs(r.shape) ? ", as the pairs are too few for a filter" : "";
+}
+
 Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
     const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
     if (!r.path.empty()) {
@@ -90,10 +106,12 @@ Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why)
         if (!obstacle(path, r, gpu, m).empty()) continue;
         const bool filter = path.path != Path::exact;
         if (path.path == Path::gemm_bf16 && r.shape.d < min_bf16_dimensions) continue;
-        if (filter && (many || wide)) continue;
+        if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
         why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
-                           !filter && many ? fmt::format(", as k is {:.0f} % of n", 100 * share) : "");
+                           !filter && many  ? fmt::format(", as k is {:.0f} % of n", 100 * share)
+                           : !filter && gpu ? why_unfiltered(r)
+                                            : "");
         return path.path;
     }
     refuse("path: none serves this metric");
@@ -226,7 +244,11 @@ const std::vector<PathFacts>& paths() {
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu) {
     if (gpu ? !path.on_gpu : !path.on_cpu) return gpu ? "does not run on a GPU" : "runs on a GPU only";
     if (path.path == Path::exact) return "";
-    if (metric.user) return "needs a built-in metric";
+    if (metric.user) {
+        if (path.path != Path::direct_f32 || !gpu) return "needs a built-in metric";
+        if (!metric.unbounded.empty()) return metric.unbounded;
+        return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
+    }
     if (path.path == Path::direct_f32) {
         if (metric.traits.direct == metric::Direct::none) return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";

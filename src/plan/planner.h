@@ -33,6 +33,8 @@ struct MetricFacts {
     bool rounds = false;      // its direct form takes coordinates that f32 does not hold
     bool user = false;        // formula or functor
     bool user_device = true;  // the functor has a device side
+    // Why a user's metric has no bound in f32; "": it has one, on a GPU.
+    std::string unbounded = "needs a built-in metric or a formula";
 };
 
 // The request, free of callbacks and data. data_device: where the points lie.

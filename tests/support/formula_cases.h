@@ -174,8 +174,8 @@ private:
         std::string digits;
         const std::size_t count = 1 + below(20);
         for (std::size_t i = 0; i < count; ++i) digits += static_cast<char>('0' + below(10));
-        if (below(2)) digits.insert(1 + below(count), ".");
-        if (below(2)) digits += "e" + std::to_string(static_cast<int>(below(61)) - 30);
+        if (below(2)) digits.insert(1 + below(count), 1, '.');
+        if (below(2)) digits.append(1, 'e').append(std::to_string(static_cast<int>(below(61)) - 30));
         return {"number", {}, digits};
     }
     const std::string& pick(const std::vector<std::string>& of) { return of[below(of.size())]; }

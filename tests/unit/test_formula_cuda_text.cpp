@@ -3,6 +3,7 @@
 
 #include "formula_cases.h"
 #include "gpu/backend.h"
+#include "gpu/filter/formula_pass.h"
 #include "gpu/metric/formula_text.h"
 #include "gpu/runtime/nvrtc.h"
 #include "kith/error.h"
@@ -38,6 +39,20 @@ TEST(FormulaCudaText, Compiles) {
         ASSERT_NO_THROW(image = kith::gpu::compile_cuda(kith::gpu::kernel_text(steps, {}), capability));
         EXPECT_GT(image.size(), 1000u);
     }
+}
+
+TEST(FormulaCudaText, FiltersCompile) {
+    if (kith::gpu::formula_compiler().rfind("none", 0) == 0) GTEST_SKIP() << kith::gpu::formula_compiler();
+    for (const char* text : {"a + fabs(q - x)", "a - pow(q, 1.5) / exp(x) * log(1 + q * q) + sqrt(x * x)",
+                             "q < x && !a || q == 0 != (x <= 1) ? min(a, -q) : max(1e-300, x) + "
+                             "1e38 * 0.1"})
+        EXPECT_NO_THROW(kith::gpu::compile_cuda(kith::gpu::filter_text(*compile(text)), 90, true)) << text;
+    EXPECT_NO_THROW(kith::gpu::compile_cuda(kith::gpu::filter_text(*compile("max(a, fabs(q - x))")), 80, true));
+    using enum kith::ElementType;
+    for (const auto type : {f32, f64, f16, bf16, i8, u8})
+        EXPECT_NO_THROW(
+            kith::gpu::compile_cuda(kith::gpu::refine_text(step_text(*compile("a + q * x")), type, f32), 80))
+            << kith::name(type);
 }
 
 TEST(FormulaCudaText, SaysWhatDoesNotCompile) {

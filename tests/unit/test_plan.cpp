@@ -204,6 +204,34 @@ TEST(Plan, FiltersCrossEntropies) {
     EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
 }
 
+// On a GPU, of elements that f32 holds; what is not says why.
+TEST(Plan, FiltersFormulasThatHaveABound) {
+    Request r = of(large, kith::metric::Gemm::none);
+    r.metric.id = kith::MetricId::formula;
+    r.metric.user = true;
+    r.metric.unbounded = "";
+    const Machine m = with_gpu(std::int64_t{70} << 30);
+    const auto scanned_as = [&](const std::string& why) {
+        const kith::Plan plan = kith::planner::make(r, m);
+        EXPECT_EQ(kith::Path::exact, plan.path) << why;
+        EXPECT_NE(std::string::npos, plan.why.find(why)) << plan.why;
+    };
+    EXPECT_EQ(kith::Path::direct_f32, kith::planner::make(r, m).path);
+    r.metric.unbounded = "it may divide by 0";
+    scanned_as("every pair in binary64, as the formula is not filtered: it may divide by 0. ");
+    r.path = "direct-f32";
+    EXPECT_THROW(kith::planner::make(r, m), kith::Error);
+    r.path = r.metric.unbounded = "";
+    r.shape.type = kith::ElementType::f64;
+    scanned_as("f32 may not hold elements of f64");
+    r.shape.type = kith::ElementType::f16;
+    r.shape.n = 10000;
+    r.shape.q = 100;
+    scanned_as("the pairs are too few for a filter");
+    r.device = "cpu";
+    scanned_as("every pair in binary64. ");
+}
+
 // Of few dimensions squared differences are filtered as they are, on either device; elements that f32 does not hold,
 // where the form takes them rounded.
 TEST(Plan, TakesTheDirectFormOfFewDimensions) {

@@ -111,21 +111,90 @@ extern "C" __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
 }
 )";
 
+constexpr const char* std_types = "namespace std { using uint32_t = unsigned; }\n";
+
+// Elements of each type.
+constexpr const char* readers = R"(
+template <class T>
+struct Plain {
+    static __device__ __forceinline__ double at(const void* from, long long i) {
+        return static_cast<double>(static_cast<const T*>(from)[i]);
+    }
+};
+struct Half {
+    static __device__ __forceinline__ double at(const void* from, long long i) {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<const unsigned short*>(from)[i]));
+        return value;
+    }
+};
+struct BFloat {
+    static __device__ __forceinline__ double at(const void* from, long long i) {
+        return __uint_as_float(static_cast<unsigned>(static_cast<const unsigned short*>(from)[i]) << 16);
+    }
+};
+)";
+// A thread owns a candidate, and takes its coordinates one after the other.
+constexpr const char* refine_kernel = R"(
+struct Rows {
+    const void* data;
+    long long row_stride, col_stride;
+    const unsigned char* nan;
+};
+extern "C" __global__ void refine(double start, Rows queries, Rows points, const unsigned* ids, const int* counts,
+                                  long long capacity, unsigned long long* keys, long long d) {
+    using Order = kith::exact::Order<double>;
+    const long long q = blockIdx.x;
+    for (long long c = blockIdx.y * blockDim.x + threadIdx.x; c < counts[q]; c += gridDim.y * blockDim.x) {
+        const long long x = ids[q * capacity + c];
+        double a = start;
+#pragma unroll 4
+        for (long long i = 0; i < d; ++i)
+            a = step(a, QueryReader::at(queries.data, q * queries.row_stride + i * queries.col_stride),
+                     PointReader::at(points.data, x * points.row_stride + i * points.col_stride));
+        const double rank = a != a ? kith::bits_to_double(0x7ff0000000000000ULL) : a;
+        keys[q * capacity + c] = queries.nan[q] | points.nan[x] ? Order::nan : Order::key(rank);
+    }
+}
+)";
+
+// How the kernel reads elements of that type.
+const char* reader_of(ElementType type) {
+    switch (type) {
+        case ElementType::f32:
+            return "Plain<float>";
+        case ElementType::f64:
+            return "Plain<double>";
+        case ElementType::f16:
+            return "Half";
+        case ElementType::bf16:
+            return "BFloat";
+        case ElementType::i8:
+            return "Plain<signed char>";
+        case ElementType::u8:
+            return "Plain<unsigned char>";
+        default:
+            return "";
+    }
+}
+
 }  // namespace
 
+std::string argument_text(const formula::Program& program, std::int32_t i) {
+    switch (program.values[static_cast<std::size_t>(i)].op) {
+        case Op::running:
+            return "a";
+        case Op::query:
+            return "q";
+        case Op::point:
+            return "x";
+        default:
+            return fmt::format("v{}", i);
+    }
+}
+
 std::string step_text(const formula::Program& program, const std::string& name) {
-    const auto argument = [&](std::int32_t i) -> std::string {
-        switch (program.values[static_cast<std::size_t>(i)].op) {
-            case Op::running:
-                return "a";
-            case Op::query:
-                return "q";
-            case Op::point:
-                return "x";
-            default:
-                return fmt::format("v{}", i);
-        }
-    };
+    const auto argument = [&](std::int32_t i) { return argument_text(program, i); };
     std::string text = "__device__ __forceinline__ double " + name + "(double a, double q, double x) {\n";
     for (std::size_t i = 0; i < program.values.size(); ++i) {
         const formula::Value& v = program.values[i];
@@ -152,9 +221,14 @@ FormulaTile tile_of(const formula::Program& program, std::int64_t queries) {
     return {16, each, each};
 }
 
+std::string refine_text(const std::string& step, ElementType queries, ElementType points) {
+    return std::string(portable_source) + std_types + order_source + step + readers +
+           fmt::format("using QueryReader = {};\nusing PointReader = {};\n", reader_of(queries), reader_of(points)) +
+           refine_kernel;
+}
+
 std::string kernel_text(const std::string& step, const FormulaTile& tile) {
-    return std::string(portable_source) + "namespace std { using uint32_t = unsigned; }\n" + order_source +
-           functor_tile_source + step +
+    return std::string(portable_source) + std_types + order_source + functor_tile_source + step +
            fmt::format("using Tiles = kith::StepTiles<{}, {}, {}>;\n", tile.columns, tile.queries_each,
                        tile.points_each) +
            kernel;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "formula/program.h"
+#include "kith/types.h"
 
 namespace kith::gpu {
 
@@ -25,5 +26,11 @@ FormulaTile tile_of(const formula::Program& program, std::int64_t queries);
 
 // The source of the kernel `formula` around a step.
 std::string kernel_text(const std::string& step, const FormulaTile& tile);
+
+// The source of the kernel `refine` around a step: keys of candidates, of rows with such elements.
+std::string refine_text(const std::string& step, ElementType queries, ElementType points);
+
+// How a step names its value i: a variable of its own, or a, q, x.
+std::string argument_text(const formula::Program& program, std::int32_t i);
 
 }  // namespace kith::gpu

@@ -77,6 +77,10 @@ void user_scan(const ScanTile& tile, const MetricSpec& metric, cudaStream_t stre
     check_launch("distances_to_keys");
 }
 
+void user_refine(const RefineTask& task, const MetricSpec& metric, cudaStream_t stream) {
+    formula_refine(*metric.formula, metric.start, task, metric.params.d, stream);
+}
+
 void user_report(const std::uint64_t* keys, void* out, bool f64, std::int64_t count, cudaStream_t stream) {
     if (f64) report_values<<<item_blocks(count), item_threads, 0, stream>>>(keys, static_cast<double*>(out), count);
     else report_values<<<item_blocks(count), item_threads, 0, stream>>>(keys, static_cast<float*>(out), count);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "formula/error_bound.h"
 #include "gpu/backend.h"
 #include "gpu/filter/levels.h"
 #include "gpu/metric/kernels.h"
@@ -32,6 +33,7 @@ inline std::int64_t vector_bytes(const FilterForm& form, std::int64_t rows) {
 // What the filter knows of points, by position (see FilterForm::stride).
 struct FilterVectors {
     FilterForm form;
+    formula::Range range{};         // of a formula: what its bound covers
     Buffer<double> centre, values;  // what `form` points into
     Buffer<char> vectors;           // see vector_bytes
     Buffer<float> half_norm;        // what the accumulators are initialised to
@@ -66,6 +68,10 @@ struct DeviceMetric {
     FactorForm factor;
     const MetricKernels* kernels = nullptr;  // null: a user's metric
 };
+
+inline metric::Traits traits_of(const DeviceMetric& metric) {
+    return metric.kernels ? metric.kernels->traits : metric::Traits{};
+}
 
 class Points {
 public:

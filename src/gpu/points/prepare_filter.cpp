@@ -17,6 +17,7 @@
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/points/few_values.h"
+#include "gpu/points/prepare_formula.h"
 
 namespace kith::gpu {
 
@@ -216,6 +217,7 @@ private:
 }  // namespace
 
 bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind) {
+    if (metric.spec.formula) return kind == FilterKind::direct && points != ElementType::f64;
     if (!metric.kernels) return false;
     const metric::Traits& traits = metric.kernels->traits;
     if (kind == FilterKind::one_term || kind == FilterKind::two_terms)
@@ -301,8 +303,12 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
     out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
     out.half_norm = Buffer<float>(whole_tiles(n), stream);
     out.point_error = Buffer<float>(whole_tiles(n), stream);
-    metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
-                                  out.point_error.get(), metric.params, stream);
+    if (metric.kernels)
+        metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
+                                      out.point_error.get(), metric.params, stream);
+    else
+        formula_points(points.prepared(), out, out.vectors.get(), out.half_norm.get(), out.point_error.get(),
+                       metric.params, stream);
 }
 
 // Counts of coordinates that differ, where those of the points take few values each: as bits. False where they take
@@ -342,7 +348,9 @@ FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metri
                              cudaStream_t stream) {
     FilterVectors out;
     out.form.stride = spread(points.rows.count);
-    if (kind == FilterKind::direct || kind == FilterKind::direct_coarse) {
+    if (metric.spec.formula) {
+        set_formula_form(points, metric, out, stream);
+    } else if (kind == FilterKind::direct || kind == FilterKind::direct_coarse) {
         prepare_direct(points, metric, kind == FilterKind::direct_coarse, out, stream);
         if (prepare_few_values(points, metric, out, stream)) return out;
     } else {

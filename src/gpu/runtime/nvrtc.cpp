@@ -86,15 +86,16 @@ std::string formula_compiler() {
     return "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
 }
 
-std::vector<char> compile_cuda(const std::string& text, int capability) {
+std::vector<char> compile_cuda(const std::string& text, int capability, bool fuse) {
     if (!nvrtc().absence.empty())
         throw Error(ErrorCode::device,
                     "device: " + nvrtc().absence + "; a formula on a GPU needs it, expected device 'cpu' without it");
     const Program program(text);
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
-    const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=false", "--prec-div=true",
-                             "--prec-sqrt=true"};
-    if (nvrtc().compile(program.get(), 5, options) != NVRTC_SUCCESS) {
+    // Headers' texts have functions of the host, too.
+    const char* options[] = {architecture.c_str(), "--std=c++17",      fuse ? "--fmad=true" : "--fmad=false",
+                             "--prec-div=true",    "--prec-sqrt=true", "--device-as-default-execution-space"};
+    if (nvrtc().compile(program.get(), 6, options) != NVRTC_SUCCESS) {
         std::size_t size = 0;
         check_nvrtc(nvrtc().log_size(program.get(), &size), "nvrtcGetProgramLogSize");
         std::string log(size, '\0');

@@ -159,7 +159,7 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
     const auto count = static_cast<std::int64_t>(which.size());
     std::int64_t step = std::min(count, context.plan.query_tile / 4 + 1);
     if (choice.filter.form.is_direct()) {
-        const double cost = tuning::direct_cost(context.points.metric.kernels->traits.direct);
+        const double cost = tuning::direct_cost(traits_of(context.points.metric).direct);
         step = std::min(step, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
     }
     for (std::int64_t first = 0; first < count; first += step) {

@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/formula_pass.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/metric/user.h"
+#include "gpu/points/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
 #include "gpu/search/results.h"
@@ -81,8 +83,10 @@ public:
           lengths_(2 * length_classes, stream) {
         totals_.clear_to(0);
         const FilterVectors& filter = filter_;
-        metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
-                                       metric.params, stream);
+        if (metric.kernels)
+            metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
+                                           metric.params, stream);
+        else formula_queries(queries.rows, filter, vectors_.get(), query_error_.get(), unfit(), metric.params, stream);
         pass_.step = filter.form.direct.step;
         pass_.coordinates = filter.form.direct.coordinates;
         pass_.exponent = filter.form.direct.exponent;
@@ -153,9 +157,10 @@ public:
         close_lists(lists(), filter_.form, close, stream_);
         auto* const keys = reinterpret_cast<std::uint64_t*>(
             candidates_.get());  // in the memory of the candidates, which have become ids
-        metric_.kernels->refine(
-            {queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), capacity_, wanted_, keys},
-            metric_.params, stream_);
+        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), capacity_, wanted_,
+                              keys};
+        if (metric_.kernels) metric_.kernels->refine(task, metric_.params, stream_);
+        else user_refine(task, metric_.spec, stream_);
         FilterOutcome out;
         out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
         sort_rows({keys, ids.get(), counts_.get(), 1, q_, capacity_, capacity_},
@@ -218,7 +223,7 @@ private:
             dense.count = levels.sample[0];
             dense.all = all.get();
             dense.ld = ld;
-            filter_pass(dense, isa(), stream_);
+            run(dense);
             CandidateLists part = lists();
             part.q = dense.q;
             part.candidates += first * capacity_;
@@ -266,7 +271,11 @@ private:
     void through(std::int64_t to) {
         pass_.first += pass_.count;
         pass_.count = to - pass_.first;
-        if (pass_.count > 0) filter_pass(pass_, isa(), stream_);
+        if (pass_.count > 0) run(pass_);
+    }
+    void run(const FilterPass& pass) const {
+        if (metric_.spec.formula) formula_pass(*metric_.spec.formula, pass, stream_);
+        else filter_pass(pass, isa(), stream_);
     }
 
     const Chunk& chunk_;
@@ -287,10 +296,28 @@ private:
     FilterPass pass_;
 };
 
+// What leaves every query to the scan.
+FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stream) {
+    FilterOutcome out;
+    out.result = {Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)};
+    out.flags = Buffer<std::uint8_t>(3 * q, stream);
+    out.threshold = Buffer<float>(q, stream);
+    Buffer<unsigned long long> totals(2, stream);
+    const auto bytes = static_cast<std::size_t>(q);
+    static_assert(static_cast<int>(uncertain) == static_cast<int>(to_scan));
+    check(cudaMemsetAsync(out.flags.get(), to_scan, 3 * bytes, stream), "cudaMemset");
+    check(cudaMemsetAsync(out.threshold.get(), 0xff, bytes * sizeof(float), stream), "cudaMemset");  // NaN: none
+    check(cudaMemsetAsync(totals.get(), 0, 2 * sizeof(totals.get()[0]), stream), "cudaMemset");
+    check(cudaMemsetAsync(totals.get() + 1, 1, 1, stream), "cudaMemset");  // some are uncertain
+    out.totals.fetch(totals.get(), 2, stream);
+    return out;
+}
+
 }  // namespace
 
 FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
                           const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream) {
+    if (filters_nothing(choice.filter.form)) return nothing_filtered(queries.rows.rows.count, k, stream);
     TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
     else filter_state.from_samples();

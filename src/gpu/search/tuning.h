@@ -48,6 +48,9 @@ inline bool misled_by_candidates(std::int64_t queries, std::int64_t points, std:
     const double coordinates = static_cast<double>(queries) * static_cast<double>(points) * static_cast<double>(d);
     return queries >= misled_queries && needless > per_coordinate * coordinates;
 }
+// From so many pairs on, a formula has a filter. Reasoned: compiling its kernels takes some tenths of a second, in
+// which 2^30 pairs of 128 dimensions would be scanned; a process that searches again has them.
+inline constexpr double filtered_formula_pairs = 0x1p24;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
