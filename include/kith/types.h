@@ -157,8 +157,9 @@ struct Options {
     bool f64 = false;           // distances as f64 (Neighbors::distances64) instead of f32
 
     // ---- what changes only the speed
-    std::string device =
-        "auto";  // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"
+    // "auto" (where the data lie, else a GPU if there is one, else the CPU), "cpu", "cuda", "cuda:N"; but for select()
+    // also several GPUs of this host, "cuda:0,1" or "cuda:all".
+    std::string device = "auto";
     std::int64_t memory = 0;  // bytes that tiles and candidates may take, and on a GPU the prepared points as well
                               // (points that do not fit stream through it); 0: most of what is free
     int threads = 0;          // CPU threads, the caller's included; 0: OMP_NUM_THREADS where it is set, else the
