@@ -37,7 +37,8 @@ struct Call {
     const Options& options;
     ProgressMeter& progress;
     const NeighborsView& out;
-    bool keys = false;  // distances are the distance keys, of f64
+    bool keys = false;                       // distances are the distance keys, of f64
+    const gpu::GraphShare* share = nullptr;  // queries are a part's rows of a graph that several GPUs share
 };
 
 // Searches prepared points.

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "gpu/backend.h"
+#include "gpu/search/triangle.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -48,7 +49,15 @@ std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, cons
 MatrixView elements(const Points&) {
     refuse();
 }
-void search(const Points&, const SearchRequest&) {
+class GraphExchange {};
+std::shared_ptr<GraphExchange> make_graph_exchange(int) {
+    refuse();
+}
+void abandon(GraphExchange&) {}
+void search(const Points&, const SearchRequest&, const GraphShare*) {
+    refuse();
+}
+void triangle_part(const Points&, const TrianglePart&, std::uint64_t*, std::uint32_t*) {
     refuse();
 }
 void select(const SelectRequest&) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,8 +54,25 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
-// The k nearest of each query into the caller's result.
-void search(const Points& points, const SearchRequest& request);
+// Where devices that share the pairs of a graph meet.
+class GraphExchange;
+std::shared_ptr<GraphExchange> make_graph_exchange(int parts);
+// A part does not come: the others, which wait for it, throw GraphAbandoned.
+void abandon(GraphExchange& exchange);
+struct GraphAbandoned : std::exception {
+    const char* what() const noexcept override { return "another device that shares the graph did not go on"; }
+};
+// What one of them is given beside its rows, which are the queries: the id of the first. Each part has a thread.
+struct GraphShare {
+    GraphExchange& exchange;
+    int part = 0;
+    std::int64_t first = 0;
+    ProgressMeter& progress;
+};
+
+// The k nearest of each query into the caller's result. `share`: the queries are a part's rows of a graph, all of whose
+// parts run at a time, by symmetric plans.
+void search(const Points& points, const SearchRequest& request, const GraphShare* share = nullptr);
 
 // kith::select on a device.
 void select(const SelectRequest& request);

@@ -159,9 +159,12 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
     return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
 }
 
-// What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
-double symmetric_bytes(const Shape& s) {
-    return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
+// What the symmetric schedule takes beside the lists of its queries: results in both orders, thresholds of columns. Of
+// several devices each has a part of every point's candidates, and a packed copy of it, which others read.
+double symmetric_bytes(const Shape& s, int parts) {
+    if (parts == 1) return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
+    const std::int64_t capacity = gpu::filter_levels(s.n, s.n, s.k + 1).capacity;
+    return static_cast<double>(s.n) * (16 * static_cast<double>(gpu::tuning::part_capacity(capacity, parts)) + 48);
 }
 
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
@@ -193,17 +196,19 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = p.path == Path::gemm_f16 ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
+    const std::int64_t rows = (s.n + r.parts - 1) / r.parts;
+    const std::int64_t least = r.symmetric_points > 0 ? r.symmetric_points : t::symmetric_points;
+    p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= least &&
                   s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored &&
-                  gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
-    if (p.symmetric) qt = s.n;
+                  !r.metric.traits.factored && rows > gpu::few_queries &&
+                  gpu_workspace(r, device, p.path, rows, nt) + symmetric_bytes(s, r.parts) <= workspace;
+    if (p.symmetric) qt = rows;
     while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
+    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s, r.parts) : 0);
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
@@ -259,6 +264,17 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
 Plan make(const Request& r, const Machine& machine) {
     if (!r.selector.empty() && r.selector != "threshold")
         refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
+    if (r.path == "kato") {
+        if (!r.shape.graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
+        Request plain = r;
+        plain.path = name(Path::exact);
+        Plan p = make(plain, machine);
+        p.why =
+            "path kato: each pair of points once in binary64, in grids whose rows are dealt to the devices; heaps of "
+            "all points on each, merged at the end. " +
+            p.why;
+        return p;
+    }
     const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
     if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;

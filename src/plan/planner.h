@@ -48,6 +48,9 @@ struct Request {
     int threads = 0;
     std::string path, selector, isa;
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
+    int parts = 1;                  // devices that share the pairs of a graph: the plan of one of them
+    // From so many points on a graph is symmetric, on several devices too; 0: from where that is faster, on one.
+    std::int64_t symmetric_points = 0;
     // Of a selection.
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;

@@ -111,6 +111,13 @@ TEST(Plan, DividesQueriesOfPointsThatFitAndPointsThatDoNot) {
     r.shape.graph = true;
     r.shape.q = r.shape.n = 1 << 20;
     EXPECT_FALSE(kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30)).symmetric);
+    // Where that is asked for, pairs are shared by devices of one kind.
+    r.symmetric_points = 1 << 18;
+    const kith::Plan shared = kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30));
+    EXPECT_TRUE(shared.symmetric);
+    EXPECT_EQ(1 << 19, shared.device_queries);
+    EXPECT_EQ(1 << 20, shared.device_points);
+    EXPECT_FALSE(kith::planner::make(r, unequal).symmetric);
     const kith::Plan single = kith::planner::make(r, with_gpus(1, std::int64_t{70} << 30));
     EXPECT_TRUE(single.devices.empty());
     EXPECT_TRUE(single.symmetric);

@@ -13,39 +13,13 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
+#include "gpu/search/context.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
 namespace {
-
-// What one search shares between its steps.
-struct SearchContext : SearchRequest {
-    const Points& points;
-    cudaStream_t stream;
-    bool direct;  // results are made in the caller's memory, which is on this device
-    // For each query what the most expensive of its chunks needed.
-    enum Outcome : std::uint8_t { first_try, retried, scanned };
-    std::vector<std::uint8_t>& outcomes;
-    std::vector<exact::Cause>& causes;
-
-    void mark(std::int64_t query, Outcome outcome, exact::Cause cause) const {
-        const auto at = static_cast<std::size_t>(query);
-        outcomes[at] = std::max<std::uint8_t>(outcomes[at], outcome);
-        causes[at] = std::max(causes[at], cause);
-    }
-};
-
-void cancel_if_asked(const SearchContext& context) {
-    context.progress.poll("search");
-    context.progress.throw_if_cancelled();
-}
-
-// What queries that are tried again may take of the plan's workspace for what outlives them.
-double spare(const SearchContext& context) {
-    return static_cast<double>(context.plan.workspace_bytes) / 2;
-}
 
 // The filter of the plan's path. It changes when its form has proved too coarse: a tile of queries keeps the one that
 // it began with.
@@ -58,42 +32,6 @@ const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk
         if (error.code() != ErrorCode::out_of_memory) throw;
     }
     return filter_of(chunk, context.points.metric, kind);
-}
-
-// Rows [first, first + count) of the queries, measured.
-DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count) {
-    DeviceRows rows = upload(context.queries, first, count, false, context.stream);
-    measure(rows, context.points.metric, context.stream);
-    return rows;
-}
-
-// Queries gathered from a tile, with their auxiliary values and the ids that they leave out.
-struct GatheredQueries {
-    DeviceRows rows;
-    Buffer<std::int64_t> index, self;
-
-    GatheredQueries(const SearchContext& context, const Rows& from, Buffer<std::int64_t> which,
-                    const std::int64_t* all_self)
-        : index(std::move(which)), self(all_self ? index.size() : 0, context.stream) {
-        const std::int64_t count = index.size(), d = context.points.d;
-        if (all_self) gather_ids(all_self, index.get(), count, self.get(), context.stream);
-        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(from.type)), context.stream);
-        gather_rows(from, index.get(), count, d, rows.elements.get(), context.stream);
-        rows.rows = {rows.elements.get(), count, d, 1, from.type};
-        measure(rows, context.points.metric, context.stream);
-    }
-    // Queries [first, first + count) of these.
-    QueryTile tile(std::int64_t first, std::int64_t count) const {
-        return {{slice(rows.rows, first, count), rows.aux.get() + first * metric::max_aux, rows.nan.get() + first},
-                self.get() ? self.get() + first : nullptr};
-    }
-};
-
-// Rows of `from` to the rows of the result that they were gathered from.
-void scatter_result(const SearchContext& context, const TileResult& from, const GatheredQueries& again,
-                    std::int64_t first, std::int64_t count, TileResult& result) {
-    scatter_rows(result.keys.get(), result.ids.get(), from.keys.get(), from.ids.get(), again.index.get() + first, count,
-                 context.k, context.stream);
 }
 
 // Reads `values` as the stream comes to it.
@@ -239,7 +177,7 @@ public:
           own_(context.plan.path == Path::exact ? chunk.filter : own_filter(context, chunk)),
           first_(first),
           self_(context.graph ? count : 0, context.stream) {
-        if (context.plan.symmetric) {
+        if (by_position()) {
             ordered_ = {Buffer<std::uint64_t>(count * context.k, context.stream),
                         Buffer<std::uint32_t>(count * context.k, context.stream)};
             // The points in the order of their positions: each tile of the filter serves its rows and its columns.
@@ -253,24 +191,26 @@ public:
         } else {
             queries_ = load_queries(context, first, count);
             // Relative to the chunk; an id outside of it leaves nothing out.
-            if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
+            if (context.graph) count_up(self_.get(), count, context.first_id() + first - chunk.first, context.stream);
         }
-        const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, context.plan.symmetric};
+        const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, by_position()};
         if (context.plan.path == Path::exact)
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
         else
-            found_ = filter_tile(chunk,
-                                 {.filter = own_,
-                                  .repeats = tile.by_position ? nullptr
-                                                              : counted_repeats(chunk, context.points.d,
-                                                                                ties_cost_much() ? spare(context) : 0)},
-                                 context.points.metric, tile, context.k, context.plan, context.stream);
+            found_ = filter_tile(
+                chunk,
+                {.filter = own_,
+                 .repeats = context.plan.symmetric
+                                ? nullptr
+                                : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0),
+                 .share = context.share},
+                context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
     }
 
     // In the order of the caller's queries.
-    const TileResult& result() const { return context_.plan.symmetric ? ordered_ : found_.result; }
+    const TileResult& result() const { return by_position() ? ordered_ : found_.result; }
 
     // Waits, and retries or scans the queries without a certificate. True where that changed the result.
     bool finish() {
@@ -306,6 +246,8 @@ public:
     }
 
 private:
+    // A whole graph on one device: its queries go by position, as the points do.
+    bool by_position() const { return context_.plan.symmetric && !context_.share; }
     // Candidates since the report had `before`.
     void count_needless(double before) const {
         const double needed = tuning::ordinary_candidates * static_cast<double>(queries_.rows.count * context_.k),
@@ -323,7 +265,7 @@ private:
                tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
     }
     void restore_order() {
-        if (!context_.plan.symmetric) return;
+        if (!by_position()) return;
         const std::int64_t q = queries_.rows.count, k = context_.k;
         scatter_rows(ordered_.keys.get(), ordered_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
                      self_.get(), q, k, context_.stream);
@@ -386,7 +328,7 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
 
 }  // namespace
 
-void search(const Points& points, const SearchRequest& request) {
+void search(const Points& points, const SearchRequest& request, const GraphShare* share) {
     const MatrixView& queries = request.queries;
     const Plan& plan = request.plan;
     const std::int64_t k = request.k;
@@ -399,6 +341,7 @@ void search(const Points& points, const SearchRequest& request) {
                                 points,
                                 static_cast<cudaStream_t>(request.stream),
                                 request.out.device == points.device && !points.streams,
+                                share,
                                 outcomes,
                                 causes};
     const TrimAtEnd trim(points.device, context.stream);

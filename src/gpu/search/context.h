@@ -1,0 +1,79 @@
+// What one search on one device shares between its steps, and queries on the device.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "gpu/primitives/gather.h"
+#include "gpu/search/results.h"
+#include "gpu/search/tile_search.h"
+
+namespace kith::gpu {
+
+// What one search shares between its steps.
+struct SearchContext : SearchRequest {
+    const Points& points;
+    cudaStream_t stream;
+    bool direct;              // results are made in the caller's memory, which is on this device
+    const GraphShare* share;  // queries are a part's rows of a graph that devices share, or null
+    // For each query what the most expensive of its chunks needed.
+    enum Outcome : std::uint8_t { first_try, retried, scanned };
+    std::vector<std::uint8_t>& outcomes;
+    std::vector<exact::Cause>& causes;
+
+    // Of a graph the id of the first query.
+    std::int64_t first_id() const { return share ? share->first : 0; }
+    void mark(std::int64_t query, Outcome outcome, exact::Cause cause) const {
+        const auto at = static_cast<std::size_t>(query);
+        outcomes[at] = std::max<std::uint8_t>(outcomes[at], outcome);
+        causes[at] = std::max(causes[at], cause);
+    }
+};
+
+inline void cancel_if_asked(const SearchContext& context) {
+    context.progress.poll("search");
+    context.progress.throw_if_cancelled();
+}
+
+// What queries that are tried again may take of the plan's workspace for what outlives them.
+inline double spare(const SearchContext& context) {
+    return static_cast<double>(context.plan.workspace_bytes) / 2;
+}
+
+// Rows [first, first + count) of the queries, measured.
+inline DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count) {
+    DeviceRows rows = upload(context.queries, first, count, false, context.stream);
+    measure(rows, context.points.metric, context.stream);
+    return rows;
+}
+
+// Queries gathered from a tile, with their auxiliary values and the ids that they leave out.
+struct GatheredQueries {
+    DeviceRows rows;
+    Buffer<std::int64_t> index, self;
+
+    GatheredQueries(const SearchContext& context, const Rows& from, Buffer<std::int64_t> which,
+                    const std::int64_t* all_self)
+        : index(std::move(which)), self(all_self ? index.size() : 0, context.stream) {
+        const std::int64_t count = index.size(), d = context.points.d;
+        if (all_self) gather_ids(all_self, index.get(), count, self.get(), context.stream);
+        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(from.type)), context.stream);
+        gather_rows(from, index.get(), count, d, rows.elements.get(), context.stream);
+        rows.rows = {rows.elements.get(), count, d, 1, from.type};
+        measure(rows, context.points.metric, context.stream);
+    }
+    // Queries [first, first + count) of these.
+    QueryTile tile(std::int64_t first, std::int64_t count) const {
+        return {{slice(rows.rows, first, count), rows.aux.get() + first * metric::max_aux, rows.nan.get() + first},
+                self.get() ? self.get() + first : nullptr};
+    }
+};
+
+// Rows of `from` to the rows of the result that they were gathered from.
+inline void scatter_result(const SearchContext& context, const TileResult& from, const GatheredQueries& again,
+                           std::int64_t first, std::int64_t count, TileResult& result) {
+    scatter_rows(result.keys.get(), result.ids.get(), from.keys.get(), from.ids.get(), again.index.get() + first, count,
+                 context.k, context.stream);
+}
+
+}  // namespace kith::gpu
