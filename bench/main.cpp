@@ -5,11 +5,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
+#include <utility>
 
 #include "document.h"
 #include "machine/parallel.h"
 #include "machine_limits.h"
 #include "search/goal_study.h"
+#include "search/kato.h"
 #include "search/streams.h"
 #include "select/study.h"
 #include "workload.h"
@@ -32,6 +34,7 @@ struct Args {
     std::string data = "gaussian", type = "f32";
     kith::bench::GoalStudy goals;
     kith::bench::StreamStudy streams;
+    kith::bench::KatoStudy kato;
     kith::bench::Study study;
 };
 
@@ -82,8 +85,9 @@ void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
 
 void add_streams(CLI::App* search, kith::bench::StreamStudy& streams) {
     search
-        ->add_option("--table", streams.table,
-                     std::string("A paper's figure, in place of one search: ") + kith::bench::streams_table)
+        ->add_option(
+            "--table", streams.table,
+            std::string("A paper's table or figure, in place of one search: kato, ") + kith::bench::streams_table)
         ->type_name("NAME");
     search->add_flag(
         "--streamed", streams.streamed,
@@ -199,6 +203,8 @@ int run_main(int argc, char** argv) {
     search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
     add_goals(search, args.goals);
     add_streams(search, args.streams);
+    search->add_option("--cpu-points", args.kato.cpu_points, "Of --table: the most points on one core (minutes)")
+        ->capture_default_str();
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
     select->add_option("--rows", args.workload.q, "Rows")->capture_default_str();
     select->add_option("--cols", args.workload.n, "Columns")->capture_default_str();
@@ -232,11 +238,18 @@ int run_main(int argc, char** argv) {
         kith::bench::run(args.study, args.options);
         return 0;
     }
+    if (args.streams.table == "kato") std::swap(args.kato.table, args.streams.table);
     if (args.streams.asked()) {
         args.streams.quick = args.goals.inputs.quick;
         args.streams.repeat = args.repeat;
         args.streams.json = args.json;
         return kith::bench::run(args.streams, args.options) ? 0 : 1;
+    }
+    if (args.kato.asked()) {
+        args.kato.quick = args.goals.inputs.quick;
+        args.kato.repeat = args.repeat;
+        args.kato.json = args.json;
+        return kith::bench::run(args.kato, args.options) ? 0 : 1;
     }
     if (args.goals.asked()) {
         if (search->count("-n")) args.goals.shape.n = args.workload.n;

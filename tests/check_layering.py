@@ -10,7 +10,7 @@ import sys
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
     "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
-    "src/plan": {"metric", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/tuning.h", "gpu/search/tuning.h",
+    "src/plan": {"metric", "exact/deal.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/tuning.h", "gpu/search/tuning.h",
                  "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h"},
     "src/scale": {"exact"},
     "src/cpu": {"exact", "formula", "machine", "metric"},

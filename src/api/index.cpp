@@ -8,6 +8,7 @@
 #include "api/device_group.h"
 #include "api/guard.h"
 #include "api/host_view.h"
+#include "api/kato.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "api/variances.h"
@@ -66,6 +67,7 @@ struct Index::State {
                                           name(call.metric.id))
                             : fmt::format("metric: {}; this index was prepared for {}", name(call.metric.id),
                                           name(options.metric.id)));
+        if (call.path == api::kato_path) refuse("path: 'kato' serves graph() of points; an Index has no grids");
         const std::string own = device();
         const bool other = !call.device.empty() && call.device != "auto" && call.device != own &&
                            call.device != options.device && !(call.device == "cuda" && single && own != "cpu");

@@ -10,6 +10,7 @@
 #include "kith/plan.h"
 #include "plan/machines.h"
 #include "plan/planner.h"
+#include "plan/schedule.h"
 
 namespace kith {
 
@@ -57,6 +58,25 @@ std::vector<MeasuredMachine> measured_machines() {
 Plan plan_on(const std::string& machine, const Shape& shape, const Options& options) {
     return api::guarded(
         [&] { return planner::make(requested(shape, options), planner::known_machine(machine).machine); });
+}
+
+std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& options, const std::string& machine) {
+    return api::guarded([&] {
+        if (!shape.graph) refuse("shape: a search; expected a graph");
+        const planner::Request asked = requested(shape, options);
+        const planner::Machine here =
+            machine.empty() ? api::machine("cuda:all") : planner::known_machine(machine).machine;
+        constexpr int most = 8;
+        std::vector<GraphSchedule> out;
+        for (int count = 1; count <= most && !here.devices.empty(); ++count) {
+            try {
+                out.push_back(planner::schedule(asked, here, count));
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::out_of_memory) throw;
+            }
+        }
+        return out;
+    });
 }
 
 MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan) {

@@ -1,9 +1,11 @@
 // search and graph: validate, plan, prepare, run.
 #include "api/device_group.h"
 #include "api/guard.h"
+#include "api/kato.h"
 #include "api/request.h"
 #include "api/self.h"
 #include "api/validate.h"
+#include "exact/refuse.h"
 #include "kith/kith.h"
 
 namespace kith {
@@ -18,6 +20,10 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
     api::check_values(points, metric, "points", threads, progress);
     if (!graph) api::check_values(queries, metric, "queries", threads, progress);
+    if (options.path == api::kato_path) {
+        if (!graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
+        return api::kato_graph(points, metric, k, options, progress, out);
+    }
     // A filter rounds both sides: the wider type decides what it can hold.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, queries.rows, points.cols, api::searched_k(k, graph, options), type, graph};

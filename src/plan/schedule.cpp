@@ -1,0 +1,123 @@
+// See schedule.h. The sums are over the same dealt rows (exact/deal.h) that the devices compute.
+#include "plan/schedule.h"
+
+#include <algorithm>
+
+#include "exact/deal.h"
+#include "gpu/filter/levels.h"
+#include "gpu/search/tuning.h"
+
+namespace kith::planner {
+
+namespace {
+
+// Sides of grids: few enough points for the keys of a grid, 8 bytes each and twice, and enough to fill a device; so
+// many grids that what the diagonal has twice is a few hundredths. Reasoned, not timed.
+constexpr std::int64_t least_grid = 1024, most_grid = 8192, grids_of_side = 32;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+struct Work {
+    double all = 0, most = 0;
+    void add(double part) {
+        all += part;
+        most = std::max(most, part);
+    }
+};
+
+void set_work(const Work& work, std::int64_t n, GraphSchedule& out) {
+    out.pairs = work.all / (static_cast<double>(n) * static_cast<double>(n));
+    out.balance = work.all > 0 ? work.most * out.devices / work.all : 1;
+}
+
+void kato(const Shape& s, GraphSchedule& out) {
+    out.how = "kato";
+    const std::int64_t grid = kato_grid(s.n, out.devices), grids = ceil_div(s.n, grid);
+    const auto side = [&](std::int64_t i) { return static_cast<double>(std::min(grid, s.n - i * grid)); };
+    Work work;
+    for (int part = 0; part < out.devices; ++part) {
+        double pairs = 0;
+        for (std::int64_t t = 0; t < exact::dealt_rows(grids, part, out.devices); ++t) {
+            const std::int64_t y = exact::dealt_row(t, part, out.devices);
+            pairs += side(y) * static_cast<double>(s.n - y * grid);
+        }
+        work.add(pairs);
+    }
+    set_work(work, s.n, out);
+    const double n = static_cast<double>(s.n), d = static_cast<double>(s.d), g = static_cast<double>(grid);
+    const double heaps = 12 * n * static_cast<double>(std::min(s.k, s.n));
+    out.device_bytes = n * d * static_cast<double>(size_of(s.type)) + 2 * heaps + 16 * g * (g + d);
+    out.host_bytes = heaps;
+}
+
+void symmetric(const Shape& s, GraphSchedule& out) {
+    out.how = "symmetric";
+    const gpu::FilterLevels levels = gpu::filter_levels(s.n, s.n, s.k + 1);
+    const auto last = static_cast<std::size_t>(levels.count - 1);
+    const std::int64_t sample = levels.sample[last], group = gpu::filter_tile_points, groups = ceil_div(s.n, group);
+    const std::int64_t rows = ceil_div(s.n, out.devices);
+    Work work;
+    for (int part = 0; part < out.devices; ++part) {
+        const std::int64_t own = std::max<std::int64_t>(0, std::min(rows, s.n - part * rows));
+        double pairs = static_cast<double>(own) * static_cast<double>(sample);
+        for (std::int64_t t = 0; t < exact::dealt_rows(groups, part, out.devices); ++t) {
+            const std::int64_t row = exact::dealt_row(t, part, out.devices) * group;
+            pairs += static_cast<double>(std::min(group, s.n - row)) * static_cast<double>(s.n - std::max(row, sample));
+        }
+        work.add(pairs);
+    }
+    set_work(work, s.n, out);
+    const double n = static_cast<double>(s.n), others = static_cast<double>(out.devices - 1) / out.devices;
+    const double found = static_cast<double>(levels.order[last]) * (n / static_cast<double>(sample) - 1);
+    // Thresholds of the others' rows; offsets, flags and candidates of the own.
+    out.received_bytes = others * (4 * n + static_cast<double>(rows) * (9 * out.devices + 8 * found));
+}
+
+}  // namespace
+
+std::int64_t kato_grid(std::int64_t n, int parts) {
+    const std::int64_t side = std::clamp(ceil_div(n, grids_of_side), least_grid, most_grid),
+                       rows = ceil_div(ceil_div(n, side), 2 * parts) * 2 * parts;
+    return std::max<std::int64_t>(1, ceil_div(n, rows));
+}
+
+GraphSchedule schedule(const Request& request, const Machine& machine, int count) {
+    Machine several = machine;
+    several.devices.assign(static_cast<std::size_t>(count), machine.devices.front());
+    Request r = request;
+    r.device = count == 1 ? "cuda:0" : "cuda:all";
+    const Plan plan = make(r, several);
+    const Shape& s = request.shape;
+    GraphSchedule out;
+    out.devices = count;
+    const double cell = 12;
+    out.host_bytes = cell * static_cast<double>(s.k) * static_cast<double>(ceil_div(s.n, count));
+    if (request.path == "kato") {
+        kato(s, out);
+        return out;
+    }
+    const std::int64_t held = plan.device_points > 0 ? plan.device_points : s.n;
+    const std::int64_t prepared = std::min(held, plan.chunk_points);
+    out.device_bytes = static_cast<double>(plan.workspace_bytes) +
+                       static_cast<double>(prepared) *
+                           gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
+    if (plan.symmetric) {
+        symmetric(s, out);
+        return out;
+    }
+    out.how = held < s.n ? "shards" : "blocks";
+    const std::int64_t block = plan.device_queries > 0 ? plan.device_queries : s.n, blocks = ceil_div(s.n, block);
+    Work work;
+    for (int part = 0; part < count; ++part) {
+        const std::int64_t own = held < s.n ? s.n : std::min(s.n, ceil_div(blocks - part, count) * block);
+        work.add(static_cast<double>(std::max<std::int64_t>(0, own)) *
+                 static_cast<double>(std::min(held, s.n - (held < s.n ? part * held : 0))));
+    }
+    set_work(work, s.n, out);
+    out.pairs = 1;
+    return out;
+}
+
+}  // namespace kith::planner
