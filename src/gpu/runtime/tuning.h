@@ -1,6 +1,7 @@
 // Tuning numbers of device memory and of uploads. The uploads': one NVIDIA H100 80GB HBM3, 16 threads of its host,
 // 2026-11-21, one search of 1,048,576 x 128 f32 points from pageable memory: 67 ms before, 18.7 with these
-// (docs/performance.md).
+// (docs/performance.md). upload_block since: one NVIDIA H200, 2026-11-23, that search 18.3 ms with 4 MiB and 18.4 with
+// 2, and 4,194,304 points that stream for one query 45.7 and 46.7.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace kith::gpu::tuning {
 
 // Pageable memory goes to the device through pinned blocks: large enough that the gap between two copies is small
 // against the copy, together small enough for the processor's cache. One thread packs about 10 GB/s, the bus takes 50.
-inline constexpr std::int64_t upload_block = std::int64_t{2} << 20;
+inline constexpr std::int64_t upload_block = std::int64_t{4} << 20;
 inline constexpr int upload_threads = 8;
 // Below, starting threads costs more than the driver's own staging.
 inline constexpr std::int64_t upload_staged = std::int64_t{1} << 20;

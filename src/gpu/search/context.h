@@ -21,6 +21,11 @@ struct SearchContext : SearchRequest {
     std::vector<std::uint8_t>& outcomes;
     std::vector<exact::Cause>& causes;
 
+    // Of a pass over points that stream: its queries, on the device, and the first of them. The bus is the points': a
+    // copy of queries for each chunk would wait until the next one is there.
+    MatrixView of_pass = {};
+    std::int64_t pass_first = 0;
+
     // Of a graph the id of the first query.
     std::int64_t first_id() const { return share ? share->first : 0; }
     void mark(std::int64_t query, Outcome outcome, exact::Cause cause) const {
@@ -42,7 +47,9 @@ inline double spare(const SearchContext& context) {
 
 // Rows [first, first + count) of the queries, measured.
 inline DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count) {
-    DeviceRows rows = upload(context.queries, first, count, false, context.stream);
+    DeviceRows rows = context.of_pass.data
+                          ? upload(context.of_pass, first - context.pass_first, count, false, context.stream)
+                          : upload(context.queries, first, count, false, context.stream);
     measure(rows, context.points.metric, context.stream);
     return rows;
 }

@@ -34,6 +34,12 @@ const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk
     return filter_of(chunk, context.points.metric, kind);
 }
 
+// What load_queries() brought, as a matrix.
+MatrixView view_of(const DeviceRows& rows, Layout layout, std::int64_t d, int device) {
+    const Rows& r = rows.rows;
+    return {r.data, r.count, d, layout == Layout::row_major ? r.row_stride : r.col_stride, r.type, layout, device};
+}
+
 // Reads `values` as the stream comes to it.
 Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
     Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
@@ -337,20 +343,21 @@ void search(const Points& points, const SearchRequest& request, const GraphShare
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
     std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
     std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
-    const SearchContext context{request,
-                                points,
-                                static_cast<cudaStream_t>(request.stream),
-                                request.out.device == points.device && !points.streams,
-                                share,
-                                outcomes,
-                                causes};
+    SearchContext context{request,
+                          points,
+                          static_cast<cudaStream_t>(request.stream),
+                          request.out.device == points.device && !points.streams,
+                          share,
+                          outcomes,
+                          causes};
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
-    // Where points stream, many tiles of queries share one pass over them, as many as their lists allow.
-    const std::int64_t list_bytes = k * 32;
+    // Where points stream, many tiles of queries share one pass over them, as many as there is room for with their
+    // lists.
+    const std::int64_t row_bytes = k * 32 + points.d * static_cast<std::int64_t>(size_of(queries.type));
     const std::int64_t most =
-        std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / list_bytes / tile);
+        std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / row_bytes / tile);
     const std::int64_t group = points.streams ? tile * most : tile;
     for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {
         const std::int64_t group_count = std::min(group, queries.rows - group_first), cells = group_count * k;
@@ -367,6 +374,10 @@ void search(const Points& points, const SearchRequest& request, const GraphShare
             }
         };
         if (points.streams) {
+            const DeviceRows pass_queries = upload(queries, group_first, group_count, false, context.stream,
+                                                   {.progress = &request.progress, .stage = "search"});
+            context.of_pass = view_of(pass_queries, queries.layout, points.d, points.device);
+            context.pass_first = group_first;
             ChunkStream chunks(points, plan, request.progress, context.stream);
             std::int64_t seen = 0;
             while (const Chunk* chunk = chunks.next()) {
