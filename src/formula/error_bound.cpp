@@ -22,7 +22,7 @@ constexpr Arithmetic f64{false, 0x1p-53, 0x1p-1074, 0x1.fffffffffffffp1023, 0x1p
 constexpr double reciprocal_error = 0x1p-23, root_error = 0x1p-22, log2_error = 0x1p-22, exp2_error = 0x1p-22;
 // metric/portable.h: a few ulp; of a power a few ulp times |p log t|, which is below 746.
 constexpr double portable_error = 0x1p-48, portable_power_error = 0x1p-38;
-// Beyond it a power is no step of a distance; below 2^-126 f32 has 0 of it, and 0 times the logarithm of 0 is no number.
+// Beyond it a power is no step of a distance; below 2^-126 f32 may take it for 0, and 0 log 0 is no number.
 constexpr double most_exponent = 1024;
 // Of a bound that serves.
 constexpr double most_relative = 0.125;
