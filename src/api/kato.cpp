@@ -1,8 +1,11 @@
 // See kato.h. What a device computes is in cpu/search/triangle.h and gpu/search/triangle.h.
 #include "api/kato.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 
 #include "api/device_group.h"
@@ -61,6 +64,11 @@ public:
 
     Report run(ProgressMeter& progress, std::int64_t k, const NeighborsView& out) {
         require_memory(n_ * k_ * parts() * 12, "path kato: the heaps of all points");
+        const double held = planner::kato_device_bytes({n_, n_, points_.cols, k_, points_.type, true}, grid_);
+        const bool any_gpu = std::ranges::any_of(devices_, [](const std::string& device) { return device != "cpu"; });
+        if (any_gpu && options_.memory > 0 && held > static_cast<double>(options_.memory))
+            throw Error(ErrorCode::out_of_memory,
+                        fmt::format("memory: {} bytes; path kato takes {:.0f} on each GPU", options_.memory, held));
         heaps_.resize(devices_.size());
         reports_.resize(devices_.size() + 1);
         const scale::Outcome outcome =
@@ -77,7 +85,7 @@ public:
             failed[device] = true;
             failures.push_back(describe(failure.error, devices_[device], n_));
         }
-        for (const std::int64_t part : outcome.left) take_over(static_cast<int>(part), failed, progress);
+        for (const std::int64_t part : outcome.left) take_over(static_cast<int>(part), failed, failures, progress);
         merge(progress, k, out);
         std::vector<std::string> names = devices_;
         names.emplace_back("cpu");
@@ -121,7 +129,7 @@ private:
         add(done, report);
     }
     // The part of a device that failed, by another one, or the CPU.
-    void take_over(int part, std::vector<bool>& failed, ProgressMeter& progress) {
+    void take_over(int part, std::vector<bool>& failed, std::vector<Fallback>& failures, ProgressMeter& progress) {
         for (std::size_t other = 0; other < devices_.size(); ++other) {
             if (failed[other]) continue;
             try {
@@ -130,6 +138,7 @@ private:
             } catch (const Error& error) {
                 if (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device) throw;
                 failed[other] = true;
+                failures.push_back(describe(std::current_exception(), devices_[other], n_));
             }
         }
         compute(part, "cpu", progress, reports_.back());

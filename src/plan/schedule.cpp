@@ -32,6 +32,11 @@ void set_work(const Work& work, std::int64_t n, GraphSchedule& out) {
     out.balance = work.all > 0 ? work.most * out.devices / work.all : 1;
 }
 
+// Of the heaps of a device.
+double heap_bytes(const Shape& s) {
+    return 12 * static_cast<double>(s.n) * static_cast<double>(std::min(s.k, s.n));
+}
+
 void kato(const Shape& s, GraphSchedule& out) {
     out.how = "kato";
     const std::int64_t grid = kato_grid(s.n, out.devices), grids = ceil_div(s.n, grid);
@@ -46,10 +51,8 @@ void kato(const Shape& s, GraphSchedule& out) {
         work.add(pairs);
     }
     set_work(work, s.n, out);
-    const double n = static_cast<double>(s.n), d = static_cast<double>(s.d), g = static_cast<double>(grid);
-    const double heaps = 12 * n * static_cast<double>(std::min(s.k, s.n));
-    out.device_bytes = n * d * static_cast<double>(size_of(s.type)) + 2 * heaps + 16 * g * (g + d);
-    out.host_bytes = heaps;
+    out.device_bytes = kato_device_bytes(s, grid);
+    out.host_bytes = heap_bytes(s);
 }
 
 void symmetric(const Shape& s, GraphSchedule& out) {
@@ -71,8 +74,8 @@ void symmetric(const Shape& s, GraphSchedule& out) {
     set_work(work, s.n, out);
     const double n = static_cast<double>(s.n), others = static_cast<double>(out.devices - 1) / out.devices;
     const double found = static_cast<double>(levels.order[last]) * (n / static_cast<double>(sample) - 1);
-    // Thresholds of the others' rows; offsets, flags and candidates of the own.
-    out.received_bytes = others * (4 * n + static_cast<double>(rows) * (9 * out.devices + 8 * found));
+    // Thresholds and errors of the others' rows; offsets, flags and candidates of the own.
+    out.received_bytes = others * (8 * n + static_cast<double>(rows) * (9 * out.devices + 8 * found));
 }
 
 }  // namespace
@@ -81,6 +84,11 @@ std::int64_t kato_grid(std::int64_t n, int parts) {
     const std::int64_t side = std::clamp(ceil_div(n, grids_of_side), least_grid, most_grid),
                        rows = ceil_div(ceil_div(n, side), 2 * parts) * 2 * parts;
     return std::max<std::int64_t>(1, ceil_div(n, rows));
+}
+
+double kato_device_bytes(const Shape& s, std::int64_t grid) {
+    const double d = static_cast<double>(s.d), g = static_cast<double>(grid);
+    return static_cast<double>(s.n) * d * static_cast<double>(size_of(s.type)) + 2 * heap_bytes(s) + 16 * g * (g + d);
 }
 
 GraphSchedule schedule(const Request& request, const Machine& machine, int count) {

@@ -110,6 +110,22 @@ TEST(Kato, TakesOverFromDevicesThatFail) {
     }
 }
 
+// A budget that is too small for GPUs is an error, not work for the CPU.
+TEST(Kato, AsksForItsMemory) {
+    const std::vector<float> points(3000 * 4, 1.0f);
+    Options options;
+    options.memory = 1 << 20;
+    api::KatoProbe probe;
+    probe.devices = {"cuda:0", "cpu"};
+    probe.before = [](int) { FAIL() << "began"; };
+    try {
+        kato(view(points.data(), 3000, 4), 5, options, probe);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(ErrorCode::out_of_memory, error.code()) << error.what();
+    }
+}
+
 // By the public interface.
 TEST(Kato, IsAPath) {
     const auto c =

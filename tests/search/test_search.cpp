@@ -55,7 +55,8 @@ TEST(ForcedPath, ServesItsMetrics) {
         } else {
             EXPECT_NE("", forced(metric, "gemm-f32", kith::ElementType::f32)) << metric;
             const bool direct = traits.direct != kith::metric::Direct::none;
-            EXPECT_EQ(direct, forced(metric, "direct-f32", kith::ElementType::f32).empty()) << metric;
+            for (const kith::ElementType type : {kith::ElementType::f32, kith::ElementType::f64})
+                EXPECT_EQ(direct, forced(metric, "direct-f32", type).empty()) << metric << ", " << name(type);
         }
     }
 }
@@ -69,7 +70,6 @@ TEST(ForcedPath, IsRefusedByNameElsewhere) {
     refused("canberra", "gemm-f32", kith::ElementType::f32);
     refused("cityblock", "gemm-f32", kith::ElementType::f32);
     refused("cosine", "direct-f32", kith::ElementType::f32);
-    refused("canberra", "direct-f32", kith::ElementType::f64);
     refused("euclidean", "warp-9", kith::ElementType::f32);
 }
 
