@@ -119,8 +119,8 @@ TYPED_TEST(GpuFewValues, Searches) {
             const std::string what =
                 "d " + std::to_string(d) + ", values " + std::to_string(values) + ", others " + std::to_string(others);
             const Neighbors found = checked(points, queries, s, what);
-            if (std::is_same_v<T, double>) EXPECT_EQ("exact", found.report.path) << what;
-            else if (others == 0 && values <= 17) expect_certified(found, s, what);
+            EXPECT_EQ("direct-f32", found.report.path) << what;
+            if (!std::is_same_v<T, double> && others == 0 && values <= 17) expect_certified(found, s, what);
         }
     }
 }
