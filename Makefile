@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test wheel test-python bench gpu-test sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python bench docs gpu-test sanitize fuzz mutants check-contributing \
     format format-check lint clean deps test-deps bench-deps configure
 
 help:  ## this list
@@ -35,6 +35,11 @@ wheel: build  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
 
 test-python: build  ## the Python package beside torch, jax, faiss, UMAP, scanpy and scikit-learn's own tests
 	scripts/test-python $(BUILD) --full
+
+docs: configure  ## the documentation site: build/$(PRESET)/docs/html/index.html
+	scripts/install-deps python docs
+	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
+	scripts/docs $(BUILD)
 
 gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 	scripts/gpu-test $(BUILD)
@@ -80,7 +85,7 @@ deps:
 
 # The tests need HDF5: where its package wants an upgrade of others (libcurl's), that is made, unless UPGRADE=0.
 test-deps:
-	@UPGRADE=$${UPGRADE:-1} scripts/install-deps build hdf5 test python
+	@UPGRADE=$${UPGRADE:-1} scripts/install-deps build hdf5 test python docs
 
 bench-deps:
 	@scripts/install-deps bench

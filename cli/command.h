@@ -21,7 +21,11 @@ using CommandRun = std::function<int()>;
 // Each adds its subcommand to `app`; parsing that subcommand sets `run`. `app` and `run` outlive the commands.
 void add_search(CLI::App& app, CommandRun& run);
 void add_graph(CLI::App& app, CommandRun& run);
+void add_radius(CLI::App& app, CommandRun& run);
 void add_select(CLI::App& app, CommandRun& run);
+void add_distances(CLI::App& app, CommandRun& run);
+void add_estimate(CLI::App& app, CommandRun& run);
+void add_match(CLI::App& app, CommandRun& run);
 void add_verify(CLI::App& app, CommandRun& run);
 void add_groundtruth(CLI::App& app, CommandRun& run);
 void add_convert(CLI::App& app, CommandRun& run);

@@ -8,6 +8,7 @@
 
 #include "element.h"
 #include "interrupt.h"
+#include "kith/cut.h"
 #include "kith/error.h"
 #include "kith/io.h"
 #include "numbers.h"
@@ -22,6 +23,8 @@ constexpr double last_start_seconds = 0.25;
 // Points enough that k of them are few; queries enough for whole tiles.
 constexpr std::int64_t least_points = 2048, points_for_each_neighbour = 64, most_queries = 512;
 constexpr double most_elements = 1 << 24;
+// Of a tree: more levels behave as these do.
+constexpr std::int64_t tree_points = 1 << 16, tree_queries = 1 << 13;
 // Its matrix is factored for each search.
 constexpr std::int64_t most_mahalanobis_dimensions = 512;
 
@@ -44,7 +47,8 @@ Matrix random_matrix(std::int64_t rows, std::int64_t cols, ElementType type, std
 // Searches of the same kind on random data, smaller.
 class Trial {
 public:
-    Trial(const Shape& shape, const Options& options, const Plan& plan) : shape_(shape), options_(options) {
+    Trial(const Shape& shape, const Options& options, const Plan& plan)
+        : shape_(shape), options_(options), tree_(plan.path == Path::tree) {
         options_.path = name(plan.path);
         options_.progress = [](const Progress&) { return !interrupted(); };
         if (options.metric.id == MetricId::mahalanobis) {
@@ -66,6 +70,7 @@ public:
 
     // t(n, q) = pair n q + query q + point n, from three searches.
     void measure() {
+        if (tree_) return measure_tree();
         const Stopwatch clock;
         // The first one pays for what happens once.
         double whole = seconds(n_, q_);
@@ -93,6 +98,11 @@ public:
 
     double predicted() const {
         const double n = static_cast<double>(shape_.n), q = static_cast<double>(shape_.q);
+        if (tree_) {
+            // Making it takes n log n, a query log n.
+            const double levels = std::log2(n + 2) / std::log2(static_cast<double>(n_) + 2);
+            return (point_ * n + query_ * q) * levels;
+        }
         return pair_ * n * q + query_ * q + point_ * n;
     }
     std::string described() const {
@@ -104,10 +114,20 @@ private:
     static std::int64_t scaled(std::int64_t value, double factor) {
         return static_cast<std::int64_t>(std::ceil(static_cast<double>(value) * factor));
     }
+    // t(n, q) = point n + query q, from two searches.
+    void measure_tree() {
+        n_ = std::min(most_points_, std::max(n_, tree_points));
+        q_ = std::min(shape_.q, tree_queries);
+        seconds(n_, 1);
+        const double made = std::min(seconds(n_, 1), seconds(n_, 1));
+        point_ = made / static_cast<double>(n_);
+        query_ = std::max(0.0, seconds(n_, q_) - made) / static_cast<double>(q_);
+    }
     bool grows_queries() const { return q_ < std::min(shape_.q, most_queries); }
 
     Shape shape_;
     Options options_;
+    bool tree_;
     std::vector<double> identity_;
     std::int64_t most_points_ = 0, n_ = 0, q_ = 0;
     double pair_ = 0, query_ = 0, point_ = 0;  // seconds for each
@@ -122,9 +142,10 @@ std::string rough_duration(double seconds) {
     return fmt::format("{} days", grouped(std::llround(std::min(seconds / 86400, 1e15))));
 }
 
-// Bytes of a coordinate in what the filter of a path keeps.
+// Bytes of a coordinate in what the filter of a path keeps, or a tree.
 double prepared_element(Path path) {
     if (path == Path::exact) return 0;
+    if (path == Path::tree) return sizeof(double);
     return path == Path::gemm_f16 || path == Path::gemm_bf16 ? 2 : 4;
 }
 

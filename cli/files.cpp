@@ -15,6 +15,7 @@
 #include "interrupt.h"
 #include "kith/error.h"
 #include "kith/memory.h"
+#include "kith/searchable.h"
 
 namespace kith::cli {
 namespace {
@@ -69,55 +70,12 @@ ReadOptions reading(const std::string& format, const std::atomic<bool>* dropped)
     return {format, [dropped] { return !interrupted() && !(dropped && *dropped); }};
 }
 
-namespace {
-
-template <class T>
-bool holds_all(const Matrix& matrix, std::size_t cells, std::size_t& first_missing) {
-    for (std::size_t i = 0; i < cells; ++i) {
-        if (i % 0x10000 == 0) stop_if_interrupted();
-        const std::int64_t value = load_integer(matrix.bytes.data(), i, matrix.info.type);
-        const T stored = static_cast<T>(value);
-        if (std::abs(stored) < static_cast<T>(0x1p63) && static_cast<std::int64_t>(stored) == value) continue;
-        first_missing = i;
-        return false;
-    }
-    return true;
-}
-
-template <class T>
-void convert_all(Matrix& matrix, std::size_t cells, ElementType type) {
-    std::vector<std::byte> converted(cells * sizeof(T));
-    for (std::size_t i = 0; i < cells; ++i) {
-        if (i % 0x10000 == 0) stop_if_interrupted();
-        const auto value = static_cast<T>(load_integer(matrix.bytes.data(), i, matrix.info.type));
-        std::memcpy(converted.data() + i * sizeof(T), &value, sizeof value);
-    }
-    matrix.bytes = std::move(converted);
-    matrix.info.type = type;
-}
-
-}  // namespace
-
 Matrix load_points(const std::string& path, const std::string& format) {
-    return searchable(load_matrix(path, format), path);
+    return to_points(load_matrix(path, format), path);
 }
 
-Matrix searchable(Matrix matrix, const std::string& what) {
-    if (matrix.info.type != ElementType::i32 && matrix.info.type != ElementType::i64) return matrix;
-    const auto cells = static_cast<std::size_t>(matrix.info.rows * matrix.info.cols);
-    std::size_t missing = 0;
-    const bool narrow = holds_all<float>(matrix, cells, missing);
-    if (!narrow && !holds_all<double>(matrix, cells, missing)) {
-        const auto cols = static_cast<std::size_t>(matrix.info.cols);
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("{}: row {}, column {}: {} is not a value of f64; expected coordinates that are", what,
-                        missing / cols, missing % cols, load_integer(matrix.bytes.data(), missing, matrix.info.type)));
-    }
-    require_memory(static_cast<std::int64_t>(cells * (narrow ? sizeof(float) : sizeof(double))), what);
-    if (narrow) convert_all<float>(matrix, cells, ElementType::f32);
-    else convert_all<double>(matrix, cells, ElementType::f64);
-    return matrix;
+Matrix to_points(Matrix matrix, const std::string& what) {
+    return kith::searchable(std::move(matrix), what, [] { return !interrupted(); });
 }
 
 std::string part_of(const std::string& path, const std::string& format, const char* part) {

@@ -21,7 +21,7 @@ Matrix load_matrix(const std::string& path, const std::string& format);
 // invalid_argument where neither does.
 Matrix load_points(const std::string& path, const std::string& format);
 // The same of rows that have been read; messages name `what`.
-Matrix searchable(Matrix matrix, const std::string& what);
+Matrix to_points(Matrix matrix, const std::string& what);
 // Rows [first, first + count), as the file has them; messages name `what`. Throws out_of_memory where they do not fit.
 // `take`, unless empty, is given the bytes block by block, in order, as they come.
 Matrix read_rows(MatrixReader& reader, std::int64_t first, std::int64_t count, const std::string& what,

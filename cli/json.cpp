@@ -14,6 +14,16 @@ Json to_json(const Shape& shape) {
             {"graph", shape.graph}};
 }
 
+Json to_json(const GraphSchedule& s) {
+    return {{"devices", s.devices},
+            {"how", s.how},
+            {"pairs", s.pairs},
+            {"balance", s.balance},
+            {"device_bytes", s.device_bytes},
+            {"received_bytes", s.received_bytes},
+            {"sent_bytes", s.sent_bytes}};
+}
+
 Json to_json(const Metric& metric) {
     Json json = {{"name", name(metric.id)}};
     if (metric.id == MetricId::minkowski) json["p"] = metric.p;

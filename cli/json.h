@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kith/kith.h"
+#include "kith/schedule.h"
 
 namespace kith::cli {
 
@@ -12,6 +13,7 @@ using Json = nlohmann::ordered_json;
 Json to_json(const Shape& shape);
 Json to_json(const Metric& metric);
 Json to_json(const Plan& plan);
+Json to_json(const GraphSchedule& schedule);
 Json to_json(const Report& report);
 // The first rows, whole: {"rows": r, "ids": [[...]], "distances": [[...]]}.
 Json first_rows_json(const Neighbors& neighbors);

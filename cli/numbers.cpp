@@ -115,16 +115,6 @@ std::int64_t parse_bytes(const std::string& text) {
     return static_cast<std::int64_t>(bytes);
 }
 
-std::string bytes_text(double bytes) {
-    static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    std::size_t unit = 0;
-    for (; bytes >= 999.5 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
-    if (unit == 0) return fmt::format("{:.0f} B", bytes);
-    return bytes >= 99.95   ? fmt::format("{:.0f} {}", bytes, units[unit])
-           : bytes >= 9.995 ? fmt::format("{:.1f} {}", bytes, units[unit])
-                            : fmt::format("{:.2f} {}", bytes, units[unit]);
-}
-
 template <class Integer>
 CLI::Option* add_count(CLI::App& command, const std::string& names, Integer& value, const std::string& what,
                        std::int64_t least, std::int64_t most) {

@@ -22,8 +22,6 @@ double parse_real(const std::string& option, const std::string& text);
 // "8GiB", "500MB", "1.5G", "4096": KB, MB, ... are powers of 1000; K, KiB, M, MiB, ... powers of 1024. Throws
 // invalid_argument.
 std::int64_t parse_bytes(const std::string& text);
-// "512 B", "10.9 MiB", "1.50 GiB": what --memory takes as well.
-std::string bytes_text(double bytes);
 
 // Options that take such a number; a bad one is refused with the text as it was typed.
 template <class Integer>

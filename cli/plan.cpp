@@ -9,6 +9,7 @@
 #include "command.h"
 #include "estimate.h"
 #include "json.h"
+#include "kith/schedule.h"
 #include "numbers.h"
 #include "options.h"
 
@@ -28,9 +29,9 @@ struct Args {
     bool json = false;
 };
 
-int show(const Args& args, Json object, const Plan& plan, const std::string& cost) {
+int show(const Args& args, Json object, const Plan& plan, const std::string& cost, const std::string& more = "") {
     if (!args.json) {
-        fmt::print("{}{}", cost, explain(plan));
+        fmt::print("{}{}{}", cost, explain(plan), more);
         return exit_ok;
     }
     object["plan"] = to_json(plan);
@@ -53,6 +54,17 @@ int execute_select(const Args& args) {
     return show(args, std::move(object), plan, "");
 }
 
+// A line for each number of GPUs; "" where there are none.
+std::string table(const std::vector<GraphSchedule>& schedules) {
+    if (schedules.empty()) return "";
+    constexpr double gib = 1 << 30;
+    std::string text = "\nGPUs  schedule    pairs of n x n  busiest / mean  GiB held by each  received  sent\n";
+    for (const GraphSchedule& s : schedules)
+        text += fmt::format("{:4}  {:10}  {:14.3f}  {:14.3f}  {:16.2f}  {:8.2f}  {:4.2f}\n", s.devices, s.how, s.pairs,
+                            s.balance, s.device_bytes / gib, s.received_bytes / gib, s.sent_bytes / gib);
+    return text;
+}
+
 int execute_search(const Args& args) {
     std::vector<double> numbers;
     Options options;
@@ -68,7 +80,10 @@ int execute_search(const Args& args) {
         {"command", "plan"}, {"kith", KITH_VERSION}, {"shape", to_json(shape)}, {"metric", to_json(options.metric)}};
     if (!args.machine.empty()) object["machine"] = args.machine;
     object["estimate"] = to_json(cost);
-    return show(args, std::move(object), plan, estimate_text(cost));
+    std::vector<GraphSchedule> schedules;
+    if (shape.graph && plan.device != host_memory) schedules = graph_schedules(shape, options, args.machine);
+    for (const GraphSchedule& schedule : schedules) object["schedules"].push_back(to_json(schedule));
+    return show(args, std::move(object), plan, estimate_text(cost), table(schedules));
 }
 
 }  // namespace

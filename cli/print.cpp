@@ -17,6 +17,7 @@ constexpr double least_wait = 0.01;  // seconds that are worth a word
 
 // The filter of a path in words: "gemm-bf16" is the bf16 filter.
 std::string filter_name(const std::string& path) {
+    if (path == "tree") return "tree";
     return fmt::format("{} filter", path.substr(path.rfind('-') + 1));
 }
 

@@ -1,11 +1,9 @@
 // Reads ahead, one thread for what is read.
 #include "read_ahead.h"
 
-#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "kith/error.h"
 #include "print.h"
 
 namespace kith::cli {
@@ -32,38 +30,6 @@ void ReadAhead::drop() {
     // The last to hold an asynchronous result waits for it; one that was put off is never made.
     rows_ = {};
     dropped_ = false;
-}
-
-const Matrix& PieceReader::hold(std::int64_t piece) {
-    if (piece == held_) return rows_;
-    held_ = none;
-    rows_ = {};  // before another takes its room
-    std::optional<Matrix> rows;
-    if (piece == ahead_) {
-        ahead_ = none;
-        try {
-            rows = reading_.take();
-        } catch (const Error& error) {
-            // Beside the other piece, which is gone now.
-            if (error.code() != ErrorCode::out_of_memory) throw;
-        }
-    }
-    if (!rows) {
-        static const std::atomic<bool> wanted{false};
-        const Stopwatch clock;
-        rows = read_(piece, wanted);
-        waited_ += clock.seconds();
-    }
-    rows_ = std::move(*rows);
-    held_ = piece;
-    return rows_;
-}
-
-void PieceReader::read_ahead(std::int64_t piece) {
-    if (has(piece)) return;
-    ahead_ = none;
-    reading_.start([this, piece] { return read_(piece, reading_.dropped()); });
-    ahead_ = piece;
 }
 
 }  // namespace kith::cli

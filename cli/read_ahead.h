@@ -35,29 +35,4 @@ private:
     std::future<Matrix> rows_;
 };
 
-// The piece of a file that is searched, and the one that is read meanwhile; pieces are known by their number.
-class PieceReader {
-public:
-    // `read` gives up, throwing, soon after the flag has become true.
-    using Read = std::function<Matrix(std::int64_t piece, const std::atomic<bool>& dropped)>;
-    explicit PieceReader(Read read) : read_(std::move(read)) {}
-
-    // The piece: held, read ahead, or read now. The one before is gone. Throws what `read` throws.
-    const Matrix& hold(std::int64_t piece);
-    // Reads it while the other is searched, in place of what was read ahead and not wanted. Errors show in hold().
-    void read_ahead(std::int64_t piece);
-    // Whether it is held or read ahead.
-    bool has(std::int64_t piece) const { return piece == held_ || piece == ahead_; }
-    double waited_seconds() const { return waited_ + reading_.waited_seconds(); }  // in hold()
-
-private:
-    static constexpr std::int64_t none = -1;
-
-    Read read_;
-    std::int64_t held_ = none, ahead_ = none;
-    Matrix rows_;
-    double waited_ = 0;
-    ReadAhead reading_;  // the first to go: it uses what stands before it
-};
-
 }  // namespace kith::cli

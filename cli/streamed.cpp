@@ -8,11 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "cut.h"
 #include "files.h"
 #include "interrupt.h"
+#include "kith/cut.h"
 #include "kith/error.h"
 #include "kith/shards.h"
+#include "option_names.h"
 #include "print.h"
 #include "progress.h"
 #include "read_ahead.h"
@@ -31,7 +32,7 @@ public:
         const std::string what = fmt::format("rows {} to {} of {}", row_, row_ + rows - 1, path_);
         Matrix matrix = read_rows(reader_, row_, rows, what);
         row_ += rows;
-        return searchable(std::move(matrix), what);
+        return to_points(std::move(matrix), what);
     }
 
 private:
@@ -109,7 +110,7 @@ RowSizes sizes_of(const StreamedJob& job) {
 RowCut cut_of(const StreamedJob& job) {
     RowSizes sizes = sizes_of(job);
     sizes.shards_held = 2;
-    RowCut cut = cut_by_memory(sizes, fmt::format("a search of {}", job.base));
+    RowCut cut = with_option_names([&] { return cut_by_memory(sizes, fmt::format("a search of {}", job.base)); });
     cut.points = std::min(cut.points, job.base_info.rows);
     return cut;
 }

@@ -8,6 +8,7 @@ set(KITH_HAVE_HDF5 OFF)
 set(KITH_HAVE_PARQUET OFF)
 if(KITH_IO)
   find_package(ZLIB REQUIRED)
+  find_package(nlohmann_json REQUIRED) # headers only
   if(KITH_HDF5)
     if(NOT KITH_HDF5 STREQUAL "AUTO")
       set(required REQUIRED)

@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent / "include" / "kith"
-OF_FILES = {"io.h", "output.h"}  # what libkith_io exports; the other headers are libkith's
+# What libkith_io exports; the other headers are libkith's.
+OF_FILES = {"csr.h", "groundtruth.h", "io.h", "output.h", "searchable.h"}
 OF_CLASS = ("typeinfo for ", "typeinfo name for ", "vtable for ")
 
 
@@ -33,8 +34,8 @@ def statements(text):
                 yield "::".join(s for s in scopes if s), words + " {"
                 named = re.search(r"(?:class|struct) (?:KITH_EXPORT )?(\w+)", words)
                 scopes.append(named[1])
-            else:
-                scopes.append("")
+            else:  # of a namespace what follows kith
+                scopes.append(words.split()[-1].removeprefix("kith").removeprefix("::") if words.startswith("namespace") else "")
             statement = ""
         elif piece == "}":
             scopes.pop()

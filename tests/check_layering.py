@@ -10,7 +10,8 @@ import sys
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
     "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
-    "src/plan": {"metric", "exact/deal.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/tuning.h", "gpu/search/tuning.h",
+    "src/estimators": {"api", "exact"},
+    "src/plan": {"metric", "exact/ceil_div.h", "exact/deal.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/tuning.h", "gpu/search/tuning.h",
                  "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h"},
     "src/scale": {"exact"},
     "src/cpu": {"exact", "formula", "machine", "metric"},
@@ -19,6 +20,7 @@ BELOW = {
     "src/formula": {"metric"},
     "src/metric": set(),
     "src/io": set(),
+    "src/jobs": set(),
     "src/machine": set(),
     "cli": set(),
     "python/src": set(),
@@ -28,7 +30,7 @@ BELOW = {
 # Folders of the backends, from the bottom up: a file may include its own folder and those before it. What lies in the
 # backend's own folder puts the others together: its interface, a metric's kernels.
 FOLDERS = {
-    "src/cpu": ["simd", "primitives", "metric", "filter", "points", "select", "search"],
+    "src/cpu": ["simd", "primitives", "metric", "filter", "tree", "points", "select", "search"],
     "src/gpu": ["runtime", "primitives", "metric", "filter", "refine", "points", "select", "search"],
 }
 COMMON = {"src/cpu": {"cpu/backend.h"}, "src/gpu": {"gpu/backend.h"}}

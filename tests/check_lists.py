@@ -54,6 +54,17 @@ def check_metrics(root):
             yield f"{file}: --packed-bits: expected '{of_bits}:'"
 
 
+def check_choice(root):
+    """docs/metrics.md has the texts and the other names of metrics.def."""
+    line = re.compile(r'^KITH_METRIC\((\w+), \w+, "([^"]*)", "(.*)"\)$', re.MULTILINE)
+    known = {name: (what, ", ".join(f"`{alias}`" for alias in aliases.split()))
+             for name, aliases, what in line.findall((root / "include/kith/metrics.def").read_text())}
+    said = {row[0].strip("`"): (row[1].replace("\\|", "|"), row[2]) for row in rows((root / "docs/metrics.md").read_text(), "metric")}
+    for name in sorted(known.keys() | said.keys()):
+        if known.get(name) != said.get(name):
+            yield f"docs/metrics.md: {name}: expected {known.get(name)}, found {said.get(name)}"
+
+
 def check_formats(root):
     known = re.findall(r"^KITH_(?:FORMAT|CONTAINER)\((\w+),", (root / "src/io/formats.def").read_text(), re.MULTILINE)
     said = [name for row in rows((root / "docs/cli.md").read_text(), "format") for name in re.findall(r"`(\w+)`", row[0])]
@@ -63,7 +74,7 @@ def check_formats(root):
 
 
 def main(root):
-    complaints = [*check_metrics(root), *check_formats(root)]
+    complaints = [*check_metrics(root), *check_choice(root), *check_formats(root)]
     print(*complaints, sep="\n")
     print(f"lists: {len(complaints)} complaints")
     return 1 if complaints else 0

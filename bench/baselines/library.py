@@ -71,6 +71,7 @@ class Library:
         self.lib.kith_index_free.restype = None
         self.lib.kith_search.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_void_p] * 3
         self.lib.kith_index_search.argtypes = self.lib.kith_search.argtypes
+        self.lib.kith_graph.argtypes = [ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_void_p] * 3
         self.lib.kith_build_info.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p]
 
     def version(self):
@@ -98,6 +99,16 @@ class Library:
         """(ids, distances, Report); the arrays are of the queries' kind and device."""
         call, first = self.lib.kith_search, view(points)
         return self._search(call, ctypes.byref(first), queries, k, options)
+
+    def graph(self, points, k, options):
+        """search() of the points themselves, each without itself."""
+        ids, distances = empty_like(points, k)
+        out = Neighbors(address(ids), address(distances), device_of(ids))
+        report = Report(ctypes.sizeof(Report))
+        rows = view(points)
+        self.check(self.lib.kith_graph(ctypes.byref(rows), k, ctypes.byref(options), ctypes.byref(out),
+                                       ctypes.byref(report)))
+        return ids, distances, report
 
     def _search(self, call, first, queries, k, options):
         ids, distances = empty_like(queries, k)

@@ -8,77 +8,70 @@
 #include <memory>
 
 #include "groundtruth/commands.h"
-#include "groundtruth/survey.h"
+#include "groundtruth/describe.h"
 #include "options.h"
 #include "print.h"
 
 namespace kith::cli::groundtruth {
 namespace {
 
-// Of claims that do not say theirs.
-constexpr double unknown_lease = 60;
-
 struct Args {
     std::string folder;
     bool json = false;
 };
 
-Json worker_json(const Job& job, const ClaimedUnit& worker) {
-    const Seen& claim = worker.claim;
-    Json json = {{"unit", claim.name},
+Json worker_json(const Worker& worker) {
+    Json json = {{"unit", name(worker.unit)},
                  {"host", nullptr},
                  {"pid", nullptr},
-                 {"share", claim.standing.share},
-                 {"pairs", claim.standing.pairs},
-                 {"seconds", claim.standing.seconds},
-                 {"silent_seconds", claim.age},
-                 {"stale", claim.stale}};
-    json["shard"] = job.unit(worker.unit).shard;
-    json["block"] = job.unit(worker.unit).block;
-    if (claim.process) {
-        json["host"] = claim.process->host;
-        json["pid"] = claim.process->pid;
+                 {"share", worker.share},
+                 {"pairs", worker.pairs},
+                 {"seconds", worker.seconds},
+                 {"silent_seconds", worker.silent_seconds},
+                 {"stale", worker.stale}};
+    json["shard"] = worker.unit.shard;
+    json["block"] = worker.unit.block;
+    if (worker.pid > 0) {
+        json["host"] = worker.host;
+        json["pid"] = worker.pid;
     }
     return json;
 }
 
-void print_worker(const ClaimedUnit& worker) {
-    const Seen& claim = worker.claim;
-    const std::string who =
-        claim.process ? fmt::format("{} (pid {})", claim.process->host, claim.process->pid) : "an unknown worker";
-    const Standing& at = claim.standing;
-    if (claim.stale) {
-        fmt::print("{}  left behind by {}, not heard of for {}\n", claim.name, who, duration(claim.age));
+void print_worker(const Worker& worker) {
+    const std::string unit = name(worker.unit);
+    const std::string who = worker.pid > 0 ? fmt::format("{} (pid {})", worker.host, worker.pid) : "an unknown worker";
+    if (worker.stale) {
+        fmt::print("{}  left behind by {}, not heard of for {}\n", unit, who, duration(worker.silent_seconds));
     } else {
-        fmt::print("{}  {:3.0f} % by {}{}\n", claim.name, 100 * at.share, who,
-                   at.seconds > 0 ? fmt::format(", {}", pair_rate(at.pairs, at.seconds)) : "");
+        fmt::print("{}  {:3.0f} % by {}{}\n", unit, 100 * worker.share, who,
+                   worker.seconds > 0 ? fmt::format(", {}", pair_rate(worker.pairs, worker.seconds)) : "");
     }
 }
 
 int execute(const Args& args) {
-    const Job job = read_job(args.folder);
-    Claims claims(job.claims(), unknown_lease);
-    const Survey survey = Surveyor(job, claims).look(false);
+    const JobInfo job = info(args.folder);
+    const Status found = status(args.folder);
     if (args.json) {
         Json json = {{"command", "groundtruth status"}};
         json.update(job_json(job));
-        json["done"] = survey.units_done;
-        json["complete"] = survey.is_complete();
-        json["pairs"] = survey.pairs;
-        json["pairs_done"] = survey.pairs_done;
-        json["distances_per_second"] = survey.rate;
-        const auto left = survey.seconds_left();
+        json["done"] = found.units_done;
+        json["complete"] = found.is_complete();
+        json["pairs"] = found.pairs;
+        json["pairs_done"] = found.pairs_done;
+        json["distances_per_second"] = found.rate;
+        const auto left = found.seconds_left();
         json["seconds_left"] = left ? Json(*left) : Json(nullptr);
         json["workers"] = Json::array();
-        for (const ClaimedUnit& worker : survey.claimed) json["workers"].push_back(worker_json(job, worker));
+        for (const Worker& worker : found.workers) json["workers"].push_back(worker_json(worker));
         print_json(json);
         return exit_ok;
     }
     fmt::print("{} of {} x {}, {}, k {}\n", job.graph ? "graph" : "search",
-               counted(job.queries.count, "query", "queries"), counted(job.base.count, "point", "points"),
+               counted(job.queries.rows, "query", "queries"), counted(job.base.rows, "point", "points"),
                name(job.metric.id), job.k);
-    fmt::print("{}\n", described(survey));
-    for (const ClaimedUnit& worker : survey.claimed) print_worker(worker);
+    fmt::print("{}\n", described(found));
+    for (const Worker& worker : found.workers) print_worker(worker);
     return exit_ok;
 }
 

@@ -204,6 +204,36 @@ KITH_EXPORT int kith_graph(const kith_matrix* points, int64_t k, const kith_opti
 KITH_EXPORT int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options,
                             const kith_neighbors* out, kith_report* report);
 
+/* The distance of each query to each point, the one that kith_search() reports of the pair, to the last bit; NaN where
+ * either has a NaN coordinate. out: q rows of n values of f32, or with kith_options.f64 of f64, `stride` values apart
+ * (0: n), in host memory or, `device` being its ordinal, on a CUDA device. A path other than "exact" is refused. */
+KITH_EXPORT int kith_distances(const kith_matrix* points, const kith_matrix* queries, const kith_options* options,
+                               void* out, int64_t stride, int32_t device, kith_report* report);
+
+/* Rows [first, first + count) of the points within a radius: row i of them is ids[offsets[i]] to ids[offsets[i + 1] -
+ * 1], ordered by (distance, id). The library's memory, valid within the call that gets them. */
+typedef struct kith_radius_rows {
+    int64_t first, count;
+    const int64_t* offsets; /* count + 1, the first is 0 */
+    const int64_t* ids;
+    const void* distances; /* float, or double with kith_options.f64 */
+} kith_radius_rows;
+/* Nonzero goes on; 0 cancels: the call returns KITH_CANCELLED. */
+typedef int (*kith_take_radius_rows)(const kith_radius_rows* rows, void* context);
+
+/* All points within a radius of each query, handed to `take` from the calling thread, all rows in order. points n x d,
+ * queries q x d; NULL: the points among themselves, each without itself unless include_self. r: of all queries, or,
+ * where radii is not NULL, of each its own: q x 1 or 1 x q of f64 in host memory. Points at a distance of at most r, as
+ * the metric reports it in binary64, are within (open: less than r); of inner_product those of a product of at least r.
+ */
+KITH_EXPORT int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii,
+                            int32_t open, const kith_options* options, kith_take_radius_rows take, void* context,
+                            kith_report* report);
+/* Only how many, into counts: q of them. */
+KITH_EXPORT int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, double r,
+                                   const kith_matrix* radii, int32_t open, const kith_options* options, int64_t* counts,
+                                   kith_report* report);
+
 /* The matrix that mahalanobis takes where none is given, d x d, into out: the inverse of the sample covariance (divisor
  * n - 1) of the rows without NaN and infinity. */
 KITH_EXPORT int kith_inverse_covariance(const kith_matrix* points, double* out);

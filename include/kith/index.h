@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "kith/export.h"
 #include "kith/types.h"
 
 namespace kith {
+
+// kith/radius.h
+struct Radius;
+struct RadiusNeighbors;
+struct RadiusCounts;
+struct RadiusRows;
 
 // Prepared points on the device that Options::device names: converted, centred, rounded, with the terms of the error
 // bound. Owns all it needs: the caller's points may go once the constructor returns. Movable, not copyable. search()
@@ -36,6 +43,17 @@ public:
     // As kith::graph: the points among themselves.
     KITH_EXPORT Neighbors graph(std::int64_t k, const Options& options = {}) const;
     KITH_EXPORT Report graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const;
+
+    // As the functions of those names in kith/radius.h.
+    KITH_EXPORT RadiusNeighbors radius(const MatrixView& queries, const Radius& r, const Options& options = {}) const;
+    KITH_EXPORT RadiusCounts radius_counts(const MatrixView& queries, const Radius& r,
+                                           const Options& options = {}) const;
+    KITH_EXPORT Report radius_blocks(const MatrixView& queries, const Radius& r, const Options& options,
+                                     const std::function<void(const RadiusRows&)>& take) const;
+    KITH_EXPORT RadiusNeighbors radius_graph(const Radius& r, const Options& options = {}) const;
+    KITH_EXPORT RadiusCounts radius_graph_counts(const Radius& r, const Options& options = {}) const;
+    KITH_EXPORT Report radius_graph_blocks(const Radius& r, const Options& options,
+                                           const std::function<void(const RadiusRows&)>& take) const;
 
 private:
     struct State;

@@ -1,4 +1,5 @@
-// START HERE. Exact k-nearest neighbours: search(), graph(), select(); for repeated searches, Index (index.h).
+// START HERE. Exact k-nearest neighbours: search(), graph(), select(); all points within a radius: radius()
+// (radius.h); for repeated searches, Index (index.h).
 //
 //     std::vector<float> points = ..., queries = ...;             // row-major
 //     kith::Neighbors nn = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 10);
@@ -16,6 +17,7 @@
 #include "kith/export.h"
 #include "kith/index.h"
 #include "kith/plan.h"
+#include "kith/radius.h"
 #include "kith/types.h"
 #include "kith/version.h"
 

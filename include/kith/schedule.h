@@ -1,4 +1,4 @@
-// How several GPUs would share a graph: what each computes, holds and receives, before it runs.
+// How several GPUs would share a graph: what each computes, holds, is sent and sends, before it runs.
 #pragma once
 
 #include <string>
@@ -12,12 +12,15 @@ namespace kith {
 
 struct GraphSchedule {
     int devices = 0;
-    std::string how;            // "symmetric": each pair once; "blocks": of queries, with all points; "shards"; "kato"
-    double pairs = 0;           // that all devices compute, over n^2
-    double balance = 0;         // those of the busiest device over the mean: 1 where all have as many
-    double device_bytes = 0;    // that each plans to hold: points, lists, workspace
-    double received_bytes = 0;  // that each copies from the others; candidates as Gaussian data leave them
-    double host_bytes = 0;      // that each sends to the host
+    // "symmetric": each pair once, on one GPU. "blocks" of queries, each with all points. "shards" of the points, each
+    // with all queries. "kato": each pair once, in grids (docs/scale.md).
+    std::string how;
+    double pairs = 0;         // that all devices compute, over n^2
+    double balance = 0;       // those of the busiest device over the mean: 1 where all have as many
+    double device_bytes = 0;  // that each plans to hold: points, lists, workspace
+    double received_bytes =
+        0;                  // points and queries that the host sends to each for a pass, where they lie in its memory
+    double sent_bytes = 0;  // neighbours that each sends to the host
 };
 
 // The schedules of a graph of that shape (Shape::graph) on 1 to 8 GPUs like the first of this machine, or of the

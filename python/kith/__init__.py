@@ -4,13 +4,19 @@
 >>> points = numpy.random.default_rng(0).random((1000, 32), numpy.float32)
 >>> distances, indices = kith.search(points, points[:5], k=10, metric="euclidean")
 
-`search` and `graph` answer one call, `Index` prepares points for many, `topk` selects, `verify` says whether given
-neighbours are the true ones. `kith.sklearn` and `kith.compat` have the interfaces of other libraries.
+`search` and `graph` answer one call, `Index` prepares points for many, `radius` gives all points within a radius,
+`distances` the whole matrix, `match` what belongs together in two sets, `topk` selects, `verify` says whether given neighbours are the true ones.
+`kith.information` estimates entropy and mutual information; `kith.sklearn` and `kith.compat` have the interfaces of other
+libraries.
 """
 from ._core import Cancelled, DeviceError, Report
 from ._core import version as __version__
+from ._distances import distances
+from ._match import Matches, match
+from ._radius import RadiusCounts, RadiusNeighbors, radius, radius_counts, radius_graph
 from ._results import Neighbors, TopK
 from ._search import Index, Verification, graph, info, inverse_covariance, search, topk, variances, verify
 
-__all__ = ["Cancelled", "DeviceError", "Index", "Neighbors", "Report", "TopK", "Verification", "__version__", "graph",
-           "info", "inverse_covariance", "search", "topk", "variances", "verify"]
+__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "Neighbors", "RadiusCounts", "RadiusNeighbors",
+           "Report", "TopK", "Verification", "__version__", "distances", "graph", "info", "inverse_covariance", "match",
+           "radius", "radius_counts", "radius_graph", "search", "topk", "variances", "verify"]

@@ -1,9 +1,9 @@
 """scikit-learn's neighbours with exact search: the same classes, parameters, attributes and methods.
 
-`NearestNeighbors`, `KNeighborsTransformer`, `KNeighborsClassifier` and `KNeighborsRegressor` are scikit-learn's own with
-`kneighbors` answered by `kith`. They take one parameter more, ``device``; ``algorithm`` and ``leaf_size`` are accepted and
-mean nothing. ``n_jobs=None`` takes all processors. What has no such search (sparse matrices, callables, weighted metrics,
-``precomputed``, ``nan_euclidean``, radius searches) scikit-learn answers itself, as before.
+`NearestNeighbors` and the transformers, classifiers and regressors of k neighbours and of a radius are scikit-learn's own
+with `kneighbors` and `radius_neighbors` answered by `kith`, and so is `DBSCAN`. They take one parameter more, ``device``;
+``algorithm`` and ``leaf_size`` are accepted and mean nothing. ``n_jobs=None`` takes all processors. What has no such search
+(sparse matrices, callables, weighted metrics, ``precomputed``, ``nan_euclidean``) scikit-learn answers itself, as before.
 """
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
+from sklearn import cluster as _clusters
 from sklearn import neighbors as _theirs
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import _fit_context
+from sklearn.cluster._dbscan_inner import dbscan_inner
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._search import Index
 
-__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"]
+__all__ = ["DBSCAN", "KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors",
+           "RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer"]
 
 # Metrics of the same name and definition, where no parameter is given.
 _METRICS = frozenset(("euclidean", "sqeuclidean", "cityblock", "manhattan", "l1", "l2", "chebyshev", "cosine", "correlation",
@@ -25,14 +29,13 @@ _METRICS = frozenset(("euclidean", "sqeuclidean", "cityblock", "manhattan", "l1"
 
 
 class _Exact:
-    """What the four classes share; stands before scikit-learn's class among the bases."""
+    """What the classes share; stands before scikit-learn's class among the bases."""
 
     device: str
     algorithm: Any
     metric: Any
     metric_params: Any
     n_jobs: Any
-    n_neighbors: Any
     n_samples_fit_: Any
     effective_metric_: Any
     effective_metric_params_: Any
@@ -64,6 +67,7 @@ class _Exact:
         return None
 
     def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        self.__dict__.pop("_their_fit_method", None)  # of an earlier fit
         # No tree: scikit-learn looks at the parameter, whose value the caller gets back.
         algorithm = self.algorithm
         given = self.metric_params or {}
@@ -94,6 +98,12 @@ class _Exact:
         state = super().__getstate__()  # type: ignore[misc]
         state.pop("_kith_index", None)  # made again when it is needed
         return state
+
+
+class _ExactNeighbors(_Exact):
+    """The same of the classes that search for the k nearest."""
+
+    n_neighbors: Any
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:  # noqa: N803
         """The k nearest neighbours of each row of X, or of each fitted point, itself excluded: as scikit-learn's."""
@@ -133,11 +143,51 @@ class _Exact:
         return (found.distances, found.indices) if return_distance else found.indices
 
 
+class _ExactRadius(_Exact):
+    """The same of the classes that search within a radius."""
+
+    radius: Any
+
+    def radius_neighbors(self, X: Any = None, radius: Any = None, return_distance: bool = True,  # noqa: N803
+                         sort_results: bool = False) -> Any:
+        """The points within a radius of each row of X, or of each fitted point, itself excluded: always in order."""
+        check_is_fitted(self)
+        if sort_results and not return_distance:
+            raise ValueError("return_distance must be True if sort_results is True.")
+        metric = self._kith_metric()
+        if metric is not None and X is not None and not issparse(X):
+            X = validate_data(self, X, accept_sparse="csr", reset=False, order="C")
+        if metric is None or issparse(X):
+            return self._their_radius_neighbors(X, radius, return_distance, sort_results)
+        r = self.radius if radius is None else radius
+        how: dict[str, Any] = {"f64": True, "threads": self._threads()}
+        index = self._index(metric)
+        found = index.radius_graph(r, **how) if X is None else index.radius(X, r, **how)
+        indices = _objects(found.indices, found.offsets)
+        return (_objects(found.distances, found.offsets), indices) if return_distance else indices
+
+    def _their_radius_neighbors(self, X: Any, radius: Any, return_distance: bool, sort_results: bool) -> Any:  # noqa: N803
+        method = self._fit_method
+        self._fit_method = getattr(self, "_their_fit_method", method)
+        try:
+            return super().radius_neighbors(X, radius, return_distance, sort_results)  # type: ignore[misc]
+        finally:
+            self._fit_method = method
+
+
+def _objects(values: Any, offsets: Any) -> Any:
+    """Rows of different lengths as scikit-learn has them: an array of arrays."""
+    rows = np.empty(len(offsets) - 1, object)
+    for i, row in enumerate(np.split(values, offsets[1:-1])):
+        rows[i] = row
+    return rows
+
+
 def _constraints(theirs: type) -> dict[str, Any]:
     return {**theirs._parameter_constraints, "device": [str]}  # type: ignore[attr-defined]
 
 
-class NearestNeighbors(_Exact, _theirs.NearestNeighbors):
+class NearestNeighbors(_ExactNeighbors, _ExactRadius, _theirs.NearestNeighbors):
     """`sklearn.neighbors.NearestNeighbors` whose neighbours are exact and of the same bits everywhere.
 
     Parameters
@@ -163,7 +213,7 @@ class NearestNeighbors(_Exact, _theirs.NearestNeighbors):
         self.device = device
 
 
-class KNeighborsTransformer(_Exact, _theirs.KNeighborsTransformer):
+class KNeighborsTransformer(_ExactNeighbors, _theirs.KNeighborsTransformer):
     """`sklearn.neighbors.KNeighborsTransformer`; `fit_transform` keeps each point as its own first neighbour.
 
     Of points with more duplicates than neighbours scikit-learn's may lose the diagonal; here it is always there.
@@ -204,7 +254,7 @@ class KNeighborsTransformer(_Exact, _theirs.KNeighborsTransformer):
         return csr_matrix((values, indices.ravel(), rows), shape=(self.n_samples_fit_, self.n_samples_fit_))
 
 
-class KNeighborsClassifier(_Exact, _theirs.KNeighborsClassifier):
+class KNeighborsClassifier(_ExactNeighbors, _theirs.KNeighborsClassifier):
     """`sklearn.neighbors.KNeighborsClassifier` on exact neighbours.
 
     Parameters
@@ -236,7 +286,7 @@ class KNeighborsClassifier(_Exact, _theirs.KNeighborsClassifier):
         return fitted
 
 
-class KNeighborsRegressor(_Exact, _theirs.KNeighborsRegressor):
+class KNeighborsRegressor(_ExactNeighbors, _theirs.KNeighborsRegressor):
     """`sklearn.neighbors.KNeighborsRegressor` on exact neighbours.
 
     Parameters
@@ -259,3 +309,137 @@ class KNeighborsRegressor(_Exact, _theirs.KNeighborsRegressor):
         super().__init__(n_neighbors, weights=weights, algorithm=algorithm, leaf_size=leaf_size, p=p, metric=metric,
                          metric_params=metric_params, n_jobs=n_jobs)
         self.device = device
+
+
+class RadiusNeighborsTransformer(_ExactRadius, _theirs.RadiusNeighborsTransformer):
+    """`sklearn.neighbors.RadiusNeighborsTransformer` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import RadiusNeighborsTransformer
+    >>> RadiusNeighborsTransformer(radius=1).fit_transform([[0.0], [1.0], [3.0]]).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
+    """
+
+    _parameter_constraints = _constraints(_theirs.RadiusNeighborsTransformer)
+
+    def __init__(self, *, mode: Any = "distance", radius: Any = 1.0, algorithm: Any = "auto", leaf_size: Any = 30,
+                 metric: Any = "minkowski", p: Any = 2, metric_params: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(mode=mode, radius=radius, algorithm=algorithm, leaf_size=leaf_size, metric=metric, p=p,
+                         metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device
+
+
+class RadiusNeighborsClassifier(_ExactRadius, _theirs.RadiusNeighborsClassifier):
+    """`sklearn.neighbors.RadiusNeighborsClassifier` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import RadiusNeighborsClassifier
+    >>> RadiusNeighborsClassifier(radius=1).fit([[0.0], [2.0]], [3, 4]).predict([[0.2]])
+    array([3])
+    """
+
+    _parameter_constraints = _constraints(_theirs.RadiusNeighborsClassifier)
+
+    def __init__(self, radius: Any = 1.0, *, weights: Any = "uniform", algorithm: Any = "auto", leaf_size: Any = 30,
+                 p: Any = 2, metric: Any = "minkowski", outlier_label: Any = None, metric_params: Any = None,
+                 n_jobs: Any = None, device: Any = "auto") -> None:
+        super().__init__(radius, weights=weights, algorithm=algorithm, leaf_size=leaf_size, p=p, metric=metric,
+                         outlier_label=outlier_label, metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device
+
+    def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        fitted = super()._fit(X, y)
+        if self._kith_metric() is not None:
+            self._their_fit_method = self._fit_method
+            self._fit_method = "exact"  # as in KNeighborsClassifier
+        return fitted
+
+
+class RadiusNeighborsRegressor(_ExactRadius, _theirs.RadiusNeighborsRegressor):
+    """`sklearn.neighbors.RadiusNeighborsRegressor` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import RadiusNeighborsRegressor
+    >>> RadiusNeighborsRegressor(radius=1).fit([[0.0], [2.0]], [3.0, 4.0]).predict([[0.2]])
+    array([3.])
+    """
+
+    _parameter_constraints = _constraints(_theirs.RadiusNeighborsRegressor)
+
+    def __init__(self, radius: Any = 1.0, *, weights: Any = "uniform", algorithm: Any = "auto", leaf_size: Any = 30,
+                 p: Any = 2, metric: Any = "minkowski", metric_params: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(radius, weights=weights, algorithm=algorithm, leaf_size=leaf_size, p=p, metric=metric,
+                         metric_params=metric_params, n_jobs=n_jobs)
+        self.device = device
+
+
+class DBSCAN(_clusters.DBSCAN):  # type: ignore[misc,unused-ignore]
+    """`sklearn.cluster.DBSCAN` on exact neighbours within ``eps``.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's.
+
+    Examples
+    --------
+    >>> from kith.sklearn import DBSCAN
+    >>> DBSCAN(eps=1, min_samples=2).fit_predict([[0.0], [1.0], [5.0]])
+    array([ 0,  0, -1])
+    """
+
+    _parameter_constraints = _constraints(_clusters.DBSCAN)
+
+    def __init__(self, eps: Any = 0.5, *, min_samples: Any = 5, metric: Any = "euclidean", metric_params: Any = None,
+                 algorithm: Any = "auto", leaf_size: Any = 30, p: Any = None, n_jobs: Any = None,
+                 device: Any = "auto") -> None:
+        super().__init__(eps, min_samples=min_samples, metric=metric, metric_params=metric_params, algorithm=algorithm,
+                         leaf_size=leaf_size, p=p, n_jobs=n_jobs)
+        self.device = device
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator,unused-ignore]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: N803
+        """Clusters the rows of X: as scikit-learn's."""
+        if self.metric == "precomputed" or issparse(X):
+            return super().fit(X, y, sample_weight)
+        rows = validate_data(self, X, accept_sparse="csr")
+        nearest = NearestNeighbors(radius=self.eps, algorithm=self.algorithm, leaf_size=self.leaf_size, metric=self.metric,
+                                   p=2 if self.p is None else self.p, metric_params=self.metric_params,
+                                   n_jobs=self.n_jobs, device=self.device).fit(rows)
+        if nearest._kith_metric() is None:
+            return super().fit(X, y, sample_weight)
+        near = nearest.radius_neighbors(rows, return_distance=False)
+        if sample_weight is None:
+            weights = np.array([len(row) for row in near])
+        else:
+            sample_weight = _check_sample_weight(sample_weight, rows)
+            weights = np.array([np.sum(sample_weight[row]) for row in near])
+        core = np.asarray(weights >= self.min_samples, dtype=np.uint8)
+        labels = np.full(len(rows), -1, dtype=np.intp)
+        dbscan_inner(core, near, labels)
+        self.core_sample_indices_ = np.where(core)[0]
+        self.labels_ = labels
+        self.components_ = rows[self.core_sample_indices_].copy()
+        return self

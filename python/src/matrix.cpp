@@ -171,4 +171,24 @@ Output::Output(nb::handle array, const char* name, ElementType type, std::int64_
     device_ = block.device;
 }
 
+Bytes bytes_of(const MatrixView& view) {
+    if (!view.data || view.rows == 0 || view.cols == 0) return {};
+    const bool rows = view.layout == Layout::row_major;
+    const std::int64_t vectors = rows ? view.rows : view.cols, along = rows ? view.cols : view.rows;
+    const auto size = static_cast<std::int64_t>(size_of(view.type));
+    const auto* first = static_cast<const char*>(view.data);
+    return {first, first + ((vectors - 1) * view.stride + along) * size};
+}
+
+Bytes bytes_of(const Output& out, std::int64_t cells, std::int64_t size) {
+    const auto* first = static_cast<const char*>(out.data());
+    return {first, first ? first + cells * size : nullptr};
+}
+
+void refuse_overlap(const Bytes& a, const Bytes& b) {
+    if (a.first && b.first && a.first < b.last && b.first < a.last) {
+        throw nb::value_error("out: overlaps with an input or with itself");
+    }
+}
+
 }  // namespace kith::python

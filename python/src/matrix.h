@@ -58,4 +58,14 @@ private:
     int device_ = host_memory;
 };
 
+// What an array occupies: from its first byte to behind its last; null where it has none.
+struct Bytes {
+    const char* first = nullptr;
+    const char* last = nullptr;
+};
+Bytes bytes_of(const MatrixView& view);
+Bytes bytes_of(const Output& out, std::int64_t cells, std::int64_t size);  // of contiguous cells
+// Throws ValueError for a result that overlaps with an input or with another result.
+void refuse_overlap(const Bytes& a, const Bytes& b);
+
 }  // namespace kith::python

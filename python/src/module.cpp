@@ -11,41 +11,20 @@
 #include <string>
 #include <tuple>
 
+#include "distances.h"
+#include "information.h"
 #include "interrupt.h"
 #include "kith/kith.h"
+#include "match.h"
 #include "matrix.h"
+#include "modules.h"
+#include "radius.h"
 #include "settings.h"
 
 namespace nb = nanobind;
 
 namespace kith::python {
 namespace {
-
-// Bytes from the first to behind the last.
-struct Bytes {
-    const char* first = nullptr;
-    const char* last = nullptr;
-};
-
-Bytes bytes_of(const MatrixView& view) {
-    if (!view.data || view.rows == 0 || view.cols == 0) return {};
-    const bool rows = view.layout == Layout::row_major;
-    const std::int64_t vectors = rows ? view.rows : view.cols, along = rows ? view.cols : view.rows;
-    const auto size = static_cast<std::int64_t>(size_of(view.type));
-    const auto* first = static_cast<const char*>(view.data);
-    return {first, first + ((vectors - 1) * view.stride + along) * size};
-}
-
-Bytes bytes_of(const Output& out, std::int64_t cells, std::int64_t size) {
-    const auto* first = static_cast<const char*>(out.data());
-    return {first, first ? first + cells * size : nullptr};
-}
-
-void refuse_overlap(const Bytes& a, const Bytes& b) {
-    if (a.first && b.first && a.first < b.last && b.first < a.last) {
-        throw nb::value_error("out: overlaps with an input or with itself");
-    }
-}
 
 // `call(options, out)` with the arrays `ids` (i64) and `distances` (f32, f64 with settings.f64; or None), rows x k.
 template <class Call>
@@ -118,6 +97,16 @@ public:
                     [&](const Options& options, auto& out) { return index_.graph_into(k, options, out); });
     }
 
+    nb::tuple radius(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
+                     const Settings& settings) const {
+        return radius_of_index(index_, {queries, r, radii, open, include_self}, settings);
+    }
+
+    nb::tuple radius_counts(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
+                            const Settings& settings) const {
+        return radius_counts_of_index(index_, {queries, r, radii, open, include_self}, settings);
+    }
+
 private:
     static Index prepared(nb::handle points, const MetricSettings& metric, const Settings& settings) {
         const Matrix p(points, "points");
@@ -160,7 +149,7 @@ Report report_from(const ReportState& state) {
         [](const auto&... field) {
             const auto fields = std::tie(field...);
             return [&]<std::size_t... i>(std::index_sequence<i...>) {
-                return Report{std::get<i>(fields)...};
+                return Report{std::get<i>(fields)..., {}};
             }
             (std::make_index_sequence<sizeof...(field) - 1>{});
         },
@@ -261,6 +250,10 @@ NB_MODULE(_core, module) {
     module.def("select", select_in, nb::arg("values").none(), nb::arg("k"), nb::arg("largest"), nb::arg("sorted"),
                nb::arg("settings"), nb::arg("ids").none(), nb::arg("selected").none());
 
+    add_distances(module);
+    add_information(module);
+    add_match(module);
+
     nb::class_<PythonIndex>(module, "Index")
         .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(),
              nb::arg("metric"), nb::arg("settings"))
@@ -269,7 +262,12 @@ NB_MODULE(_core, module) {
         .def("search", &PythonIndex::search, nb::arg("queries").none(), nb::arg("k"), nb::arg("settings"),
              nb::arg("ids").none(), nb::arg("distances").none())
         .def("graph", &PythonIndex::graph, nb::arg("k"), nb::arg("include_self"), nb::arg("settings"),
-             nb::arg("ids").none(), nb::arg("distances").none());
+             nb::arg("ids").none(), nb::arg("distances").none())
+        .def("radius", &PythonIndex::radius, nb::arg("queries").none(), nb::arg("r"), nb::arg("radii").none(),
+             nb::arg("open"), nb::arg("include_self"), nb::arg("settings"))
+        .def("radius_counts", &PythonIndex::radius_counts, nb::arg("queries").none(), nb::arg("r"),
+             nb::arg("radii").none(), nb::arg("open"), nb::arg("include_self"), nb::arg("settings"));
+    add_radius(module);
 
     module.def("inverse_covariance", [](nb::handle points) {
         const Matrix p(points, "points");
@@ -281,6 +279,8 @@ NB_MODULE(_core, module) {
         nb::gil_scoped_release release;
         return variances(p.view());
     });
+    add_shards(module);
+    add_groundtruth(module);
     module.def("build_info", build_info);
     module.attr("version") = KITH_VERSION;
 }

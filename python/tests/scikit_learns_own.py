@@ -13,6 +13,7 @@ import sklearn.neighbors
 import kith.sklearn
 
 CANNOT_PASS = {
+    "test_k_and_radius_neighbors_train_is_not_query": "expects the points within a radius by index, not by distance",
     "test_k_and_radius_neighbors_duplicates": "expects, of equally near points, not the one with the smallest index",
     "test_auto_algorithm": "looks which tree algorithm='auto' has built: none",
 }
@@ -26,7 +27,7 @@ class Outcome:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
-            known = any(f"{name}[" in report.nodeid for name in CANNOT_PASS)
+            known = report.nodeid.rpartition("::")[2].partition("[")[0] in CANNOT_PASS
             (self.expected if known else self.unexpected).append(report.nodeid)
         elif report.when == "call" and report.passed:
             self.passed += 1

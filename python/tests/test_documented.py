@@ -7,7 +7,8 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["kith", "kith._search", "kith.sklearn", "kith.compat.faiss", "kith.torch"])
+@pytest.mark.parametrize("name", ["kith", "kith._distances", "kith._match", "kith._radius", "kith._search", "kith.information", "kith.sklearn", "kith.compat.faiss", "kith.torch",
+                                  "kith.groundtruth", "kith.shards", "kith.dask"])
 def test_docstrings(name: str) -> None:
     try:
         module = importlib.import_module(name)
@@ -21,3 +22,10 @@ def test_every_public_name_is_documented() -> None:
     for name in kith.__all__:
         if not name.startswith("__") and name not in ("Cancelled", "DeviceError", "Report"):
             assert getattr(kith, name).__doc__, name
+
+
+@pytest.mark.parametrize("name", ["kith.groundtruth", "kith.shards"])
+def test_every_public_name_of_a_module_is_documented(name: str) -> None:
+    module = importlib.import_module(name)
+    for public in module.__all__:
+        assert getattr(module, public).__doc__, public

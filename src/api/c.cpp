@@ -8,6 +8,7 @@
 #include <new>
 
 #include "exact/refuse.h"
+#include "kith/distances.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
 
@@ -56,6 +57,13 @@ kith::MatrixView matrix(const kith_matrix* m, const char* what) {
             m->cols,  m->stride ? m->stride : (row_major ? m->cols : m->rows),
             type,     row_major ? kith::Layout::row_major : kith::Layout::column_major,
             m->device};
+}
+
+kith::Radius radius_of(double r, const kith_matrix* radii, int32_t open) {
+    kith::Radius radius(r);
+    if (radii) radius.each = matrix(radii, "radii");
+    radius.open = open != 0;
+    return radius;
 }
 
 kith::NeighborsView neighbors(const kith_neighbors* out) {
@@ -248,6 +256,50 @@ int kith_select(const kith_matrix* distances, int64_t k, const kith_options* opt
         check(report);
         const Converted c(options);
         fill(report, kith::select_into(matrix(distances, "distances"), k, c.options, neighbors(out)));
+    });
+}
+
+int kith_distances(const kith_matrix* points, const kith_matrix* queries, const kith_options* options, void* out,
+                   int64_t stride, int32_t device, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        const Converted c(options);
+        fill(report, kith::distances_into(matrix(points, "points"), matrix(queries, "queries"), c.options,
+                                          {out, stride, device}));
+    });
+}
+
+int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii, int32_t open,
+                const kith_options* options, kith_take_radius_rows take, void* context, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        if (!take) kith::refuse("take: null; expected a function");
+        const Converted c(options);
+        const auto hand_on = [&](const kith::RadiusRows& rows) {
+            const void* distances = rows.distances64;
+            const kith_radius_rows given{rows.first, rows.count, rows.offsets, rows.ids,
+                                         distances ? distances : rows.distances};
+            if (!take(&given, context)) throw kith::Error(kith::ErrorCode::cancelled, "cancelled by take()");
+        };
+        const kith::Radius radius = radius_of(r, radii, open);
+        fill(report, queries ? kith::radius_blocks(matrix(points, "points"), matrix(queries, "queries"), radius,
+                                                   c.options, hand_on)
+                             : kith::radius_graph_blocks(matrix(points, "points"), radius, c.options, hand_on));
+    });
+}
+
+int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii,
+                       int32_t open, const kith_options* options, int64_t* counts, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        require(counts, "counts");
+        const Converted c(options);
+        const kith::Radius radius = radius_of(r, radii, open);
+        const kith::RadiusCounts found =
+            queries ? kith::radius_counts(matrix(points, "points"), matrix(queries, "queries"), radius, c.options)
+                    : kith::radius_graph_counts(matrix(points, "points"), radius, c.options);
+        std::copy(found.counts.begin(), found.counts.end(), counts);
+        fill(report, found.report);
     });
 }
 

@@ -7,18 +7,18 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
-#include <numeric>
 
 #include "api/group_report.h"
-#include "api/group_search.h"
 #include "api/host_view.h"
 #include "api/request.h"
 #include "api/rows.h"
 #include "api/self.h"
+#include "exact/ceil_div.h"
 #include "exact/element.h"
 #include "kith/memory.h"
 #include "kith/shards.h"
 #include "machine/parallel.h"
+#include "scale/blocks.h"
 
 namespace kith::api {
 
@@ -69,6 +69,22 @@ std::vector<std::string> devices_of(const Options& options) {
         names.push_back(planner::spelled({ordinal}));
     return names;
 }
+
+// What the blocks of one call share.
+struct DeviceGroup::Search {
+    MatrixView queries;  // of a graph of unsharded points nothing: each device has them
+    bool graph;
+    std::int64_t q, k, searched;  // rows, neighbours of a row of `out`, and those that are searched for
+    Options call;
+    NeighborsView out;
+    std::int64_t block;
+    // Of shards: the neighbours of each block among the points of those that are done.
+    std::vector<PartialNeighbors> merged;
+    std::mutex merging;
+
+    std::int64_t first(std::int64_t b) const { return b * block; }
+    std::int64_t rows(std::int64_t b) const { return std::min(block, q - b * block); }
+};
 
 DeviceGroup::DeviceGroup(const MatrixView& points, const MetricSpec& metric, std::vector<std::string> devices,
                          const Shape& shape, const Options& options, bool copy, ProgressMeter& progress,
@@ -133,8 +149,8 @@ void DeviceGroup::plan_parts() {
 
 void DeviceGroup::prepare_parts(ProgressMeter& progress) {
     const auto most = static_cast<std::int64_t>(devices_.size());
-    if (sharded()) part_points_ = std::max(part_points_, ceil_div(points_.rows, most));
-    const std::int64_t count = sharded() ? ceil_div(points_.rows, part_points_) : most;
+    if (sharded()) part_points_ = std::max(part_points_, exact::ceil_div(points_.rows, most));
+    const std::int64_t count = sharded() ? exact::ceil_div(points_.rows, part_points_) : most;
     parts_.resize(static_cast<std::size_t>(count));
     for (std::size_t i = 0; sharded() && i < parts_.size(); ++i)
         parts_[i].first = static_cast<std::int64_t>(i) * part_points_;
@@ -244,7 +260,7 @@ void DeviceGroup::block_of_part(Search& search, std::size_t part, const DeviceIn
         all = std::move(found);
         return;
     }
-    machine::parallel_tasks(threads_of(search.call), ceil_div(rows, merged_rows), [&](std::int64_t task) {
+    machine::parallel_tasks(threads_of(search.call), exact::ceil_div(rows, merged_rows), [&](std::int64_t task) {
         merge_rows(all, found, task * merged_rows, std::min(rows, (task + 1) * merged_rows));
     });
 }
@@ -324,14 +340,13 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
     search.call.stream = nullptr;
     search.call.include_self = false;
     search.call.device.clear();
-    const std::vector<Plan> shared = shared_plans(search);
-    if (!shared.empty()) search.block = ceil_div(search.q, static_cast<std::int64_t>(parts_.size()));
-    else if (probe_.block_queries > 0) search.block = probe_.block_queries;
-    else search.block = planner::block_queries(search.q, at_once_, devices_.size(), kind_);
-    const std::int64_t blocks = ceil_div(search.q, search.block);
+    search.block = probe_.block_queries > 0 ? probe_.block_queries
+                                            : planner::block_queries(search.q, at_once_, devices_.size(), kind_);
+    const std::int64_t blocks = exact::ceil_div(search.q, search.block);
     std::vector<std::size_t> able;  // parts that have an index
     for (std::size_t i = 0; i < parts_.size(); ++i)
         if (parts_[i].index) able.push_back(i);
+    const auto count = static_cast<std::int64_t>(able.size());
     std::vector<Report> reports(parts_.size() + 1);  // the last: of the CPU, for what is left
     std::vector<std::string> names;
     for (const Part& part : parts_) names.push_back(part.index ? part.index->device() : "");
@@ -344,46 +359,30 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
     for (const std::size_t part : able)
         parts_[part].index->require_plan(search.rows(0), search.searched, graph ? points_.type : queries->type,
                                          search.call);
+    std::vector<std::shared_ptr<void>> streams(parts_.size());  // of each device its own, for this call
+    const scale::Outcome outcome =
+        scale::run_blocks(static_cast<int>(count), sharded() ? blocks * count : blocks,
+                          sharded() ? scale::Sharing::own : scale::Sharing::any, "search", progress,
+                          [&](int thread, std::int64_t unit, ProgressMeter& own) {
+                              const std::size_t part = able[static_cast<std::size_t>(thread)];
+                              const std::int64_t block = sharded() ? unit / count : unit;
+                              if (probe_.before) probe_.before(static_cast<int>(part), block);
+                              const DeviceIndex& index = *parts_[part].index;
+                              std::shared_ptr<void>& stream = streams[part];
+                              if (!stream && index.prepared().gpu)
+                                  stream = gpu::call_stream(index.prepared().plan.device);
+                              if (sharded())
+                                  block_of_part(search, part, index, stream.get(), block, own, reports[part]);
+                              else block_of_all(search, index, stream.get(), block, own, reports[part]);
+                          });
     std::vector<Fallback> failures = lost_;
     std::vector<std::size_t> failed;
-    std::vector<std::int64_t> todo(static_cast<std::size_t>(blocks));
-    std::iota(todo.begin(), todo.end(), 0);
-    const auto note = [&](const scale::Failure& failure, std::size_t part, std::int64_t block) {
+    for (const scale::Failure& failure : outcome.failures) {
+        const std::size_t part = able[static_cast<std::size_t>(failure.device)];
         failed.push_back(part);
-        failures.push_back(describe(failure.error, names[part], block < 0 ? 0 : search.rows(block)));
-    };
-    if (!shared.empty()) {
-        const scale::Outcome outcome = share_graph(search, shared, progress, reports);
-        for (const scale::Failure& failure : outcome.failures) {
-            const auto part = static_cast<std::size_t>(failure.device);
-            note(failure, part, failure.block);
-            std::erase(able, part);
-        }
-        todo = outcome.left;
+        const std::int64_t block = sharded() ? failure.block / count : failure.block;
+        failures.push_back(describe(failure.error, names[part], failure.block < 0 ? 0 : search.rows(block)));
     }
-    const auto count = static_cast<std::int64_t>(able.size());
-    std::vector<std::shared_ptr<void>> streams(parts_.size());  // of each device its own, for this call
-    scale::Outcome outcome = scale::run_blocks(
-        static_cast<int>(count), sharded() ? blocks * count : std::ssize(todo),
-        sharded() ? scale::Sharing::own : scale::Sharing::any, "search", progress,
-        [&](int thread, std::int64_t unit, ProgressMeter& own) {
-            const std::size_t part = able[static_cast<std::size_t>(thread)];
-            const std::int64_t block = sharded() ? unit / count : todo[static_cast<std::size_t>(unit)];
-            if (probe_.before) probe_.before(static_cast<int>(part), block);
-            const DeviceIndex& index = *parts_[part].index;
-            std::shared_ptr<void>& stream = streams[part];
-            if (!stream && index.prepared().gpu) stream = gpu::call_stream(index.prepared().plan.device);
-            if (sharded()) block_of_part(search, part, index, stream.get(), block, own, reports[part]);
-            else block_of_all(search, index, stream.get(), block, own, reports[part]);
-        });
-    const auto block_of = [&](std::int64_t unit) {
-        if (unit < 0) return unit;
-        return sharded() ? unit / count : todo[static_cast<std::size_t>(unit)];
-    };
-    for (const scale::Failure& failure : outcome.failures)
-        note(failure, able[static_cast<std::size_t>(failure.device)], block_of(failure.block));
-    if (!sharded())
-        for (std::int64_t& unit : outcome.left) unit = block_of(unit);
     run_left(search, outcome.left, failed, progress, reports);
     for (std::int64_t b = 0; b < static_cast<std::int64_t>(search.merged.size()); ++b) {
         Options options;

@@ -8,7 +8,6 @@
 
 #include "api/device_index.h"
 #include "plan/planner.h"
-#include "scale/blocks.h"
 
 namespace kith::api {
 
@@ -21,7 +20,6 @@ struct GroupProbe {
     std::function<void(int device, std::int64_t block)> before;
     std::int64_t shard_points = 0;   // as if no more fitted on one device; 0: what fits
     std::int64_t block_queries = 0;  // 0: the planner's
-    std::int64_t shared_points = 0;  // from so many on GPUs of one kind share the pairs of a graph; 0: they do not
 };
 
 class DeviceGroup {
@@ -34,6 +32,8 @@ public:
     // "cuda:0,1": as Options::device names them.
     std::string device() const;
     double prepare_seconds() const { return seconds_; }
+    // The points: the caller's, or from the devices that have them, in `storage`.
+    MatrixView all_points(std::vector<std::byte>& storage) const;
 
     // Validated queries; null: the points among themselves. Several threads at once.
     Report run(const MatrixView* queries, std::int64_t k, const Options& call, ProgressMeter& progress,
@@ -53,7 +53,6 @@ private:
                                           ProgressMeter& progress) const;
     void plan_parts();
     void prepare_parts(ProgressMeter& progress);
-    MatrixView all_points(std::vector<std::byte>& storage) const;
 
     void block_of_all(const Search& search, const DeviceIndex& index, void* stream, std::int64_t block,
                       ProgressMeter& progress, Report& report) const;
@@ -61,11 +60,6 @@ private:
                        ProgressMeter& progress, Report& report) const;
     void run_left(Search& search, const std::vector<std::int64_t>& left, const std::vector<std::size_t>& failed,
                   ProgressMeter& progress, std::vector<Report>& reports) const;
-    // The plan of each part where all together compute each pair of a graph once, else none.
-    std::vector<Plan> shared_plans(const Search& search) const;
-    // Of such a graph each part's rows, which are the blocks of `search`.
-    scale::Outcome share_graph(const Search& search, const std::vector<Plan>& plans, ProgressMeter& progress,
-                               std::vector<Report>& reports) const;
     Report search_blocks(const MatrixView* queries, std::int64_t k, const Options& call, ProgressMeter& progress,
                          const NeighborsView& out) const;
 

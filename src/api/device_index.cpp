@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "api/request.h"
-#include "api/rows.h"
 #include "api/self.h"
 #include "exact/refuse.h"
 #include "plan/planner.h"
@@ -15,7 +14,7 @@ DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, con
                          bool copy, ProgressMeter& progress)
     : memory_(options.memory), isa_(options.isa) {
     prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
-        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating);
+        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, true);
         return prepare(points, metric, plan, copy, options, progress);
     });
 }
@@ -46,7 +45,7 @@ Plan DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType q
 }
 
 Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
-                            double share, int parts, std::int64_t symmetric_points) const {
+                            double share, bool all_points) const {
     Options merged = call;
     merged.device = device();
     if (!merged.memory) merged.memory = memory_;
@@ -58,8 +57,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
         asked.chunk_points = prepared_.plan.chunk_points;
         asked.share = share;
-        asked.parts = parts;
-        asked.symmetric_points = symmetric_points;
+        asked.prepared = true;
+        asked.all_points = all_points;
         return planner::make(asked, machine(merged.device));
     };
     Plan p = planned();
@@ -72,16 +71,6 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         p = planned();
     }
     return p;
-}
-
-Plan DeviceIndex::shared_plan(std::int64_t k, int parts, std::int64_t least, const Options& call) const {
-    return make_plan(prepared_.n, k, true, prepared_.type, call, 1, parts, least);
-}
-
-Report DeviceIndex::run_part(const gpu::GraphShare& share, std::int64_t count, std::int64_t k, const Plan& plan,
-                             const Options& call, ProgressMeter& progress, const NeighborsView& out) const {
-    const MatrixView rows = rows_of(points(), share.first, count);
-    return api::run(prepared_, {rows, k, true, plan, call, progress, out, false, &share});
 }
 
 void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query_type, const Options& call) const {

@@ -29,12 +29,12 @@ public:
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call, ProgressMeter& progress,
                const NeighborsView& out, bool keys = false) const;
 
-    // The plan of one of `parts` devices that share the pairs of a graph (`least`: Request::symmetric_points): they can
-    // where it is symmetric.
-    Plan shared_plan(std::int64_t k, int parts, std::int64_t least, const Options& call) const;
-    // With it the part's `count` rows of the graph. Throws gpu::GraphAbandoned where another part does not go on.
-    Report run_part(const gpu::GraphShare& share, std::int64_t count, std::int64_t k, const Plan& plan,
-                    const Options& call, ProgressMeter& progress, const NeighborsView& out) const;
+    // The plan of a call that passes all points once, whatever it keeps of them.
+    Plan plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
+        bool fresh = false;
+        Plan found = plan(q, 1, false, query_type, call, 1, fresh);
+        return found.path == Path::tree ? make_plan(q, 1, false, query_type, call, 1, true) : found;
+    }
 
     // Throws out_of_memory where a budget that was asked for does not suffice for a search of q queries.
     void require_plan(std::int64_t q, std::int64_t k, ElementType query_type, const Options& call) const;
@@ -53,7 +53,7 @@ private:
     Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call, double share,
               bool& fresh) const;
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
-                   double share, int parts = 1, std::int64_t symmetric_points = 0) const;
+                   double share, bool all_points = false) const;
 
     // Of the options that it was made with.
     std::int64_t memory_;

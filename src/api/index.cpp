@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/kato.h"
+#include "api/radius.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "api/variances.h"
@@ -85,10 +86,24 @@ struct Index::State {
     }
 
     void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
+        check_queries(queries, call);
+        api::check_k(k, queries.rows);
+    }
+    void check_queries(const MatrixView& queries, const Options& call) const {
         api::check_view(queries, "queries");
         api::check_dimensions(d, queries.cols);
-        api::check_k(k, queries.rows);
         check_call(call);
+    }
+
+    // The same of a radius.
+    Report run_radius(const MatrixView* queries, const Radius& r, const Options& call, std::int64_t* counts,
+                      const TakeRadiusRows* take) const {
+        const std::int64_t q = queries ? queries->rows : n;
+        ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
+        api::radii_of(r, q, metric);
+        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        const api::RadiusCall radius{queries, r, call, progress, counts, take};
+        return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
     }
 };
 
@@ -159,6 +174,56 @@ Report Index::graph_into(std::int64_t k, const Options& options, const Neighbors
         api::check_k(k, size());
         state_->check_call(options);
         return state_->run(nullptr, k, options, out);
+    });
+}
+
+RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const Options& options) const {
+    return api::guarded([&] {
+        state_->check_queries(queries, options);
+        return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
+            return state_->run_radius(&queries, r, options, nullptr, &take);
+        });
+    });
+}
+
+RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, const Options& options) const {
+    return api::guarded([&] {
+        state_->check_queries(queries, options);
+        return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
+            return state_->run_radius(&queries, r, options, counts, nullptr);
+        });
+    });
+}
+
+Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Options& options,
+                            const TakeRadiusRows& take) const {
+    return api::guarded([&] {
+        state_->check_queries(queries, options);
+        return state_->run_radius(&queries, r, options, nullptr, &take);
+    });
+}
+
+RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) const {
+    return api::guarded([&] {
+        state_->check_call(options);
+        return api::collect_radius(size(), options.f64, [&](const TakeRadiusRows& take) {
+            return state_->run_radius(nullptr, r, options, nullptr, &take);
+        });
+    });
+}
+
+RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options) const {
+    return api::guarded([&] {
+        state_->check_call(options);
+        return api::collect_counts(
+            size(), [&](std::int64_t* counts) { return state_->run_radius(nullptr, r, options, counts, nullptr); });
+    });
+}
+
+Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
+    return api::guarded([&] {
+        state_->check_call(options);
+        return state_->run_radius(nullptr, r, options, nullptr, &take);
     });
 }
 

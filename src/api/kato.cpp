@@ -1,4 +1,4 @@
-// See kato.h. What a device computes is in cpu/search/triangle.h and gpu/search/triangle.h.
+// See kato.h. What a device computes is in cpu/search/triangle.cpp and gpu/search/triangle.cu.
 #include "api/kato.h"
 
 #include <fmt/format.h>
@@ -14,13 +14,12 @@
 #include "api/host_view.h"
 #include "api/request.h"
 #include "api/self.h"
-#include "cpu/search/results.h"
-#include "cpu/search/triangle.h"
+#include "cpu/backend.h"
 #include "exact/order.h"
 #include "exact/refuse.h"
 #include "exact/watched.h"
 #include "formula/symmetry.h"
-#include "gpu/search/triangle.h"
+#include "gpu/backend.h"
 #include "kith/memory.h"
 #include "plan/schedule.h"
 #include "scale/blocks.h"
@@ -63,10 +62,11 @@ public:
     }
 
     Report run(ProgressMeter& progress, std::int64_t k, const NeighborsView& out) {
-        require_memory(n_ * k_ * parts() * 12, "path kato: the heaps of all points");
+        const auto on_cpu = std::ranges::count(devices_, "cpu");
+        require_memory(n_ * k_ * parts() * 12 + on_cpu * cpu::triangle_bytes(n_, k_),
+                       "path kato: the heaps of all points");
         const double held = planner::kato_device_bytes({n_, n_, points_.cols, k_, points_.type, true}, grid_);
-        const bool any_gpu = std::ranges::any_of(devices_, [](const std::string& device) { return device != "cpu"; });
-        if (any_gpu && options_.memory > 0 && held > static_cast<double>(options_.memory))
+        if (on_cpu < parts() && options_.memory > 0 && held > static_cast<double>(options_.memory))
             throw Error(ErrorCode::out_of_memory,
                         fmt::format("memory: {} bytes; path kato takes {:.0f} on each GPU", options_.memory, held));
         heaps_.resize(devices_.size());
@@ -111,8 +111,8 @@ private:
         if (device == "cpu") {
             std::vector<std::byte> storage;
             const MatrixView host = on_host(points_, storage);
-            cpu::triangle_part(host, metric_, {part, parts(), grid_, k_, symmetric_, progress}, heaps.keys.get(),
-                               heaps.ids.get());
+            cpu::triangle_part(host, metric_, {part, parts(), grid_, k_, symmetric_, nullptr, progress},
+                               heaps.keys.get(), heaps.ids.get());
             done.device = "cpu (1 thread)";
             done.threads = 1;
         } else {

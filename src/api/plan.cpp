@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "api/guard.h"
+#include "api/kato.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "exact/refuse.h"
@@ -70,7 +71,7 @@ std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& op
         std::vector<GraphSchedule> out;
         for (int count = 1; count <= most && !here.devices.empty(); ++count) {
             try {
-                out.push_back(planner::schedule(asked, here, count));
+                out.push_back(planner::schedule(asked, here, count, api::is_symmetric(options.metric)));
             } catch (const Error& error) {
                 if (error.code() != ErrorCode::out_of_memory) throw;
             }

@@ -83,9 +83,10 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
 }
 
 Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
-                 bool& allocating) {
+                 bool& allocating, bool prepared) {
     planner::Request asked = request(shape, metric, options, data_device);
     asked.share = share;
+    asked.prepared = prepared;
     Plan plan = planner::make(asked, machine(options.device));
     allocating = plan.device != host_memory && options.memory == 0;
     return plan;

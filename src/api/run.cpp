@@ -25,7 +25,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
-    const auto& [queries, k, graph, plan, options, progress, out, keys, share] = call;
+    const auto& [queries, k, graph, plan, options, progress, out, keys] = call;
     std::vector<std::byte> storage;
     const MatrixView host_queries = on_host(queries, storage);
     const auto cells = static_cast<std::size_t>(queries.rows * k);
@@ -124,7 +124,7 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
 }
 
 Report run(const Prepared& points, const Call& call) {
-    const auto& [queries, k, graph, plan, options, progress, out, keys, share] = call;
+    const auto& [queries, k, graph, plan, options, progress, out, keys] = call;
     if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     const auto start = std::chrono::steady_clock::now();
@@ -140,7 +140,7 @@ Report run(const Prepared& points, const Call& call) {
         if (k > points.n) run_for_all(points, call, report);
         else
             gpu::search(*points.gpu,
-                        {queries, k, graph, plan, options.f64, options.stream, progress, out, report, keys}, share);
+                        {queries, k, graph, plan, options.f64, options.stream, progress, out, report, keys});
     }
     progress.throw_if_cancelled();
     report.seconds = seconds_since(start);

@@ -37,8 +37,7 @@ struct Call {
     const Options& options;
     ProgressMeter& progress;
     const NeighborsView& out;
-    bool keys = false;                       // distances are the distance keys, of f64
-    const gpu::GraphShare* share = nullptr;  // queries are a part's rows of a graph that several GPUs share
+    bool keys = false;  // distances are the distance keys, of f64
 };
 
 // Searches prepared points.

@@ -7,6 +7,7 @@
 #include "cpu/search/results.h"
 #include "exact/metric_spec.h"
 #include "exact/progress.h"
+#include "exact/request.h"
 #include "kith/plan.h"
 
 namespace kith::cpu {
@@ -26,5 +27,15 @@ MatrixView elements(const Points& points);
 // of `report`.
 void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
             const Results& results, Report& report);
+
+// All distances of the queries, in host memory, to the points, into a matrix there.
+void distances(const Points& points, const DistancesRequest& request);
+
+// A part of a graph in grids (path "kato") on one thread: the k nearest of each point among the pairs of the part, n x
+// k ordered keys (exact/order.h; all ones: missing) and ids, each row sorted. `points`: in host memory.
+void triangle_part(const MatrixView& points, const MetricSpec& metric, const TrianglePart& part, std::uint64_t* keys,
+                   std::uint32_t* ids);
+// What it takes at most beside them.
+std::int64_t triangle_bytes(std::int64_t n, std::int64_t k);
 
 }  // namespace kith::cpu

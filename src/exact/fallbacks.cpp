@@ -29,7 +29,8 @@ Words words_of(Cause cause) {
         case Cause::not_tried:
             return {"not filtered, as the filter had given up more than half of the queries before", spread};
         case Cause::alike:
-            return {"too many points differ from the k-th neighbour by less than the filter's error", spread};
+            return {"too many points differ from the k-th neighbour (from the radius) by less than the filter's error",
+                    spread};
         case Cause::ties:
             return {"too many points are exactly as near as the k-th neighbour",
                     "keep one of each group of equal rows, or choose a metric that tells the points apart"};

@@ -1,9 +1,10 @@
-// One search and one selection as the GPU backend is given them: validated, planned, with the caller's result.
+// What a backend is asked for, validated and planned: a search, a selection, a part of a graph in grids.
 #pragma once
 
 #include <cstdint>
 
 #include "exact/progress.h"
+#include "kith/distances.h"
 #include "kith/plan.h"
 #include "kith/types.h"
 
@@ -20,6 +21,27 @@ struct SearchRequest {
     NeighborsView out;  // in host or device memory
     Report& report;     // counters are added
     bool keys = false;  // distances are the distance keys (exactness.md, section 1); with f64
+};
+
+// A device's part of the triangle of a graph's pairs, in grids (Kato and Hosino 2009): the distance of each pair is
+// computed once and pushed to the heaps of both points.
+struct TrianglePart {
+    int part = 0, parts = 1;  // rows of grids are dealt (exact/deal.h)
+    std::int64_t grid = 0;    // points of a side of a grid
+    std::int64_t k = 0;       // at most the points
+    bool symmetric = false;   // distance keys are the same bits from either side; else both are computed
+    void* stream = nullptr;   // cudaStream_t of a GPU
+    ProgressMeter& progress;
+};
+
+// All distances of the queries to points that have been prepared.
+struct DistancesRequest {
+    MatrixView queries;
+    const Plan& plan;        // of the full scan
+    bool f64 = false;        // values are f64, else f32
+    void* stream = nullptr;  // cudaStream_t of the caller
+    ProgressMeter& progress;
+    DistancesView out;  // its stride is set
 };
 
 // What is to be selected from the rows of a matrix.

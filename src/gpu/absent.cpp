@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "gpu/backend.h"
-#include "gpu/search/triangle.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -49,12 +48,10 @@ std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, cons
 MatrixView elements(const Points&) {
     refuse();
 }
-class GraphExchange {};
-std::shared_ptr<GraphExchange> make_graph_exchange(int) {
+void search(const Points&, const SearchRequest&) {
     refuse();
 }
-void abandon(GraphExchange&) {}
-void search(const Points&, const SearchRequest&, const GraphShare*) {
+void distances(const Points&, const DistancesRequest&) {
     refuse();
 }
 void triangle_part(const Points&, const TrianglePart&, std::uint64_t*, std::uint32_t*) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,25 +53,15 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
-// Where devices that share the pairs of a graph meet.
-class GraphExchange;
-std::shared_ptr<GraphExchange> make_graph_exchange(int parts);
-// A part does not come: the others, which wait for it, throw GraphAbandoned.
-void abandon(GraphExchange& exchange);
-struct GraphAbandoned : std::exception {
-    const char* what() const noexcept override { return "another device that shares the graph did not go on"; }
-};
-// What one of them is given beside its rows, which are the queries: the id of the first. Each part has a thread.
-struct GraphShare {
-    GraphExchange& exchange;
-    int part = 0;
-    std::int64_t first = 0;
-    ProgressMeter& progress;
-};
+// The k nearest of each query into the caller's result.
+void search(const Points& points, const SearchRequest& request);
 
-// The k nearest of each query into the caller's result. `share`: the queries are a part's rows of a graph, all of whose
-// parts run at a time, by symmetric plans.
-void search(const Points& points, const SearchRequest& request, const GraphShare* share = nullptr);
+// All distances of the queries to the points, into the caller's matrix, which may lie anywhere.
+void distances(const Points& points, const DistancesRequest& request);
+
+// A part of a graph in grids (path "kato"): the k nearest of each point among the pairs of the part, n x k ordered keys
+// (exact/order.h; all ones: missing) and ids in host memory, each row sorted. `points`: resident.
+void triangle_part(const Points& points, const TrianglePart& part, std::uint64_t* keys, std::uint32_t* ids);
 
 // kith::select on a device.
 void select(const SelectRequest& request);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "io/csr_members.h"
 #include "io/errors.h"
 #include "io/format.h"
 #include "io/zip.h"
@@ -12,28 +13,6 @@ namespace io {
 namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 18;
-
-// The header of an npy member, padded as NumPy pads it.
-std::string member_header(const std::string& descr, const std::string& shape) {
-    constexpr std::size_t preamble = 10, alignment = 64;
-    std::string text = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-    text.append(alignment - 1 - (preamble + text.size()) % alignment, ' ');
-    text += '\n';
-    std::string header("\x93NUMPY\x01\x00", 8);
-    header += static_cast<char>(text.size() & 0xff);
-    header += static_cast<char>(text.size() >> 8);
-    return header + text;
-}
-
-void add_array(ZipWriter& zip, const std::string& name, const std::string& descr, const std::string& shape,
-               std::int64_t bytes, const std::function<void(const Put&)>& produce) {
-    const std::string header = member_header(descr, shape);
-    const auto header_bytes = static_cast<std::int64_t>(header.size());
-    zip.add(name + ".npy", header_bytes + bytes, [&](const Put& put) {
-        put(header.data(), header_bytes);
-        produce(put);
-    });
-}
 
 // `value(i)` for each i in [0, count) that `take(i)` accepts, as elements of type T, in blocks.
 template <class T, class Take, class Value>
@@ -70,11 +49,7 @@ void write_members(ZipWriter& zip, const Neighbors& found, std::int64_t points) 
               static_cast<std::int64_t>(starts.size() * sizeof(Index)), [&](const Put& put) {
                   put_elements<Index>(put, starts.size(), always, [&](std::size_t i) { return starts[i]; });
               });
-    add_array(zip, "format", "|S3", "", 3, [](const Put& put) { put("csr", 3); });
-    add_array(zip, "shape", "<i8", "2,", 2 * sizeof(std::int64_t), [&](const Put& put) {
-        const std::int64_t shape[] = {found.queries, points};
-        put(shape, sizeof shape);
-    });
+    add_csr_shape(zip, found.queries, points);
     if (found.distances64.empty()) {
         add_array(zip, "data", "<f4", std::to_string(stored) + ",", stored * static_cast<std::int64_t>(sizeof(float)),
                   [&](const Put& put) {

@@ -6,7 +6,7 @@
 namespace kith::metric {
 
 struct Chebyshev : Base {
-    static constexpr Traits traits{.direct = Direct::maximum};
+    static constexpr Traits traits{.direct = Direct::maximum, .monotone = true};
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         a[0] = O::max(a[0], O::abs(O::sub(q, x)));

@@ -55,6 +55,9 @@ struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
     bool factored = false;   // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::constants; gemm does not say so
     Direct direct = Direct::none;
+    // As computed, the rank never falls where a |map(q) - map(x)| grows (docs/exactness.md, section 10): step() and
+    // combine() never do, an untouched accumulator changes nothing in combine(), finish() is that of Base, aux is 0.
+    bool monotone = false;
     bool non_negative = false;    // coordinates below zero are an input error
     bool similarity = false;      // larger is nearer; missing neighbours are at -inf
     bool whole_vector = false;    // needs all differences at once: whole_term(), no step()

@@ -6,7 +6,7 @@
 namespace kith::metric {
 
 struct SqEuclidean : Base {
-    static constexpr Traits traits{.gemm = Gemm::l2, .direct = Direct::squares};
+    static constexpr Traits traits{.gemm = Gemm::l2, .direct = Direct::squares, .monotone = true};
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         const auto t = O::sub(q, x);

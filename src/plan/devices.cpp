@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "exact/ceil_div.h"
 #include "exact/refuse.h"
 #include "kith/error.h"
 #include "plan/planner.h"
@@ -32,10 +33,6 @@ std::optional<std::vector<int>> ordinals_of(const std::string& list) {
         first = end + 1;
     }
     return ordinals;
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
 }
 
 }  // namespace
@@ -95,37 +92,20 @@ Kind kind_of(const std::vector<int>& devices, const Machine& machine) {
 std::int64_t block_queries(std::int64_t q, std::int64_t at_once, std::size_t count, Kind kind) {
     const auto devices = static_cast<std::int64_t>(count);
     const std::int64_t tile = kind == Kind::cpus ? q : std::max<std::int64_t>(1, at_once);
-    const std::int64_t rounds = ceil_div(q, devices * tile) * (kind == Kind::equal_gpus ? 1 : blocks_of_unequal);
-    return std::min(q, std::max(kind == Kind::cpus ? 1 : least_block, ceil_div(q, devices * rounds)));
+    const std::int64_t rounds = exact::ceil_div(q, devices * tile) * (kind == Kind::equal_gpus ? 1 : blocks_of_unequal);
+    return std::min(q, std::max(kind == Kind::cpus ? 1 : least_block, exact::ceil_div(q, devices * rounds)));
 }
 
 Plan divide(const Request& request, const Machine& machine, const std::vector<int>& devices) {
     const auto count = static_cast<std::int64_t>(devices.size());
     Request one = request;
     one.device = spelled({devices.front()});
-    // Sharing each pair has to be asked for: on two NVIDIA H200 of a virtual machine without copies between devices,
-    // 2026-11-23, a graph of 1,048,576 x 128 at k 10 took 367 ms so, and 321 in blocks of queries.
-    if (request.symmetric_points > 0 && request.shape.graph && kind_of(devices, machine) == Kind::equal_gpus) {
-        one.parts = static_cast<int>(count);
-        Plan p = make(one, machine);
-        if (p.symmetric) {
-            p.devices = devices;
-            p.device_queries = p.query_tile;
-            p.device_points = request.shape.n;
-            p.why += fmt::format(
-                " {} devices: each holds all points, and each pair of blocks is computed by one of "
-                "them.",
-                count);
-            return p;
-        }
-        one.parts = 1;
-    }
     // A block is not the whole graph: it finds one neighbour more, for the point itself may be among them.
     one.shape.graph = false;
     one.shape.k += request.shape.graph ? 1 : 0;
     Plan p = make(one, machine);
     const std::int64_t n = request.shape.n;
-    if (p.chunk_points < n) one.shape.n = ceil_div(n, count);
+    if (p.chunk_points < n) one.shape.n = exact::ceil_div(n, count);
     one.shape.q = block_queries(request.shape.q, p.query_tile, devices.size(), kind_of(devices, machine));
     p = make(one, machine);
     p.devices = devices;

@@ -31,8 +31,15 @@ constexpr std::int64_t min_bf16_dimensions = 32;
 // Up to so many dimensions a CPU filters squared differences as they are, not by products.
 constexpr std::int64_t cpu_direct_dimensions = 8;
 
+// A tree leaves out enough of so many dimensions, of so many points, for up to n / tree_share neighbours; making one
+// costs what filtering so many queries does.
+constexpr std::int64_t tree_dimensions = 8, tree_points = 4096, tree_share = 64, tree_queries = 1536;
+// Points of a leaf, as cpu/tree/kernels.h has it.
+constexpr std::int64_t tree_leaf = 32;
+
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
+    if (path.path == Path::tree && r.all_points) return "serves a number of neighbours, not a radius";
     if (path.path != Path::gemm_bf16) return "";
     if (!m.bf16) return "needs a processor with AVX512_BF16";
     return r.isa.empty() || r.isa == "avx512" ? "" : "needs isa avx512";
@@ -67,6 +74,19 @@ bool direct_serves(const Request& r, bool gpu, const Machine& m) {
     const auto direct = std::find_if(paths().begin(), paths().end(),
                                      [](const PathFacts& path) { return path.path == Path::direct_f32; });
     return obstacle(*direct, r, gpu, m).empty();
+}
+
+// What a tree takes, and while it is made its points' coordinates and numbers once more.
+double tree_bytes(const Shape& s) {
+    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
+}
+
+// Whether leaving out boxes of points saves more than their tree costs. A budget that was asked for is cut by what a
+// filter takes, which is less.
+bool tree_pays(const Request& r, const Machine& m) {
+    const Shape& s = r.shape;
+    return r.memory == 0 && tree_bytes(s) <= static_cast<double>(m.free_bytes) / 2 && s.d <= tree_dimensions &&
+           s.n >= tree_points && s.k <= s.n / tree_share && (r.prepared || s.q >= tree_queries);
 }
 
 // A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their
@@ -105,6 +125,11 @@ Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why)
     for (const PathFacts& path : paths()) {
         if (!obstacle(path, r, gpu, m).empty()) continue;
         const bool filter = path.path != Path::exact;
+        if (path.path == Path::tree) {
+            if (!tree_pays(r, m)) continue;
+            why += fmt::format("path tree: {}. ", path.what);
+            return path.path;
+        }
         if (path.path == Path::gemm_bf16 && r.shape.d < min_bf16_dimensions) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
@@ -126,25 +151,45 @@ std::string gpu_isa(const std::string& forced, const Machine::Device& device) {
     return forced;
 }
 
+// What tiles of a CPU may take. Throws where that is less than the smallest one.
+double cpu_budget(const Request& r, const Machine& m, double least) {
+    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
+    if (least > static_cast<double>(budget))
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
+                                r.memory > 0 ? "" : ", half of what is free", least));
+    return static_cast<double>(budget);
+}
+
+// Queries of a tree are ordered together, as many as the budget holds, and each thread has the neighbours of one.
+void tree_tiles(const Request& r, double budget, Plan& p) {
+    const Shape& s = r.shape;
+    const auto kept = static_cast<double>(std::min(s.k, s.n));
+    const double fixed = (16 * kept + (16 << 10)) * p.threads;
+    // Those of a graph lie in the tree: coordinates, and what orders them.
+    const double per_query = s.graph ? 0 : 8.0 * static_cast<double>(s.d) + 40;
+    p.query_tile = s.graph ? s.q : std::clamp<std::int64_t>(clamped(std::max(0.0, budget - fixed) / per_query), 1, s.q);
+    p.point_tile = tree_leaf;
+    p.workspace_bytes = std::max(p.workspace_bytes, clamped(fixed + per_query * static_cast<double>(p.query_tile)));
+}
+
 void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     if (r.isa.rfind("sm_", 0) == 0) refuse("isa: '{}' is a GPU's; a CPU has avx512, avx2, baseline", r.isa);
     p.threads = r.threads > 0 ? r.threads : m.threads;
     p.isa = r.isa.empty() ? m.isa : r.isa;
     p.chunk_points = r.shape.n;
-    // The CPU backend cuts by cache sizes; the budget only bounds queries in flight per thread.
+    // The CPU backend cuts by cache sizes; the budget only bounds queries in flight per thread. That of a tree may have
+    // to filter.
     p.candidate_capacity =
         std::min(clamped(2.0 * static_cast<double>(r.shape.k) + 512), std::max<std::int64_t>(r.shape.n, 1));
     const double per_query = 24.0 * static_cast<double>(p.candidate_capacity) + 16.0 * static_cast<double>(r.shape.d);
-    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
     const double fixed = 4096.0 * static_cast<double>(p.threads);
-    if (per_query + fixed > static_cast<double>(budget))
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
-                                r.memory > 0 ? "" : ", half of what is free", per_query + fixed));
-    const double fit = (static_cast<double>(budget) - fixed) / per_query / p.threads;
+    const double budget = cpu_budget(r, m, per_query + fixed);
+    const double fit = (budget - fixed) / per_query / p.threads;
     p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1, 192);
     p.point_tile = 512;
     p.workspace_bytes = clamped(fixed + per_query * static_cast<double>(p.query_tile * p.threads));
+    if (p.path == Path::tree) tree_tiles(r, budget, p);
 }
 
 // Bytes of workspace for tiles of that size.
@@ -159,12 +204,9 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
     return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
 }
 
-// What the symmetric schedule takes beside the lists of its queries: results in both orders, thresholds of columns. Of
-// several devices each has a part of every point's candidates, and a packed copy of it, which others read.
-double symmetric_bytes(const Shape& s, int parts) {
-    if (parts == 1) return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
-    const std::int64_t capacity = gpu::filter_levels(s.n, s.n, s.k + 1).capacity;
-    return static_cast<double>(s.n) * (16 * static_cast<double>(gpu::tuning::part_capacity(capacity, parts)) + 48);
+// What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
+double symmetric_bytes(const Shape& s) {
+    return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
 }
 
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
@@ -196,19 +238,17 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = p.path == Path::gemm_f16 ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    const std::int64_t rows = (s.n + r.parts - 1) / r.parts;
-    const std::int64_t least = r.symmetric_points > 0 ? r.symmetric_points : t::symmetric_points;
-    p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= least &&
+    p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
                   s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored && rows > gpu::few_queries &&
-                  gpu_workspace(r, device, p.path, rows, nt) + symmetric_bytes(s, r.parts) <= workspace;
-    if (p.symmetric) qt = rows;
+                  !r.metric.traits.factored &&
+                  gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
+    if (p.symmetric) qt = s.n;
     while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s, r.parts) : 0);
+    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
@@ -237,6 +277,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
 
 const std::vector<PathFacts>& paths() {
     static const std::vector<PathFacts> list = {
+        {Path::tree, true, false, "boxes of points that are too far are left out, the others in binary64"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
@@ -254,6 +295,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
         if (!metric.unbounded.empty()) return metric.unbounded;
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
+    if (path.path == Path::tree) return metric.traits.monotone ? "" : "needs a metric that grows with each difference";
     if (path.path == Path::direct_f32) {
         if (metric.traits.direct == metric::Direct::none) return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";
@@ -308,7 +350,7 @@ Plan make(const Request& r, const Machine& machine) {
 namespace kith {
 
 const char* name(Path path) {
-    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32", "exact", "select"};
+    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32", "tree", "exact", "select"};
     return names.at(static_cast<std::size_t>(path));
 }
 

@@ -47,10 +47,9 @@ struct Request {
     double share = 1;  // of a GPU's free memory that may be planned with, where `memory` is 0
     int threads = 0;
     std::string path, selector, isa;
+    bool all_points = false;        // every point is looked at, as within a radius: no tree
+    bool prepared = false;          // the points are, ahead of their queries, of which there may be many
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
-    int parts = 1;                  // devices that share the pairs of a graph: the plan of one of them
-    // From so many points on a graph is symmetric, on several devices too; 0: from where that is faster, on one.
-    std::int64_t symmetric_points = 0;
     // Of a selection.
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;

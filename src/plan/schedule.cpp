@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "exact/ceil_div.h"
 #include "exact/deal.h"
 #include "gpu/filter/levels.h"
 #include "gpu/search/tuning.h"
@@ -14,10 +15,6 @@ namespace {
 // Sides of grids: few enough points for the keys of a grid, 8 bytes each and twice, and enough to fill a device; so
 // many grids that what the diagonal has twice is a few hundredths. Reasoned, not timed.
 constexpr std::int64_t least_grid = 1024, most_grid = 8192, grids_of_side = 32;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 struct Work {
     double all = 0, most = 0;
@@ -32,58 +29,44 @@ void set_work(const Work& work, std::int64_t n, GraphSchedule& out) {
     out.balance = work.all > 0 ? work.most * out.devices / work.all : 1;
 }
 
-// Of the heaps of a device.
+// Of k neighbours of each point.
 double heap_bytes(const Shape& s) {
     return 12 * static_cast<double>(s.n) * static_cast<double>(std::min(s.k, s.n));
 }
 
-void kato(const Shape& s, GraphSchedule& out) {
+void kato(const Shape& s, bool symmetric, GraphSchedule& out) {
     out.how = "kato";
-    const std::int64_t grid = kato_grid(s.n, out.devices), grids = ceil_div(s.n, grid);
+    const std::int64_t grid = kato_grid(s.n, out.devices), grids = exact::ceil_div(s.n, grid);
     const auto side = [&](std::int64_t i) { return static_cast<double>(std::min(grid, s.n - i * grid)); };
     Work work;
     for (int part = 0; part < out.devices; ++part) {
         double pairs = 0;
         for (std::int64_t t = 0; t < exact::dealt_rows(grids, part, out.devices); ++t) {
             const std::int64_t y = exact::dealt_row(t, part, out.devices);
-            pairs += side(y) * static_cast<double>(s.n - y * grid);
+            const double others = static_cast<double>(s.n) - static_cast<double>(y * grid) - side(y);
+            pairs += side(y) * (side(y) + others * (symmetric ? 1 : 2));
         }
         work.add(pairs);
     }
     set_work(work, s.n, out);
     out.device_bytes = kato_device_bytes(s, grid);
-    out.host_bytes = heap_bytes(s);
+    out.sent_bytes = heap_bytes(s);
 }
 
-void symmetric(const Shape& s, GraphSchedule& out) {
-    out.how = "symmetric";
+// All rows with the samples; then each row with the positions from its own on that are beyond them.
+double symmetric_pairs(const Shape& s) {
     const gpu::FilterLevels levels = gpu::filter_levels(s.n, s.n, s.k + 1);
-    const auto last = static_cast<std::size_t>(levels.count - 1);
-    const std::int64_t sample = levels.sample[last], group = gpu::filter_tile_points, groups = ceil_div(s.n, group);
-    const std::int64_t rows = ceil_div(s.n, out.devices);
-    Work work;
-    for (int part = 0; part < out.devices; ++part) {
-        const std::int64_t own = std::max<std::int64_t>(0, std::min(rows, s.n - part * rows));
-        double pairs = static_cast<double>(own) * static_cast<double>(sample);
-        for (std::int64_t t = 0; t < exact::dealt_rows(groups, part, out.devices); ++t) {
-            const std::int64_t row = exact::dealt_row(t, part, out.devices) * group;
-            pairs += static_cast<double>(std::min(group, s.n - row)) * static_cast<double>(s.n - std::max(row, sample));
-        }
-        work.add(pairs);
-    }
-    set_work(work, s.n, out);
-    const double n = static_cast<double>(s.n), others = static_cast<double>(out.devices - 1) / out.devices;
-    const double found = static_cast<double>(levels.order[last]) * (n / static_cast<double>(sample) - 1);
-    // Thresholds and errors of the others' rows; offsets, flags and candidates of the own.
-    out.received_bytes = others * (8 * n + static_cast<double>(rows) * (9 * out.devices + 8 * found));
+    const double n = static_cast<double>(s.n),
+                 sample = static_cast<double>(levels.sample[static_cast<std::size_t>(levels.count - 1)]);
+    return n * sample + (n - sample) * (n + sample) / 2;
 }
 
 }  // namespace
 
 std::int64_t kato_grid(std::int64_t n, int parts) {
-    const std::int64_t side = std::clamp(ceil_div(n, grids_of_side), least_grid, most_grid),
-                       rows = ceil_div(ceil_div(n, side), 2 * parts) * 2 * parts;
-    return std::max<std::int64_t>(1, ceil_div(n, rows));
+    const std::int64_t side = std::clamp(exact::ceil_div(n, grids_of_side), least_grid, most_grid),
+                       rows = exact::ceil_div(exact::ceil_div(n, side), 2 * parts) * 2 * parts;
+    return std::max<std::int64_t>(1, exact::ceil_div(n, rows));
 }
 
 double kato_device_bytes(const Shape& s, std::int64_t grid) {
@@ -91,7 +74,7 @@ double kato_device_bytes(const Shape& s, std::int64_t grid) {
     return static_cast<double>(s.n) * d * static_cast<double>(size_of(s.type)) + 2 * heap_bytes(s) + 16 * g * (g + d);
 }
 
-GraphSchedule schedule(const Request& request, const Machine& machine, int count) {
+GraphSchedule schedule(const Request& request, const Machine& machine, int count, bool symmetric) {
     Machine several = machine;
     several.devices.assign(static_cast<std::size_t>(count), machine.devices.front());
     Request r = request;
@@ -100,28 +83,33 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     const Shape& s = request.shape;
     GraphSchedule out;
     out.devices = count;
-    const double cell = 12;
-    out.host_bytes = cell * static_cast<double>(s.k) * static_cast<double>(ceil_div(s.n, count));
+    const double row_bytes = static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
+    out.received_bytes = static_cast<double>(s.n) * row_bytes;
     if (request.path == "kato") {
-        kato(s, out);
+        kato(s, symmetric, out);
         return out;
     }
     const std::int64_t held = plan.device_points > 0 ? plan.device_points : s.n;
+    const bool sharded = held < s.n;
+    out.sent_bytes = heap_bytes(s) / (sharded ? 1 : count);
+    if (sharded) out.received_bytes += static_cast<double>(held) * row_bytes;
     const std::int64_t prepared = std::min(held, plan.chunk_points);
     out.device_bytes = static_cast<double>(plan.workspace_bytes) +
                        static_cast<double>(prepared) *
                            gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
     if (plan.symmetric) {
-        symmetric(s, out);
+        out.how = "symmetric";
+        set_work({symmetric_pairs(s), symmetric_pairs(s)}, s.n, out);
         return out;
     }
-    out.how = held < s.n ? "shards" : "blocks";
-    const std::int64_t block = plan.device_queries > 0 ? plan.device_queries : s.n, blocks = ceil_div(s.n, block);
+    out.how = sharded ? "shards" : "blocks";
+    const std::int64_t block = plan.device_queries > 0 ? plan.device_queries : s.n,
+                       blocks = exact::ceil_div(s.n, block);
     Work work;
     for (int part = 0; part < count; ++part) {
-        const std::int64_t own = held < s.n ? s.n : std::min(s.n, ceil_div(blocks - part, count) * block);
+        const std::int64_t own = sharded ? s.n : std::min(s.n, exact::ceil_div(blocks - part, count) * block);
         work.add(static_cast<double>(std::max<std::int64_t>(0, own)) *
-                 static_cast<double>(std::min(held, s.n - (held < s.n ? part * held : 0))));
+                 static_cast<double>(std::min(held, s.n - (sharded ? part * held : 0))));
     }
     set_work(work, s.n, out);
     out.pairs = 1;

@@ -17,9 +17,8 @@ constexpr std::chrono::milliseconds between_looks{10};
 
 class Dispatch {
 public:
-    Dispatch(int devices, std::int64_t blocks, Sharing sharing, ProgressMeter& progress, const BlockWork& work,
-             const std::function<void()>& lost)
-        : sharing_(sharing), progress_(progress), work_(work), lost_(lost) {
+    Dispatch(int devices, std::int64_t blocks, Sharing sharing, ProgressMeter& progress, const BlockWork& work)
+        : sharing_(sharing), progress_(progress), work_(work) {
         queues_.resize(sharing == Sharing::own ? static_cast<std::size_t>(devices) : 1);
         for (std::int64_t b = 0; b < blocks; ++b) queues_[static_cast<std::size_t>(b) % queues_.size()].push_back(b);
     }
@@ -51,7 +50,6 @@ public:
                 ++running_;
             } catch (...) {  // the system has no more threads, or no memory for one
                 outcome_.failures.push_back({device, -1, std::current_exception()});
-                if (lost_) lost_();
             }
         }
         {
@@ -115,7 +113,6 @@ private:
         --at_work_;
         changed_.notify_all();
         if (!error) return true;
-        if (lost_) lost_();
         queues_[sharing_ == Sharing::own ? static_cast<std::size_t>(device) : 0].push_front(block);
         if (stopped_) return false;
         if (ends_all(error)) {
@@ -145,7 +142,6 @@ private:
     Sharing sharing_;
     ProgressMeter& progress_;
     const BlockWork& work_;
-    const std::function<void()>& lost_;
 
     std::mutex mutex_;  // guards what follows
     std::condition_variable changed_;
@@ -160,8 +156,8 @@ private:
 }  // namespace
 
 Outcome run_blocks(int devices, std::int64_t blocks, Sharing sharing, const char* stage, ProgressMeter& progress,
-                   const BlockWork& work, const std::function<void()>& lost) {
-    return Dispatch(devices, blocks, sharing, progress, work, lost).run(devices, stage);
+                   const BlockWork& work) {
+    return Dispatch(devices, blocks, sharing, progress, work).run(devices, stage);
 }
 
 }  // namespace kith::scale

@@ -30,10 +30,9 @@ enum class Sharing : std::uint8_t {
 // Calls work(device, block, progress) for blocks [0, blocks) on a thread for each of the devices, until all are done or
 // all devices have failed. A device fails by an exception, and is given nothing more. But for one that is the caller's
 // fault (invalid_argument) or a cancellation: that ends the others too, and is thrown. `progress` counts for all
-// devices, calls its callback from the calling thread, and cancels all. `lost`, where there is one, is called when a
-// device fails, on any thread: work that waits for another device ends there.
+// devices, calls its callback from the calling thread, and cancels all.
 using BlockWork = std::function<void(int device, std::int64_t block, ProgressMeter& progress)>;
 Outcome run_blocks(int devices, std::int64_t blocks, Sharing sharing, const char* stage, ProgressMeter& progress,
-                   const BlockWork& work, const std::function<void()>& lost = {});
+                   const BlockWork& work);
 
 }  // namespace kith::scale

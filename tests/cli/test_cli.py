@@ -23,7 +23,7 @@ class Front(Cli):
     def test_version_and_help(self):
         self.assertRegex(kith("--version").stdout, r"^kith \d+\.\d+\.\d+\n$")
         overview = kith("--help").stdout
-        for command in ("search", "graph", "select", "verify", "convert", "plan", "info", "demo", "completion"):
+        for command in ("search", "graph", "select", "distances", "estimate", "match", "verify", "convert", "plan", "info", "demo", "completion"):
             self.assertIn(command, overview)
             self.assertIn("--help", kith(command, "--help").stdout)
 
@@ -92,6 +92,9 @@ class Front(Cli):
         self.assertEqual(plan["plan"]["device"], "cpu")
         self.assertEqual(plan["metric"]["name"], "cosine")
         self.assertEqual(json.loads(kith("plan", "-n", 500, "--graph", "-d", 2, "-k", 1, "--json").stdout)["shape"]["q"], 500)
+        several = ("plan", "-n", "1e6", "--graph", "-d", 128, "-k", 10, "--machine", "h100")
+        self.assertIn("busiest", kith(*several).stdout)
+        self.assertEqual([s["devices"] for s in json.loads(kith(*several, "--json").stdout)["schedules"]], list(range(1, 9)))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 0, "-k", 1, code=2))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 4, "-k", 1, "--type", "f20", code=2), "f20", "f32")
 
@@ -247,6 +250,52 @@ class Search(Cli):
         self.assertIn("(-2)", kith("select", "--distances", self.at("values.npy"), "-k", 1).stdout)
         self.assert_error(kith("select", "--distances", self.at("values.npy"), "-k", 6, code=2), "6", "5")
         self.assert_error(kith("select", "--distances", self.at("values.npy"), "-k", 1, "--selector", "sieve", code=2), "sieve")
+
+
+    def test_distances(self):
+        write_npy(self.at("few.npy"), [[0.0, 0.0], [3.0, 4.0], [math.nan, 0.0]])
+        write_npy(self.at("asked.npy"), [[0.0, 0.0], [6.0, 8.0]])
+        files = ("distances", "-b", self.at("few.npy"), "-q", self.at("asked.npy"))
+        kith(*files, "-m", "euclidean", "-o", self.at("d.npy"))
+        rows = read_npy(self.at("d.npy"))
+        self.assertEqual([row[:2] for row in rows], [[0, 5], [10, 5]])
+        self.assertTrue(all(math.isnan(row[2]) for row in rows))
+        said = json.loads(kith("distances", "-b", self.at("few.npy"), "-o", self.at("own.npy"), "--f64", "--json").stdout)
+        self.assertEqual((said["shape"]["q"], said["report"]["path"]), (3, "exact"))
+        self.assertEqual(read_npy(self.at("own.npy"))[1][:2], [25, 0])
+        self.assert_error(kith(*files, code=2), "--out")
+        self.assert_error(kith(*files, "-o", self.at("asked.npy"), code=2), "--queries")
+        self.assert_error(kith(*files, "-o", self.at("d.npy"), "--path", "gemm-f32", code=2), "gemm-f32", "exact")
+        self.assert_error(kith(*files, "-o", self.at("d.ivecs"), code=2), "ivecs")
+        self.assert_error(kith(*files, "-o", self.at("d.npy"), "-m", "haversin", code=2), "haversin")
+
+
+    def test_match(self):
+        write_npy(self.at("left.npy"), [[0.0, 0.0], [5.0, 5.0], [7.0, 7.0]])
+        write_npy(self.at("right.npy"), [[5.0, 6.0], [9.0, 9.0], [0.0, 1.0]])
+        files = ("match", self.at("left.npy"), self.at("right.npy"))
+        self.assertIn("2 (1)", kith(*files).stdout)
+        kith(*files, "--ratio", 0.5, "--mutual", "-o", self.at("pairs.npy"), "--distances", self.at("far.npy"), "--quiet")
+        self.assertEqual(read_npy(self.at("pairs.npy")), [[0, 2], [1, 0]])
+        self.assertEqual(read_npy(self.at("far.npy")), [[1], [1]])
+        self.assertEqual(json.loads(kith(*files, "--ratio", 0.5, "--json").stdout)["matches"], 2)
+        self.assert_error(kith(*files, "--ratio", 2, code=2), "ratio", "2")
+        self.assert_error(kith(*files, "-o", self.at("left.npy"), code=2), "left.npy")
+
+    def test_estimate(self):
+        write_npy(self.at("line.npy"), [[float(i)] for i in range(100)])
+        write_npy(self.at("wave.npy"), [[math.sin(i)] for i in range(100)])
+        self.assertIn("nats", kith("estimate", "entropy", "-x", self.at("line.npy")).stdout)
+        said = json.loads(kith("estimate", "mutual-information", "-x", self.at("line.npy"), "-y", self.at("wave.npy"),
+                               "-k", 4, "--json").stdout)
+        self.assertEqual((said["of"], said["samples"], said["k"]), ("mutual-information", 100, 4))
+        kith("estimate", "divergence", "-x", self.at("line.npy"), "-y", self.at("wave.npy"), "--form", "ball")
+        kith("estimate", "transfer-entropy", "--source", self.at("line.npy"), "--target", self.at("wave.npy"), "--source-lags", 2)
+        self.assert_error(kith("estimate", "entropy", "-x", self.at("line.npy"), "-m", "cosine", code=2), "cosine")
+        self.assert_error(kith("estimate", "divergence", "-x", self.at("line.npy"), code=2), "--y")
+        self.assert_error(kith("estimate", "divergence", "-x", self.at("line.npy"), "-y", self.at("wave.npy"), "--form", "new",
+                               code=2), "new", "nearest")
+        self.assert_error(kith("estimate", code=2), "entropy")
 
 
 class Verify(Cli):

@@ -1,4 +1,5 @@
-// The differential fuzzer: random searches, graphs and selections through every entry point, each against the oracle.
+// The differential fuzzer: random searches, graphs, searches by radius and selections through every entry point, each
+// against the oracle.
 //
 //     differential [--seed S] [--trials N | --seconds T] [--device cpu|cuda]
 //
@@ -13,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "radius_cases.h"
 #include "random_case.h"
 #include "search_cases.h"
 #include "select_cases.h"
@@ -172,6 +174,53 @@ std::string search_trial(std::uint64_t seed, const std::string& device, std::str
     return Truth(*c.definition, c.variant.params, c.points.view, c.queries.view, c.k, graph).difference(got);
 }
 
+// Against the bits of a scan for all points, of which searches are held to the oracle.
+std::string radius_trial(std::uint64_t seed, const std::string& device, std::string& label) {
+    Case c = random_case::make(seed, device);
+    Random random(~seed);
+    const bool graph = c.n <= 600 && chance(random, 3), open = chance(random, 3);
+    label = "radius of " + c.label + (graph ? ", graph" : "") + (open ? ", open" : "");
+    constexpr std::int64_t most_pairs = 1 << 20;
+    if (c.n * (graph ? c.n : c.q) > most_pairs || (c.device != "cpu" && c.variant.name == "functor")) return "";
+    random_case::user_step = c.step.get();
+    random_case::user_start = c.start;
+    kith::Options options = c.options();
+    kith::Options every = options;
+    every.device = "cpu";
+    every.path = "exact";
+    every.isa = "";
+    every.f64 = true;
+    every.memory = 0;
+    const kith::MatrixView &points = c.points.view, &queries = c.queries.view;
+    const kith::Neighbors all = graph ? kith::graph(points, c.n, every) : kith::search(points, queries, c.n, every);
+    const bool similarity = c.definition->similarity;
+    const std::vector<double> radii = radius_cases::radii_on(all, similarity, random.bits());
+    const kith::Radius r = radius_cases::radius_of(radii, open);
+    const kith::RadiusNeighbors want = radius_cases::expected(all, radii, open, similarity, c.f64);
+    const bool indexed = chance(random, 3);
+    for (;;) {
+        try {
+            kith::RadiusNeighbors got;
+            kith::RadiusCounts counts;
+            if (indexed) {
+                const kith::Index index(points, options);
+                got = graph ? index.radius_graph(r, options) : index.radius(queries, r, options);
+                counts = graph ? index.radius_graph_counts(r, options) : index.radius_counts(queries, r, options);
+            } else {
+                got = graph ? kith::radius_graph(points, r, options) : kith::radius(points, queries, r, options);
+                counts = graph ? kith::radius_graph_counts(points, r, options)
+                               : kith::radius_counts(points, queries, r, options);
+            }
+            if (counts.counts != radius_cases::counts_of(want)) return "wrong counts";
+            return radius_cases::difference(want, got);
+        } catch (const kith::Error& error) {
+            if (error.code() != kith::ErrorCode::invalid_argument || (options.path.empty() && options.isa.empty()))
+                throw;
+            options.path = options.isa = "";
+        }
+    }
+}
+
 std::string select_trial(std::uint64_t seed, const std::string& device, std::string& label) {
     Random random(seed);
     const std::int64_t rows = random_case::log_uniform(random, 60), cols = random_case::log_uniform(random, 20000);
@@ -230,7 +279,8 @@ std::string select_trial(std::uint64_t seed, const std::string& device, std::str
 // "" or what is wrong.
 std::string trial(std::uint64_t seed, const std::string& device, std::string& label) {
     try {
-        return seed % 8 == 7 ? select_trial(seed, device, label) : search_trial(seed, device, label);
+        if (seed % 8 == 7) return select_trial(seed, device, label);
+        return seed % 8 == 6 ? radius_trial(seed, device, label) : search_trial(seed, device, label);
     } catch (const std::exception& error) {
         return std::string("threw: ") + error.what();
     }

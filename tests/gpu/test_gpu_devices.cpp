@@ -1,15 +1,9 @@
 // Searches that GPUs share: the bits of one GPU and of the CPU. Where there is one GPU only, it is taken several times.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cmath>
-#include <limits>
-#include <random>
-
 #include "api/device_group.h"
 #include "api/validate.h"
 #include "gpu/backend.h"
-#include "gpu/runtime/check.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
 #include "search_cases.h"
@@ -95,95 +89,6 @@ TEST(GpuDevicesByName, ServeSearchGraphAndIndex) {
     index.search_into(c.queries.view, c.k, {}, {ids.data(), distances.data(), 0});
     EXPECT_EQ(one.ids, ids.host());
     EXPECT_EQ(one.distances, distances.host());
-}
-
-// Points that make lists overflow, thresholds infinite and filters useless, and ordinary ones.
-std::vector<float> graph_values(const std::string& kind, std::int64_t n, std::int64_t d) {
-    std::mt19937 random(11);
-    std::normal_distribution<float> normal;
-    std::vector<float> values(static_cast<std::size_t>(n * d));
-    for (float& x : values) x = normal(random);
-    const auto row = [&](std::int64_t i) { return values.begin() + i * d; };
-    const float infinity = std::numeric_limits<float>::infinity();
-    for (std::int64_t i = 0; i < n; ++i) {
-        if (kind == "copies" && i % 2 == 1) std::copy_n(row(i % 6 == 1 ? i % 100 : i / 2), d, row(i));
-        if (kind == "copies" && i % 1009 == 7) *row(i) = infinity;
-        if (kind == "copies" && i % 1013 == 8) *row(i) = std::numeric_limits<float>::quiet_NaN();
-        if (kind == "equal" && i % 3 != 0) std::copy_n(row(0), d, row(i));
-        if (kind == "scales") std::for_each(row(i), row(i) + d, [&](float& x) { x = std::ldexp(x, i % 200 - 100); });
-        if (kind == "far") std::for_each(row(i), row(i) + d, [&](float& x) { x += 4096; });
-        if (kind == "zeros") std::for_each(row(i), row(i) + d, [&](float& x) { x = i % 2 ? -0.0f : x * 1e-42f; });
-    }
-    return values;
-}
-
-// Each pair of a graph is computed once by one of the devices: the bits of one GPU and of the CPU.
-void share_the_pairs(const std::vector<int>& counts, const std::vector<const char*>& kinds) {
-    if (gpu::device_info(0).capability != 90) GTEST_SKIP() << "not a device of compute capability 9.0";
-    constexpr std::int64_t n = 5000, d = 64, k = 10;
-    for (const char* kind : kinds) {
-        const std::vector<float> values = graph_values(kind, n, d);
-        for (const char* metric : {"sqeuclidean", "cosine"}) {
-            Options options;
-            options.metric = metric_named(metric);
-            options.device = "cpu";
-            const MatrixView points = view(values.data(), n, d);
-            const Neighbors want = graph(points, k, options);
-            options.device = "cuda:0";
-            for (const int count : counts) {
-                std::vector<std::string> on;
-                for (int i = 0; i < count; ++i) on.push_back(devices()[static_cast<std::size_t>(i % 2)]);
-                const std::string label = std::string(kind) + ", " + metric + ", " + std::to_string(count);
-                const Neighbors got = found(on, points, nullptr, k, options, count == 8, {{}, 0, 0, 1});
-                ASSERT_TRUE(same_answer(want, got)) << label;
-                for (const Fallback& fallback : got.report.fallbacks)
-                    ASSERT_EQ(std::string::npos, fallback.why.find(" failed (")) << label << ": " << fallback.why;
-                EXPECT_TRUE(got.report.path == "gemm-f16") << label;
-                EXPECT_EQ(n, got.report.certified + got.report.retried + got.report.scanned) << label;
-            }
-        }
-    }
-}
-
-const std::vector<const char*> all_kinds = {"gaussian", "copies", "equal", "scales", "far", "zeros"};
-
-TEST(GpuDevicesByName, ShareThePairsOfAGraph) {
-    share_the_pairs({2, 3, 4, 5, 6, 7, 8}, all_kinds);
-}
-
-// One of them fails, at any of its calls: the others do the graph, in blocks, and the report says so.
-TEST(GpuDevicesByName, ShareTheRestOfAGraph) {
-    if (gpu::device_info(0).capability != 90) GTEST_SKIP() << "not a device of compute capability 9.0";
-    constexpr std::int64_t n = 3000, d = 48, k = 5;
-    const std::vector<float> values = graph_values("copies", n, d);
-    Options options;
-    options.device = "cuda:0";
-    const MatrixView points = view(values.data(), n, d);
-    const Neighbors want = graph(points, k, options);
-    const std::vector<std::string> on = {devices()[0], devices()[1], devices()[0]};
-    for (const int failing : {0, 2}) {
-        api::GroupProbe probe{{}, 0, 0, 1};
-        probe.before = [&](int device, std::int64_t block) {
-            if (block >= 0 && device == failing) throw Error(ErrorCode::device, "device: it fell off the bus");
-        };
-        const Neighbors got = found(on, points, nullptr, k, options, true, probe);
-        EXPECT_TRUE(same_answer(want, got));
-        ASSERT_FALSE(got.report.fallbacks.empty());
-        EXPECT_NE(std::string::npos, got.report.fallbacks.front().why.find("fell off the bus"));
-    }
-    int happened = 0;
-    for (std::int64_t fault = 0; fault < 400; fault += 7) {
-        std::atomic<bool> armed{false};
-        api::GroupProbe probe{{}, 0, 0, 1};
-        probe.before = [&](int, std::int64_t block) {
-            if (block >= 0 && !armed.exchange(true)) gpu::InjectedFault::checks_left = fault;
-        };
-        const Neighbors got = found(on, points, nullptr, k, options, true, probe);
-        happened += gpu::InjectedFault::checks_left < 0;
-        gpu::InjectedFault::checks_left = gpu::InjectedFault::none;
-        ASSERT_TRUE(same_answer(want, got)) << fault;
-    }
-    EXPECT_GT(happened, 30);
 }
 
 // A budget that the points do not fit into: shards that stream.

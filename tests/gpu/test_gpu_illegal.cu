@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "api/device_group.h"
-#include "api/kato.h"
 #include "api/validate.h"
+#include "grids.h"
 #include "kith/kith.h"
-#include "same_answer.h"
 
 namespace {
 
@@ -62,60 +61,50 @@ void expect_said(const Report& report) {
 
 constexpr std::int64_t n = 4000, d = 64, k = 10;
 
-// `shared`: pairs are shared, else blocks of queries.
-void graph_that_loses(bool shared) {
-    const std::vector<float> values = gaussian(n * d);
-    const MatrixView points = view(values.data(), n, d);
+// A graph on two GPUs, or on one taken twice, of which the second is lost, and its answer.
+struct Case {
+    std::vector<float> values = gaussian(n * d);
+    MatrixView points = view(values.data(), n, d);
     Options options;
-    options.device = "cpu";
-    const Neighbors want = graph(points, k, options);
-    options.device = "cuda:0";
-    const int lost = last_device();
-    std::atomic<bool> done{false};
-    api::GroupProbe probe{{}, 0, shared ? 0 : 500, shared ? 1 : 0};
-    probe.before = [&](int device, std::int64_t block) {
-        if (block >= 0 && device == 1 && !done.exchange(true)) lose(lost);
-    };
-    ProgressMeter progress(options.progress, 0);
-    const MetricSpec metric = api::validate_metric(options.metric, points, 1, progress);
-    const api::DeviceGroup group(points, metric, {"cuda:0", "cuda:" + std::to_string(lost)},
-                                 {n, n, d, k, ElementType::f32, true}, options, false, progress, probe);
-    const Neighbors got = api::collect(
-        n, k, false, [&](const NeighborsView& out) { return group.run(nullptr, k, options, progress, out); });
-    EXPECT_TRUE(done);
-    EXPECT_TRUE(same_answer(want, got));
-    expect_said(got.report);
-}
+    Neighbors want;
+    int lost = last_device();
+    std::vector<std::string> devices = {"cuda:0", "cuda:" + std::to_string(lost)};
+    ProgressMeter progress{options.progress, 0};
+    MetricSpec metric = api::validate_metric(options.metric, points, 1, progress);
 
-TEST(GpuIllegalAccess, InASharedGraph) {
-    if (std::getenv(in_child)) graph_that_loses(true);
-    else in_a_process_of_its_own();
-}
+    Case() {
+        options.device = "cpu";
+        want = graph(points, k, options);
+        options.device = "cuda:0";
+    }
+};
 
 TEST(GpuIllegalAccess, InAGraphOfBlocks) {
-    if (std::getenv(in_child)) graph_that_loses(false);
-    else in_a_process_of_its_own();
+    if (!std::getenv(in_child)) return in_a_process_of_its_own();
+    Case c;
+    std::atomic<bool> done{false};
+    api::GroupProbe probe{{}, 0, 500};
+    probe.before = [&](int device, std::int64_t block) {
+        if (block >= 0 && device == 1 && !done.exchange(true)) lose(c.lost);
+    };
+    const api::DeviceGroup group(c.points, c.metric, c.devices, {n, n, d, k, ElementType::f32, true}, c.options, false,
+                                 c.progress, probe);
+    const Neighbors got = api::collect(
+        n, k, false, [&](const NeighborsView& out) { return group.run(nullptr, k, c.options, c.progress, out); });
+    EXPECT_TRUE(done);
+    EXPECT_TRUE(same_answer(c.want, got));
+    expect_said(got.report);
 }
 
 TEST(GpuIllegalAccess, InGridsOfAGraph) {
     if (!std::getenv(in_child)) return in_a_process_of_its_own();
-    const std::vector<float> values = gaussian(n * d);
-    const MatrixView points = view(values.data(), n, d);
-    Options options;
-    options.device = "cpu";
-    const Neighbors want = graph(points, k, options);
-    options.device = "cuda:0";
-    const int lost = last_device();
-    api::KatoProbe probe{{"cuda:0", "cuda:" + std::to_string(lost)}, 500, {}};
+    Case c;
+    api::KatoProbe probe{c.devices, 500, {}};
     probe.before = [&](int device) {
-        if (device == 1) lose(lost);
+        if (device == 1) lose(c.lost);
     };
-    ProgressMeter progress(options.progress, 0);
-    const MetricSpec metric = api::validate_metric(options.metric, points, 1, progress);
-    const Neighbors got = api::collect(n, k, false, [&](const NeighborsView& out) {
-        return api::kato_graph(points, metric, k, options, progress, out, probe);
-    });
-    EXPECT_TRUE(same_answer(want, got));
+    const Neighbors got = grids::graph(c.points, k, c.options, probe);
+    EXPECT_TRUE(same_answer(c.want, got));
     expect_said(got.report);
 }
 

@@ -2,23 +2,12 @@
 // Where there is one GPU only, it is taken several times.
 #include <gtest/gtest.h>
 
-#include "api/kato.h"
-#include "api/validate.h"
 #include "gpu/backend.h"
-#include "same_answer.h"
-#include "search_cases.h"
+#include "grids.h"
 
 namespace {
 
 using namespace kith;
-
-Neighbors kato(const MatrixView& points, std::int64_t k, const Options& options, const api::KatoProbe& probe) {
-    ProgressMeter progress(options.progress, 0);
-    const MetricSpec metric = api::validate_metric(options.metric, points, 1, progress);
-    return api::collect(points.rows, k, options.f64, [&](const NeighborsView& out) {
-        return api::kato_graph(points, metric, k, options, progress, out, probe);
-    });
-}
 
 std::vector<std::string> devices(int count) {
     std::vector<std::string> on;
@@ -29,27 +18,14 @@ std::vector<std::string> devices(int count) {
 class GpuKato : public testing::TestWithParam<std::string> {};
 
 TEST_P(GpuKato, GivesTheBitsOfTheCpu) {
-    std::uint64_t turn = GetParam().size();
-    for (const char* data : {"duplicates", "all_equal", "gaussian", "nan_rows", "infinities", "denormals"}) {
-        for (const search_cases::Size& size :
-             {search_cases::Size{700, 1, 24, 10}, {300, 1, 40, 299}, {90, 1, 3, 100}}) {
-            const auto type = arrays::element_types[turn % 6];
-            const auto all = variants(GetParam(), size.d, type);
-            const auto c =
-                search_cases::make_case(all[turn % all.size()], data, size, type, type, arrays::shapes[turn % 3], turn);
-            Options options = search_cases::options_of("cpu", c.variant, {"exact", "", 0, false}, turn % 2);
-            const Neighbors want = graph(c.points.view, c.k, options);
-            options.path.clear();
-            api::KatoProbe probe;
-            probe.devices = devices(1 + static_cast<int>(turn % 8));
-            if (turn % 6 == 1) probe.devices.emplace_back("cpu");
-            probe.grid = turn % 3 == 0 ? 0 : 7 + static_cast<std::int64_t>(turn % 90);
-            options.device = "cuda:0";
-            ASSERT_TRUE(same_answer(want, kato(c.points.view, c.k, options, probe)))
-                << c.label << ", " << probe.devices.size() << " devices, grid " << probe.grid;
-            ++turn;
-        }
-    }
+    grids::same_as_scan(GetParam(), {{700, 1, 24, 10}, {300, 1, 40, 299}, {90, 1, 3, 100}}, "cuda:0",
+                        [](std::uint64_t turn) {
+                            api::KatoProbe probe;
+                            probe.devices = devices(1 + static_cast<int>(turn % 8));
+                            if (turn % 6 == 1) probe.devices.emplace_back("cpu");
+                            probe.grid = turn % 3 == 0 ? 0 : 7 + static_cast<std::int64_t>(turn % 90);
+                            return probe;
+                        });
 }
 
 INSTANTIATE_TEST_SUITE_P(Metric, GpuKato, testing::ValuesIn(metric_names()),
@@ -67,7 +43,7 @@ TEST(GpuKatoOf, ManyNeighboursAndFormulas) {
         const Neighbors want = graph(c.points.view, k, options);
         options.device = "cuda:0";
         options.path.clear();
-        EXPECT_TRUE(same_answer(want, kato(c.points.view, k, options, {devices(2), 999, {}}))) << k;
+        EXPECT_TRUE(same_answer(want, grids::graph(c.points.view, k, options, {devices(2), 999, {}}))) << k;
     };
     same(3500);
     for (const char* formula : {"a + fabs(q - x)", "a + fmax(q - x, 0)"}) {
@@ -78,20 +54,7 @@ TEST(GpuKatoOf, ManyNeighboursAndFormulas) {
 }
 
 TEST(GpuKatoOf, ADeviceThatFails) {
-    const auto c =
-        search_cases::make_case(variants("hellinger", 32, ElementType::f32).front(), "probabilities", {900, 1, 32, 20},
-                                ElementType::f32, ElementType::f32, arrays::Shape::dense, 3);
-    Options options = search_cases::options_of("cuda:0", c.variant, {}, false);
-    const Neighbors want = graph(c.points.view, c.k, options);
-    for (const int failing : {1, 3}) {
-        api::KatoProbe probe{devices(3), 100, {}};
-        probe.before = [&](int device) {
-            if (device < failing) throw Error(ErrorCode::device, "device: it fell off the bus");
-        };
-        const Neighbors got = kato(c.points.view, c.k, options, probe);
-        EXPECT_TRUE(same_answer(want, got));
-        ASSERT_FALSE(got.report.fallbacks.empty());
-    }
+    grids::same_where_devices_fail(devices(3), "probabilities", {900, 1, 32, 20}, "cuda:0");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-#include "gpu/filter/shared_pass.h"
+#include "gpu/filter/pass.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu_arrays.h"
 
@@ -26,7 +26,6 @@ struct PassCase {
     Kept kept;
     std::int64_t width;
     std::int64_t n = few_points;  // many: units of dozens of tiles, which run as far ahead as the pipeline lets them
-    int parts = 1;                // devices that each compute one, one after the other here
 };
 
 std::string name(const testing::TestParamInfo<PassCase>& info) {
@@ -34,7 +33,7 @@ std::string name(const testing::TestParamInfo<PassCase>& info) {
     const std::array kept = {"rows", "both", "all"};
     return (c.isa == gpu::FilterIsa::sm_80 ? "sm_80_" : "sm_90a_cluster_" + std::to_string(c.cluster) + "_") +
            kept.at(static_cast<std::size_t>(c.kept)) + "_" + std::to_string(c.width) +
-           (c.n > few_points ? "_many" : "") + (c.parts > 1 ? "_parts_" + std::to_string(c.parts) : "");
+           (c.n > few_points ? "_many" : "");
 }
 
 template <class T>
@@ -125,8 +124,7 @@ TEST_P(GpuRing, LeavesTheSameValues) {
         gpu::column_thresholds(threshold.get(), half_norms.get(), n, column_threshold.get(), nullptr);
         pass.column_threshold = column_threshold.get();
     }
-    if (c.parts == 1) gpu::filter_pass(pass, c.isa, nullptr);
-    for (int part = 0; c.parts > 1 && part < c.parts; ++part) gpu::shared_pass(pass, part, c.parts, nullptr);
+    gpu::filter_pass(pass, c.isa, nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
 
     const auto value = on_host(values);
@@ -170,9 +168,6 @@ std::vector<PassCase> pass_cases() {
     for (const std::int64_t width : {16, 64})
         for (const int cluster : {1, 2})
             out.push_back({gpu::FilterIsa::sm_90a, cluster, Kept::rows, width, many_points});
-    for (const int parts : {2, 3, 8, 40})
-        for (const int cluster : {1, 2})
-            out.push_back({gpu::FilterIsa::sm_90a, cluster, Kept::both, 80, few_points, parts});
     return out;
 }
 

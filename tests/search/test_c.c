@@ -191,6 +191,76 @@ static void test_select(void) {
     CHECK(kith_select(&m, 1, &options, &out, &report) == KITH_OK && report.device_seconds == -1);
 }
 
+static void test_distances(void) {
+    const float points[] = {0, 0, 3, 4}, queries[] = {0, 0, 6, 8, 3, 0};
+    const kith_matrix x = kith_view(points, 2, 2, KITH_F32), y = kith_view(queries, 3, 2, KITH_F32);
+    float rows[9] = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
+    double wide[6];
+    kith_options options;
+    kith_report r;
+    memset(&r, 0, sizeof(r));
+    r.struct_size = sizeof(r);
+    CHECK(kith_distances(&x, &y, NULL, rows, 3, KITH_HOST, &r) == KITH_OK);
+    CHECK(rows[0] == 0 && rows[1] == 25 && rows[2] == -1 && rows[3] == 100 && rows[4] == 25 && rows[6] == 9);
+    CHECK(r.queries == 3 && r.pairs == 6);
+    kith_options_init(&options, sizeof(options));
+    options.metric = KITH_METRIC_euclidean;
+    options.f64 = 1;
+    CHECK(kith_distances(&x, &y, &options, wide, 0, KITH_HOST, NULL) == KITH_OK);
+    CHECK(wide[1] == 5 && wide[2] == 10 && wide[5] == 4);
+    CHECK(kith_distances(&x, &y, &options, NULL, 0, KITH_HOST, NULL) == KITH_INVALID_ARGUMENT && names("out.data"));
+    CHECK(kith_distances(&x, &y, &options, wide, 1, KITH_HOST, NULL) == KITH_INVALID_ARGUMENT && names("stride: 1"));
+}
+
+struct taken {
+    int64_t offsets[4], ids[8], rows;
+    double distances[8];
+    int stop;
+};
+
+static int take_rows(const kith_radius_rows* rows, void* context) {
+    struct taken* t = context;
+    int64_t i;
+    for (i = 1; i <= rows->count; ++i) t->offsets[rows->first + i] = t->offsets[rows->first] + rows->offsets[i];
+    for (i = 0; i < rows->offsets[rows->count]; ++i) {
+        t->ids[t->offsets[rows->first] + i] = rows->ids[i];
+        t->distances[t->offsets[rows->first] + i] = ((const double*)rows->distances)[i];
+    }
+    t->rows += rows->count;
+    return !t->stop;
+}
+
+static void test_radius(void) {
+    const float points[] = {0, 0, 3, 4, 6, 8}, queries[] = {0, 0, 6, 8};
+    const double each[] = {4.9, 100};
+    const kith_matrix x = kith_view(points, 3, 2, KITH_F32), y = kith_view(queries, 2, 2, KITH_F32);
+    const kith_matrix radii = kith_view(each, 2, 1, KITH_F64);
+    struct taken t;
+    int64_t counts[3];
+    kith_options options;
+    kith_report r;
+    memset(&t, 0, sizeof(t));
+    memset(&r, 0, sizeof(r));
+    r.struct_size = sizeof(r);
+    kith_options_init(&options, sizeof(options));
+    options.metric = KITH_METRIC_euclidean;
+    options.f64 = 1;
+    CHECK(kith_radius(&x, &y, 5, NULL, 0, &options, take_rows, &t, &r) == KITH_OK && r.queries == 2);
+    CHECK(t.rows == 2 && t.offsets[1] == 2 && t.offsets[2] == 4 && t.ids[1] == 1 && t.ids[2] == 2 && t.ids[3] == 1);
+    CHECK(t.distances[0] == 0 && t.distances[1] == 5);
+    CHECK(kith_radius_counts(&x, &y, 5, NULL, 1, &options, counts, NULL) == KITH_OK);
+    CHECK(counts[0] == 1 && counts[1] == 1);
+    CHECK(kith_radius_counts(&x, &y, 0, &radii, 0, &options, counts, NULL) == KITH_OK);
+    CHECK(counts[0] == 1 && counts[1] == 3);
+    CHECK(kith_radius_counts(&x, NULL, 5, NULL, 0, &options, counts, NULL) == KITH_OK);
+    CHECK(counts[0] == 1 && counts[1] == 2 && counts[2] == 1);
+    t.stop = 1;
+    CHECK(kith_radius(&x, &y, 5, NULL, 0, &options, take_rows, &t, NULL) == KITH_CANCELLED);
+    CHECK(kith_radius(&x, &y, 5, NULL, 0, &options, NULL, NULL, NULL) == KITH_INVALID_ARGUMENT && names("take"));
+    CHECK(kith_radius_counts(&x, &y, -1, NULL, 0, &options, counts, NULL) == KITH_INVALID_ARGUMENT && names("r: -1"));
+    CHECK(kith_radius_counts(&x, &y, 1, NULL, 0, &options, NULL, NULL) == KITH_INVALID_ARGUMENT && names("counts"));
+}
+
 static void test_errors(const kith_matrix* x, const kith_matrix* y) {
     const kith_neighbors out = {ids, distances, KITH_HOST};
     kith_matrix bad = *x;
@@ -298,6 +368,8 @@ int main(void) {
     test_index(&x, &y);
     test_variances(&x, &y);
     test_select();
+    test_distances();
+    test_radius();
     test_errors(&x, &y);
     test_cancel();
     test_texts();

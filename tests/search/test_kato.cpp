@@ -5,24 +5,13 @@
 #include <array>
 #include <set>
 
-#include "api/kato.h"
-#include "api/validate.h"
 #include "exact/deal.h"
 #include "formula/symmetry.h"
-#include "same_answer.h"
-#include "search_cases.h"
+#include "grids.h"
 
 namespace {
 
 using namespace kith;
-
-Neighbors kato(const MatrixView& points, std::int64_t k, const Options& options, const api::KatoProbe& probe) {
-    ProgressMeter progress(options.progress, 0);
-    const MetricSpec metric = api::validate_metric(options.metric, points, 1, progress);
-    return api::collect(points.rows, k, options.f64, [&](const NeighborsView& out) {
-        return api::kato_graph(points, metric, k, options, progress, out, probe);
-    });
-}
 
 // Kato and Hosino, Fig. 3: every row once, and of a triangle whose rows are a multiple of 2 D as much for each device.
 TEST(Deal, BalancesATriangle) {
@@ -63,51 +52,20 @@ TEST(Symmetry, IsProvenOrNot) {
 class KatoOfMetric : public testing::TestWithParam<std::string> {};
 
 TEST_P(KatoOfMetric, GivesTheBitsOfASearch) {
-    const search_cases::Size sizes[] = {{1, 1, 3, 2}, {300, 1, 33, 10}, {150, 1, 4, 149}, {40, 1, 7, 50}};
-    std::uint64_t turn = GetParam().size();
-    for (const char* data : {"duplicates", "all_equal", "gaussian", "nan_rows", "infinities", "offset", "denormals"}) {
-        for (const search_cases::Size& size : sizes) {
-            const auto type = arrays::element_types[turn % 6];
-            const auto all = variants(GetParam(), size.d, type);
-            const auto c =
-                search_cases::make_case(all[turn % all.size()], data, size, type, type, arrays::shapes[turn % 3], turn);
-            Options options = search_cases::options_of("cpu", c.variant, {"exact", "", 1, false}, turn % 2);
-            options.include_self = turn % 5 == 0;
-            const Neighbors want = graph(c.points.view, c.k, options);
-            options.path.clear();
-            api::KatoProbe probe;
-            probe.devices.assign(1 + turn % 8, "cpu");
-            probe.grid = turn % 3 == 0 ? 0 : 1 + static_cast<std::int64_t>(turn % 40);
-            const Neighbors got = kato(c.points.view, c.k, options, probe);
-            ASSERT_TRUE(same_answer(want, got)) << c.label << ", " << probe.devices.size() << " devices";
-            EXPECT_EQ("kato", got.report.path);
-            EXPECT_EQ(c.points.view.rows, got.report.scanned);
-            ++turn;
-        }
-    }
+    grids::same_as_scan(GetParam(), {{1, 1, 3, 2}, {300, 1, 33, 10}, {150, 1, 4, 149}, {40, 1, 7, 50}}, "cpu",
+                        [](std::uint64_t turn) {
+                            api::KatoProbe probe;
+                            probe.devices.assign(1 + turn % 8, "cpu");
+                            probe.grid = turn % 3 == 0 ? 0 : 1 + static_cast<std::int64_t>(turn % 40);
+                            return probe;
+                        });
 }
 
 INSTANTIATE_TEST_SUITE_P(Metric, KatoOfMetric, testing::ValuesIn(metric_names()),
                          [](const auto& info) { return info.param; });
 
 TEST(Kato, TakesOverFromDevicesThatFail) {
-    const auto c =
-        search_cases::make_case(variants("hellinger", 16, ElementType::f32).front(), "duplicates", {300, 1, 16, 9},
-                                ElementType::f32, ElementType::f32, arrays::Shape::dense, 3);
-    Options options = search_cases::options_of("cpu", c.variant, {"", "", 1, false}, false);
-    const Neighbors want = graph(c.points.view, c.k, options);
-    for (const int failing : {1, 3}) {
-        api::KatoProbe probe;
-        probe.devices.assign(3, "cpu");
-        probe.grid = 20;
-        probe.before = [&](int device) {
-            if (device < failing) throw Error(ErrorCode::device, "device: it fell off the bus");
-        };
-        const Neighbors got = kato(c.points.view, c.k, options, probe);
-        EXPECT_TRUE(same_answer(want, got));
-        ASSERT_FALSE(got.report.fallbacks.empty());
-        EXPECT_NE(std::string::npos, got.report.fallbacks.front().why.find("fell off the bus"));
-    }
+    grids::same_where_devices_fail({"cpu", "cpu", "cpu"}, "duplicates", {300, 1, 16, 9}, "cpu");
 }
 
 // A budget that is too small for GPUs is an error, not work for the CPU.
@@ -119,7 +77,7 @@ TEST(Kato, AsksForItsMemory) {
     probe.devices = {"cuda:0", "cpu"};
     probe.before = [](int) { FAIL() << "began"; };
     try {
-        kato(view(points.data(), 3000, 4), 5, options, probe);
+        grids::graph(view(points.data(), 3000, 4), 5, options, probe);
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(ErrorCode::out_of_memory, error.code()) << error.what();

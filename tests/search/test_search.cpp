@@ -47,6 +47,7 @@ TEST(ForcedPath, ServesItsMetrics) {
     for (const std::string& metric : metric_names()) {
         const kith::metric::Traits traits = kith::api::traits_of(kith::metric_named(metric).id);
         EXPECT_EQ("", forced(metric, "exact", kith::ElementType::f32));
+        EXPECT_EQ(traits.monotone, forced(metric, "tree", kith::ElementType::f64).empty()) << metric;
         if (kith::metric::product_form(traits) != kith::metric::Gemm::none) {
             EXPECT_EQ("", forced(metric, "gemm-f32", kith::ElementType::f32)) << metric;
             const std::string refusal = forced(metric, "gemm-bf16", kith::ElementType::f32);
@@ -70,6 +71,8 @@ TEST(ForcedPath, IsRefusedByNameElsewhere) {
     refused("canberra", "gemm-f32", kith::ElementType::f32);
     refused("cityblock", "gemm-f32", kith::ElementType::f32);
     refused("cosine", "direct-f32", kith::ElementType::f32);
+    refused("cosine", "tree", kith::ElementType::f32);
+    refused("minkowski", "tree", kith::ElementType::f32);
     refused("euclidean", "warp-9", kith::ElementType::f32);
 }
 

@@ -9,6 +9,7 @@
 #include "gpu/select/streaming/tuning.h"
 #include "kith/error.h"
 #include "kith/plan.h"
+#include "kith/schedule.h"
 #include "plan/planner.h"
 
 namespace {
@@ -111,16 +112,52 @@ TEST(Plan, DividesQueriesOfPointsThatFitAndPointsThatDoNot) {
     r.shape.graph = true;
     r.shape.q = r.shape.n = 1 << 20;
     EXPECT_FALSE(kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30)).symmetric);
-    // Where that is asked for, pairs are shared by devices of one kind.
-    r.symmetric_points = 1 << 18;
-    const kith::Plan shared = kith::planner::make(r, with_gpus(2, std::int64_t{70} << 30));
-    EXPECT_TRUE(shared.symmetric);
-    EXPECT_EQ(1 << 19, shared.device_queries);
-    EXPECT_EQ(1 << 20, shared.device_points);
-    EXPECT_FALSE(kith::planner::make(r, unequal).symmetric);
     const kith::Plan single = kith::planner::make(r, with_gpus(1, std::int64_t{70} << 30));
     EXPECT_TRUE(single.devices.empty());
     EXPECT_TRUE(single.symmetric);
+}
+
+// What kith plan prints of a graph on GPUs: each pair of points is somebody's, and everybody has as much.
+TEST(Plan, SchedulesOfAGraph) {
+    const kith::Shape shape{1 << 20, 1 << 20, 128, 10, kith::ElementType::f32, true};
+    kith::Options options;
+    const std::vector<kith::GraphSchedule> blocks = kith::graph_schedules(shape, options, "h100");
+    ASSERT_EQ(8U, blocks.size());
+    EXPECT_EQ("symmetric", blocks[0].how);
+    EXPECT_GT(blocks[0].pairs, 0.5);
+    EXPECT_LT(blocks[0].pairs, 0.6);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        EXPECT_EQ(static_cast<int>(i) + 1, blocks[i].devices);
+        EXPECT_GE(blocks[i].balance, 1);
+        EXPECT_LT(blocks[i].balance, 1.1);
+        EXPECT_EQ(512.0 * (1 << 20), blocks[i].received_bytes);
+        EXPECT_EQ(120.0 * (1 << 20) / blocks[i].devices, blocks[i].sent_bytes);
+        if (i == 0) continue;
+        EXPECT_EQ("blocks", blocks[i].how);
+        EXPECT_EQ(1, blocks[i].pairs);
+    }
+    // In grids each pair once where distances are symmetric in all bits, else twice; all heaps come to the host.
+    options.path = "kato";
+    const auto grids = [&](kith::MetricId metric) {
+        options.metric.id = metric;
+        return kith::graph_schedules(shape, options, "h100");
+    };
+    for (const kith::GraphSchedule& s : grids(kith::MetricId::hellinger)) {
+        EXPECT_EQ("kato", s.how);
+        EXPECT_GE(s.pairs, 0.5);
+        EXPECT_LT(s.pairs, 0.53);
+        EXPECT_LT(s.balance, 1.01);
+        EXPECT_EQ(120.0 * (1 << 20), s.sent_bytes);
+    }
+    for (const kith::GraphSchedule& s : grids(kith::MetricId::kl_divergence)) EXPECT_NEAR(1, s.pairs, 1e-9);
+    // Points that are more than fit are cut into shards, each of which meets all queries.
+    const std::vector<kith::GraphSchedule> shards = kith::graph_schedules(
+        {std::int64_t{1} << 28, std::int64_t{1} << 28, 128, 10, kith::ElementType::f32, true}, {}, "h100");
+    ASSERT_FALSE(shards.empty());
+    EXPECT_EQ("shards", shards.back().how);
+    EXPECT_EQ(120.0 * (1 << 28), shards.back().sent_bytes);
+    EXPECT_THROW(kith::graph_schedules({10, 10, 2, 1, kith::ElementType::f32, false}, {}, "h100"), kith::Error);
+    EXPECT_TRUE(kith::graph_schedules({10, 10, 2, 1, kith::ElementType::f32, true}, {}, "zen5").empty());
 }
 
 TEST(Plan, NeighboursBeyondThePointsTakeNothingOnAGpu) {
@@ -237,6 +274,41 @@ TEST(Plan, FiltersFormulasThatHaveABound) {
     scanned_as("the pairs are too few for a filter");
     r.device = "cpu";
     scanned_as("every pair in binary64. ");
+}
+
+// Monotone metrics of few dimensions: where there are points and queries enough to repay a tree, on a CPU.
+TEST(Plan, TakesATreeOfFewDimensions) {
+    Request r = of({100000, 100000, 3, 10, kith::ElementType::f64, true}, kith::metric::Gemm::l2);
+    const Machine m = with_gpu(std::int64_t{70} << 30);
+    const auto path = [&] { return kith::planner::make(r, m).path; };
+    r.device = "cpu";
+    EXPECT_NE(kith::Path::tree, path());
+    r.metric.traits.monotone = true;
+    EXPECT_EQ(kith::Path::tree, path());
+    r.shape.d = 9;
+    EXPECT_NE(kith::Path::tree, path());
+    r.shape.d = 8;
+    r.shape.q = 100;
+    EXPECT_NE(kith::Path::tree, path());
+    r.prepared = true;
+    EXPECT_EQ(kith::Path::tree, path());
+    r.shape.k = r.shape.n / 32;
+    EXPECT_NE(kith::Path::tree, path());
+    r.shape.k = 10;
+    r.shape.n = 1000;
+    EXPECT_NE(kith::Path::tree, path());
+    r.path = "tree";
+    EXPECT_EQ(kith::Path::tree, path());
+    r.all_points = true;
+    EXPECT_THROW(path(), kith::Error);
+    r.path = "";
+    r.shape.n = 100000;
+    EXPECT_NE(kith::Path::tree, path());
+    r.all_points = false;
+    EXPECT_EQ(kith::Path::tree, path());
+    r.path = "tree";
+    r.device = "cuda";
+    EXPECT_THROW(path(), kith::Error);
 }
 
 // Of few dimensions squared differences are filtered as they are, on either device; elements that f32 does not hold,

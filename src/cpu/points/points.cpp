@@ -55,6 +55,10 @@ const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMe
     return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, progress); });
 }
 
+const Tree* Points::tree(Isa isa, int threads, ProgressMeter& progress) const {
+    return tree_.get([&] { return Tree::make(rows, metric, isa, threads, progress); });
+}
+
 const Repeats* Points::repeats(int threads, ProgressMeter& progress) const {
     return repeats_.get([&] { return Repeats::count(rows, threads, progress); });
 }
@@ -69,8 +73,10 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->storage = copy_rows(points, std::max(plan.threads, 1), progress);
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
     }
-    if (copy && plan.path != Path::exact)
-        prepared->filter(isa_named(plan.isa), std::max(plan.threads, 1), rounding_of(plan.path), progress);
+    const Isa isa = isa_named(plan.isa);
+    const int threads = std::max(plan.threads, 1);
+    if (copy && plan.path == Path::tree) prepared->tree(isa, threads, progress);
+    else if (copy && plan.path != Path::exact) prepared->filter(isa, threads, rounding_of(plan.path), progress);
     return prepared;
 }
 

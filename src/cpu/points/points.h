@@ -9,6 +9,7 @@
 #include "cpu/points/repeats.h"
 #include "cpu/primitives/buffer.h"
 #include "cpu/simd/isa.h"
+#include "cpu/tree/tree.h"
 #include "exact/metric_spec.h"
 #include "exact/progress.h"
 #include "kith/plan.h"
@@ -36,6 +37,8 @@ public:
         const auto* const known = made(rounding).value.load(std::memory_order_acquire);
         return known && *known;
     }
+    // The tree, made likewise; null where the metric is not monotone.
+    const Tree* tree(Isa isa, int threads, ProgressMeter& progress) const;
     // Which rows are equal, counted at the first call; null where few are. Throws as filter() does.
     const Repeats* repeats(int threads, ProgressMeter& progress) const;
     // The same where they have been counted, else null.
@@ -58,6 +61,7 @@ private:
     };
     Lazy<Filter>& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
     mutable Lazy<Filter> made_[3];
+    mutable Lazy<Tree> tree_;
     mutable Lazy<Repeats> repeats_;
 };
 

@@ -12,22 +12,37 @@
 
 namespace kith::cpu {
 
+// The distance that a metric reports of a rank (distance key).
+class ReportedDistance {
+public:
+    ReportedDistance() = default;  // the rank itself
+    explicit ReportedDistance(const MetricSpec& metric) {
+        if (metric.id == MetricId::formula || metric.id == MetricId::functor) return;
+        report_ = metric_kernels(metric.id, Isa::baseline).report;
+        params_ = metric.params;
+    }
+    double operator()(double rank) const { return report_ ? report_(rank, params_) : rank; }
+
+private:
+    decltype(MetricKernels::report) report_ = nullptr;
+    metric::Params params_;
+};
+
 // Rows of k ids and, unless `distances` is null, k distances of f32 or f64. Different threads may write different rows.
 class Results {
 public:
     // The distances that the metric reports of its ranks (distance keys).
     Results(const MetricSpec& metric, std::int64_t k, std::int64_t* ids, void* distances, bool f64)
         : Results(k, ids, distances, f64) {
-        if (metric.id == MetricId::formula || metric.id == MetricId::functor) return;
-        report_ = metric_kernels(metric.id, Isa::baseline).report;
-        params_ = metric.params;
+        reported_ = ReportedDistance(metric);
     }
     // The ranks themselves.
     Results(std::int64_t k, std::int64_t* ids, double* ranks) : Results(k, ids, ranks, true) {}
 
     std::int64_t k() const { return k_; }
-    // The best of a row, in order; missing ones are id -1 at rank +inf.
-    void put(std::int64_t row, TopK& best) const {
+    // The best of a row, a TopK or the like, in order; missing ones are id -1 at rank +inf.
+    template <class Best>
+    void put(std::int64_t row, Best& best) const {
         const std::vector<Neighbor>& found = best.finish();
         std::int64_t* id = ids_ + row * k_;
         std::int64_t* const end = id + k_;
@@ -42,20 +57,18 @@ private:
     Results(std::int64_t k, std::int64_t* ids, void* distances, bool f64)
         : k_(k), ids_(ids), distances_(distances), f64_(f64) {}
 
-    double report(double rank) const { return report_ ? report_(rank, params_) : rank; }
     template <class T>
     void put_distances(const std::vector<Neighbor>& found, T* out) const {
         T* const end = out + k_;
-        for (const Neighbor& n : found) *out++ = static_cast<T>(report(n.rank));
-        if (out != end) std::fill(out, end, static_cast<T>(report(std::numeric_limits<double>::infinity())));
+        for (const Neighbor& n : found) *out++ = static_cast<T>(reported_(n.rank));
+        if (out != end) std::fill(out, end, static_cast<T>(reported_(std::numeric_limits<double>::infinity())));
     }
 
     std::int64_t k_;
     std::int64_t* ids_;
     void* distances_;
     bool f64_;
-    decltype(MetricKernels::report) report_ = nullptr;
-    metric::Params params_;
+    ReportedDistance reported_;
 };
 
 }  // namespace kith::cpu

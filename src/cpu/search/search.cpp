@@ -1,21 +1,53 @@
 // A search on the CPU: the path of the plan.
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "cpu/backend.h"
+#include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/scan.h"
+#include "cpu/search/tree_search.h"
 #include "exact/fallbacks.h"
 
 namespace kith::cpu {
 
-void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
+namespace {
+
+// The plan of the filter that takes the place of a tree, within the tree's workspace.
+Plan filter_plan(const Plan& tree, const MetricSpec& metric, std::int64_t d) {
+    Plan plan = tree;
+    const bool direct = metric_kernels(metric.id, Isa::baseline).traits.direct != metric::Direct::none;
+    plan.path = direct ? Path::direct_f32 : Path::gemm_f32;
+    const double per_query = 24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
+    const double room = static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
+    plan.query_tile = static_cast<std::int64_t>(std::clamp(room / per_query, 1.0, 192.0));
+    return plan;
+}
+
+// All `queries` have been retried, or scanned.
+void describe_retries(std::int64_t queries, Report& report) {
+    report.retried += report.certified;
+    report.certified = 0;
+    report.fallbacks.insert(report.fallbacks.begin(),
+                            {queries, false, "a tree leaves out too few of the points for these queries",
+                             "path " + std::string(name(Path::direct_f32)) + " or gemm-f32 from the start"});
+}
+
+}  // namespace
+
+void search(const Points& points, const MatrixView& queries, bool graph, const Plan& asked, ProgressMeter& progress,
             const Results& results, Report& report) {
-    const Isa isa = isa_named(plan.isa);
+    const Isa isa = isa_named(asked.isa);
+    const bool tree = asked.path == Path::tree && queries.rows > 0;
+    if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) return;
+    const Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
     if (plan.path != Path::exact && queries.rows > 0 &&
-        filter_search(points, queries, graph, isa, plan, progress, results, report))
+        filter_search(points, queries, graph, isa, plan, progress, results, report)) {
+        if (tree) describe_retries(queries.rows, report);
         return;
+    }
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(queries.rows));
     std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
     scan(points, queries, numbers.data(), queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);

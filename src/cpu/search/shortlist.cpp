@@ -9,19 +9,8 @@ namespace kith::cpu {
 
 namespace {
 
-// Distance keys are evaluated for this many candidates at a time.
-constexpr std::int64_t refine_points = 32;
-// Rows of candidates are scattered: they are prefetched so many candidates ahead.
-constexpr std::size_t ahead = 6;
 // Appends that always fit into a list.
 constexpr std::int64_t room = 2 * panel_points;
-
-void prefetch_row(const MatrixView& rows, std::int64_t i) {
-    if (rows.layout != Layout::row_major) return;
-    const auto element = static_cast<std::int64_t>(size_of(rows.type));
-    const char* const row = static_cast<const char*>(rows.data) + i * rows.stride * element;
-    for (std::int64_t byte = 0; byte < rows.cols * element; byte += 64) __builtin_prefetch(row + byte);
-}
 
 }  // namespace
 
@@ -31,7 +20,7 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
       count_(count),
       distance_keys_(search.points.metric, search.isa),
       rows_(count, search.points.rows.cols),
-      gathered_(refine_points, search.points.rows.cols),
+      scattered_keys_(search.points.rows, distance_keys_),
       refined_(static_cast<std::size_t>(count), 0),
       ties_(refined_.size(), 0),
       causes_(refined_.size(), exact::Cause::none) {
@@ -79,25 +68,15 @@ void Shortlist::make_room(std::int64_t i) {
 void Shortlist::refine(std::int64_t i) {
     std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
     TopK& top = best(i);
-    double ranks[refine_points];
     std::int64_t ties = 0;
     evaluated_ += static_cast<double>(list.size());
-    for (std::size_t i = 0; i < std::min(ahead, list.size()); ++i) prefetch_row(search_.points.rows, list[i].id);
-    for (std::size_t at = 0; at < list.size(); at += refine_points) {
-        const Candidate* some = list.data() + at;
-        const std::int64_t here = std::min<std::int64_t>(refine_points, static_cast<std::int64_t>(list.size() - at));
-        for (std::int64_t j = 0; j < here; ++j) {
-            const std::size_t next = at + static_cast<std::size_t>(j) + ahead;
-            if (next < list.size()) prefetch_row(search_.points.rows, list[next].id);
-            distance_keys_.load(search_.points.rows, some[j].id, 1, gathered_, j);
-        }
-        distance_keys_.compute(rows_, i, gathered_, here, ranks);
-        for (std::int64_t j = 0; j < here; ++j) {
-            if (gathered_.nan()[j]) continue;
-            ties += ranks[j] == top.threshold();
-            top.push(ranks[j], some[j].id);
-        }
-    }
+    scattered_keys_.each(
+        rows_, i, static_cast<std::int64_t>(list.size()),
+        [&](std::int64_t j) { return list[static_cast<std::size_t>(j)].id; },
+        [&](std::int64_t j, double rank) {
+            ties += rank == top.threshold();
+            top.push(rank, list[static_cast<std::size_t>(j)].id);
+        });
     list.clear();
     top.settle();
     ties_[static_cast<std::size_t>(i)] += static_cast<double>(ties);

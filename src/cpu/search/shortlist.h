@@ -10,6 +10,7 @@
 #include "cpu/points/points.h"
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/candidates.h"
+#include "cpu/search/scattered_keys.h"
 #include "exact/fallbacks.h"
 
 namespace kith::cpu {
@@ -86,7 +87,8 @@ private:
     const std::int64_t* numbers_;
     std::int64_t count_;
     DistanceKeys distance_keys_;
-    RowBlock rows_, gathered_;
+    RowBlock rows_;
+    ScatteredKeys scattered_keys_;
     std::vector<float> thresholds_;
     // Of each query, before the end: candidates that were refined, and those as near as the k-th then was.
     std::vector<double> refined_, ties_;

@@ -1,10 +1,9 @@
-// See triangle.h.
-#include "cpu/search/triangle.h"
-
+// A part of a graph in grids, on one thread of the CPU (backend.h, triangle_part).
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "cpu/backend.h"
 #include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/deal.h"
@@ -93,6 +92,10 @@ void triangle_part(const MatrixView& points, const MetricSpec& metric, const Tri
     Triangle triangle(points, metric, part);
     triangle.run();
     triangle.finish(keys, ids);
+}
+
+std::int64_t triangle_bytes(std::int64_t n, std::int64_t k) {
+    return n * TopK::bytes(k);
 }
 
 }  // namespace kith::cpu

@@ -13,11 +13,8 @@ namespace {
 
 using formula::Op;
 
-// Of arguments {0}, {1}, {2}.
-const char* text_of(Op op) {
+const char* operation_of_filter(Op op) {
     switch (op) {
-        case Op::negative:
-            return "-{0}";
         case Op::absolute:
             return "fabsf({0})";
         case Op::root:
@@ -26,8 +23,6 @@ const char* text_of(Op op) {
             return "exp2_of({0} * 0x1.715476p+0f)";
         case Op::logarithm:
             return "log2_of({0}) * 0x1.62e43p-1f";
-        case Op::logical_not:
-            return "{0} == 0.0f ? 1.0f : 0.0f";
         case Op::add:
             return "{0} + {1}";
         case Op::subtract:
@@ -36,30 +31,23 @@ const char* text_of(Op op) {
             return "{0} * {1}";
         case Op::divide:
             return "{0} * reciprocal({1})";
-        case Op::less:
-            return "{0} < {1} ? 1.0f : 0.0f";
-        case Op::less_equal:
-            return "{0} <= {1} ? 1.0f : 0.0f";
-        case Op::equal:
-            return "{0} == {1} ? 1.0f : 0.0f";
-        case Op::unequal:
-            return "{0} != {1} ? 1.0f : 0.0f";
-        case Op::logical_and:
-            return "{0} != 0.0f ? ({1} != 0.0f ? 1.0f : 0.0f) : 0.0f";
-        case Op::logical_or:
-            return "{0} != 0.0f ? 1.0f : ({1} != 0.0f ? 1.0f : 0.0f)";
         case Op::minimum:
             return "fminf({0}, {1})";
         case Op::maximum:
             return "fmaxf({0}, {1})";
         case Op::power:
             return "exp2_of(log2_of({0}) * {1})";
-        case Op::select:
-            return "{0} != 0.0f ? {1} : {2}";
-        default:  // no arguments
-            return "";
+        default:
+            return nullptr;
     }
 }
+
+// f32, by `functions`.
+constexpr Arithmetic filter_arithmetic{"float", operation_of_filter, [](double value) {
+                                           return fmt::format(
+                                               "static_cast<float>(kith::bits_to_double({:#x}ULL))",
+                                               double_to_bits(static_cast<double>(static_cast<float>(value))));
+                                       }};
 
 // What the headers' texts need of those that they include.
 constexpr const char* prelude = R"(
@@ -125,23 +113,7 @@ int operations_of(const formula::Program& program) {
 }  // namespace
 
 std::string filter_step_text(const formula::Program& program) {
-    const auto argument = [&](std::int32_t i) { return argument_text(program, i); };
-    std::string text = "__device__ __forceinline__ float next(float a, float q, float x) {\n";
-    for (std::size_t i = 0; i < program.values.size(); ++i) {
-        const formula::Value& v = program.values[i];
-        if (v.op == Op::constant) {
-            // By its bits: exact in every locale.
-            const std::uint64_t bits = double_to_bits(static_cast<double>(static_cast<float>(v.constant)));
-            text += fmt::format("    const float v{} = static_cast<float>(kith::bits_to_double({:#x}ULL));  // {}\n", i,
-                                bits, v.constant);
-        } else if (formula::arity(v.op) > 0) {
-            text += fmt::format("    const float v{} = ", i) +
-                    fmt::format(fmt::runtime(text_of(v.op)), argument(v.args[0]), argument(v.args[1]),
-                                argument(v.args[2])) +
-                    ";\n";
-        }
-    }
-    return text + "    return " + argument(program.result) + ";\n}\n";
+    return step_text(program, "next", filter_arithmetic);
 }
 
 std::string filter_text(const formula::Program& program) {

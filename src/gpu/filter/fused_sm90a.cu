@@ -29,10 +29,8 @@
 #include <algorithm>
 #include <array>
 
-#include "exact/deal.h"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
-#include "gpu/filter/shared_pass.h"
 #include "gpu/filter/wgmma.cuh"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
@@ -64,7 +62,6 @@ struct TileSchedule {
     int stage_bytes = 0;                                                   // of a stage's K-tiles
     int slots = 0;                                                         // of the pipeline of half norms
     int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
-    int part = 0, parts = 1;   // of a symmetric pass that devices share: groups of rows are dealt (exact/deal.h)
 };
 
 // What the epilogue does with the values: appends candidates of the rows, of rows and columns, or stores all of them.
@@ -92,9 +89,7 @@ struct WorkTile {
     __device__ static WorkTile from(int index, const FilterPass& pass, const TileSchedule& schedule, int cta_rank) {
         const int step = static_cast<int>(gridDim.x) / schedule.cluster;
         for (; index < schedule.work_tiles; index += step) {
-            const int segment = index / schedule.query_tiles;
-            const auto group =
-                static_cast<int>(exact::dealt_row(index % schedule.query_tiles, schedule.part, schedule.parts));
+            const int segment = index / schedule.query_tiles, group = index % schedule.query_tiles;
             int first = segment * schedule.segment;
             const int end = min(first + schedule.segment, schedule.tiles);
             // Tiles left of the group's diagonal have been served by others.
@@ -329,15 +324,13 @@ __global__ void __launch_bounds__(threads, 1)
 #endif
 }
 
-TileSchedule make_schedule(const FilterPass& p, int part, int parts, int multiprocessors) {
+TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     TileSchedule c;
-    c.part = part;
-    c.parts = parts;
     c.steps = static_cast<int>(p.width / 16);
     c.k_tiles = (c.steps + 3) / 4;
     const std::int64_t blocks = (p.q + tile_queries - 1) / tile_queries;
     c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
-    c.query_tiles = static_cast<int>(exact::dealt_rows((blocks + c.cluster - 1) / c.cluster, c.part, c.parts));
+    c.query_tiles = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
     c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
     // The diagonal of a symmetric pass makes work tiles shorter: many of them even that out.
     c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster, c.query_tiles > 1 ? 0.7 : 0.05,
@@ -391,13 +384,8 @@ CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t width) {
 }  // namespace
 
 void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
-    shared_pass(pass, 0, 1, stream);
-}
-
-void shared_pass(const FilterPass& pass, int part, int parts, cudaStream_t stream) {
     const int blocks = device_attributes().multiprocessors;
-    const TileSchedule schedule = make_schedule(pass, part, parts, blocks);
-    if (schedule.work_tiles == 0) return;  // fewer groups of rows than parts
+    const TileSchedule schedule = make_schedule(pass, blocks);
     using enum Epilogue;
     static constexpr std::array kernels = {fused_sm_90a<rows, 0>, fused_sm_90a<rows, 1>, fused_sm_90a<rows, 2>,
                                            fused_sm_90a<rows, 3>, fused_sm_90a<both, 0>, fused_sm_90a<both, 1>,

@@ -13,11 +13,8 @@ namespace {
 
 using formula::Op;
 
-// Of arguments {0}, {1}, {2}.
-const char* text_of(Op op) {
+const char* operation_of_binary64(Op op) {
     switch (op) {
-        case Op::negative:
-            return "-{0}";
         case Op::absolute:
             return "fabs({0})";
         case Op::root:
@@ -26,8 +23,6 @@ const char* text_of(Op op) {
             return "kith::portable::any_exp({0})";
         case Op::logarithm:
             return "kith::portable::any_log({0})";
-        case Op::logical_not:
-            return "{0} == 0.0 ? 1.0 : 0.0";
         case Op::add:
             return "__dadd_rn({0}, {1})";
         case Op::subtract:
@@ -36,28 +31,54 @@ const char* text_of(Op op) {
             return "__dmul_rn({0}, {1})";
         case Op::divide:
             return "__ddiv_rn({0}, {1})";
-        case Op::less:
-            return "{0} < {1} ? 1.0 : 0.0";
-        case Op::less_equal:
-            return "{0} <= {1} ? 1.0 : 0.0";
-        case Op::equal:
-            return "{0} == {1} ? 1.0 : 0.0";
-        case Op::unequal:
-            return "{0} != {1} ? 1.0 : 0.0";
-        case Op::logical_and:
-            return "{0} != 0.0 ? ({1} != 0.0 ? 1.0 : 0.0) : 0.0";
-        case Op::logical_or:
-            return "{0} != 0.0 ? 1.0 : ({1} != 0.0 ? 1.0 : 0.0)";
         case Op::minimum:
             return "{0} != {0} ? {1} : ({1} < {0} ? {1} : {0})";
         case Op::maximum:
             return "{0} != {0} ? {1} : ({0} < {1} ? {1} : {0})";
         case Op::power:
             return "kith::portable::any_pow({0}, {1})";
+        default:
+            return nullptr;
+    }
+}
+
+// What is written alike in every arithmetic.
+const char* operation_of_any(Op op) {
+    switch (op) {
+        case Op::negative:
+            return "-{0}";
+        case Op::logical_not:
+            return "{0} == 0 ? 1 : 0";
+        case Op::less:
+            return "{0} < {1} ? 1 : 0";
+        case Op::less_equal:
+            return "{0} <= {1} ? 1 : 0";
+        case Op::equal:
+            return "{0} == {1} ? 1 : 0";
+        case Op::unequal:
+            return "{0} != {1} ? 1 : 0";
+        case Op::logical_and:
+            return "{0} != 0 ? ({1} != 0 ? 1 : 0) : 0";
+        case Op::logical_or:
+            return "{0} != 0 ? 1 : ({1} != 0 ? 1 : 0)";
         case Op::select:
-            return "{0} != 0.0 ? {1} : {2}";
+            return "{0} != 0 ? {1} : {2}";
         default:  // no arguments
             return "";
+    }
+}
+
+// A step's value i: a variable of its own, or a, q, x.
+std::string argument_text(const formula::Program& program, std::int32_t i) {
+    switch (program.values[static_cast<std::size_t>(i)].op) {
+        case Op::running:
+            return "a";
+        case Op::query:
+            return "q";
+        case Op::point:
+            return "x";
+        default:
+            return fmt::format("v{}", i);
     }
 }
 
@@ -180,32 +201,27 @@ const char* reader_of(ElementType type) {
 
 }  // namespace
 
-std::string argument_text(const formula::Program& program, std::int32_t i) {
-    switch (program.values[static_cast<std::size_t>(i)].op) {
-        case Op::running:
-            return "a";
-        case Op::query:
-            return "q";
-        case Op::point:
-            return "x";
-        default:
-            return fmt::format("v{}", i);
-    }
+const Arithmetic& binary64() {
+    static constexpr Arithmetic arithmetic{
+        "double", operation_of_binary64,
+        [](double value) { return fmt::format("kith::bits_to_double({:#x}ULL)", double_to_bits(value)); }};
+    return arithmetic;
 }
 
-std::string step_text(const formula::Program& program, const std::string& name) {
+std::string step_text(const formula::Program& program, const std::string& name, const Arithmetic& arithmetic) {
     const auto argument = [&](std::int32_t i) { return argument_text(program, i); };
-    std::string text = "__device__ __forceinline__ double " + name + "(double a, double q, double x) {\n";
+    std::string text =
+        fmt::format("__device__ __forceinline__ {0} {1}({0} a, {0} q, {0} x) {{\n", arithmetic.type, name);
     for (std::size_t i = 0; i < program.values.size(); ++i) {
         const formula::Value& v = program.values[i];
+        const std::string variable = fmt::format("    const {} v{} = ", arithmetic.type, i);
         if (v.op == Op::constant) {
-            // By its bits: exact in every locale, infinities and NaN too.
-            text += fmt::format("    const double v{} = kith::bits_to_double({:#x}ULL);  // {}\n", i,
-                                double_to_bits(v.constant), v.constant);
+            text += fmt::format("{}{};  // {}\n", variable, arithmetic.constant(v.constant), v.constant);
         } else if (formula::arity(v.op) > 0) {
-            text += fmt::format("    const double v{} = ", i) +
-                    fmt::format(fmt::runtime(text_of(v.op)), argument(v.args[0]), argument(v.args[1]),
-                                argument(v.args[2])) +
+            const char* const own = arithmetic.operation(v.op);
+            text += variable +
+                    fmt::format(fmt::runtime(own ? own : operation_of_any(v.op)), argument(v.args[0]),
+                                argument(v.args[1]), argument(v.args[2])) +
                     ";\n";
         }
     }

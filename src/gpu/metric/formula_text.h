@@ -9,9 +9,21 @@
 
 namespace kith::gpu {
 
-// `double NAME(double a, double q, double x)`: one statement a value, so that nothing depends on how a compiler binds
+// How an arithmetic is written.
+struct Arithmetic {
+    const char* type;
+    // An operation of the arguments {0}, {1}, {2}; null for those that are written alike in all: comparisons, logic.
+    const char* (*operation)(formula::Op op);
+    // What a variable of the type is set to for a constant: its bits, which are the same in every locale.
+    std::string (*constant)(double value);
+};
+// With the roundings of formula/operations.h.
+const Arithmetic& binary64();
+
+// `TYPE NAME(TYPE a, TYPE q, TYPE x)`: one statement a value, so that nothing depends on how a compiler binds
 // operators. Formulas that differ in blanks, parentheses or the writing of numbers have the same text.
-std::string step_text(const formula::Program& program, const std::string& name = "step");
+std::string step_text(const formula::Program& program, const std::string& name = "step",
+                      const Arithmetic& arithmetic = binary64());
 
 // A shape of kith::StepTiles: threads along the points, pairs of a thread.
 struct FormulaTile {
@@ -29,8 +41,5 @@ std::string kernel_text(const std::string& step, const FormulaTile& tile);
 
 // The source of the kernel `refine` around a step: keys of candidates, of rows with such elements.
 std::string refine_text(const std::string& step, ElementType queries, ElementType points);
-
-// How a step names its value i: a variable of its own, or a, q, x.
-std::string argument_text(const formula::Program& program, std::int32_t i);
 
 }  // namespace kith::gpu

@@ -18,6 +18,7 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/points/few_values.h"
 #include "gpu/points/prepare_formula.h"
+#include "gpu/points/sample.h"
 
 namespace kith::gpu {
 
@@ -28,24 +29,6 @@ std::uint32_t spread(std::int64_t n) {
     auto stride = static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(n));
     while (stride > 1 && std::gcd(stride, n) != 1) --stride;
     return static_cast<std::uint32_t>(std::max<std::int64_t>(1, stride));
-}
-
-// A copy on the host, once the stream has come to it.
-template <class T>
-std::vector<T> fetched(const Buffer<T>& from, cudaStream_t stream) {
-    std::vector<T> out(static_cast<std::size_t>(from.size()));
-    InFlight copy(stream);
-    check(cudaMemcpyAsync(out.data(), from.get(), out.size() * sizeof(T), cudaMemcpyDefault, stream), "cudaMemcpy");
-    copy.wait("sample");
-    return out;
-}
-
-// Evenly spaced rows as the form takes them, samples x d.
-std::vector<double> sample_of(const DeviceRows& points, const DeviceMetric& metric, const FilterForm& form,
-                              std::int64_t samples, cudaStream_t stream) {
-    Buffer<double> rows(samples * metric.params.d, stream);
-    metric.kernels->sample(points.prepared(), samples, form, rows.get(), metric.params, stream);
-    return fetched(rows, stream);
 }
 
 void set_centre(FilterVectors& out, const std::vector<double>& centre, cudaStream_t stream) {
@@ -91,7 +74,7 @@ private:
     void take() {
         FilterForm form = form_;
         if (!form.centre) form.factor.matrix = nullptr;
-        rows_ = sample_of(points_, metric_, form, samples_, stream_);
+        rows_ = sample_of(points_, *metric_.kernels, form, samples_, metric_.params, stream_);
     }
     double norm(std::int64_t s) {
         const double* const x = row(s);
@@ -280,7 +263,7 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
     std::vector<double> rows;
     const bool whole = points.rows.type == ElementType::u8 || points.rows.type == ElementType::i8;
     if (words.degree > 0 || (coarse && !(whole && exact::is_whole(coarse->coordinates))))
-        rows = sample_of(points, metric, form, samples, stream);
+        rows = sample_of(points, *metric.kernels, form, samples, metric.params, stream);
     const exact::DirectSample sample{rows.data(), samples, d, d};
     if (coarse) {
         if (const auto scale = exact::coarse_scale(*coarse, sample, points.rows.type)) {

@@ -11,6 +11,7 @@
 #include "formula/error_bound.h"
 #include "gpu/filter/direct.h"
 #include "gpu/points/formula_range.h"
+#include "gpu/points/sample.h"
 
 namespace kith::gpu {
 
@@ -21,26 +22,14 @@ const MetricKernels& plain_rows() {
     return metric_kernels(MetricId::cityblock);
 }
 
+constexpr std::int64_t sample_rows = 128;
+
 // Rows of a sample of the points, on the host.
 struct Sample {
     std::vector<double> values;
     std::int64_t rows, d;
     const double* row(std::int64_t r) const { return values.data() + r * d; }
 };
-
-Sample sample_of(const DeviceRows& points, const DeviceMetric& metric, const FilterForm& form, cudaStream_t stream) {
-    constexpr std::int64_t most_rows = 128;
-    Sample sample{{}, std::min(points.rows.count, most_rows), metric.params.d};
-    Buffer<double> values(sample.rows * sample.d, stream);
-    plain_rows().sample(points.prepared(), sample.rows, form, values.get(), metric.params, stream);
-    sample.values.resize(static_cast<std::size_t>(values.size()));
-    InFlight copy(stream);
-    check(cudaMemcpyAsync(sample.values.data(), values.get(), sample.values.size() * sizeof(double), cudaMemcpyDefault,
-                          stream),
-          "cudaMemcpy");
-    copy.wait("sample");
-    return sample;
-}
 
 // What neighbours of a sample's rows differ by: how far the keys of its nearest pairs are apart. Of few rows, as each
 // pair is evaluated operation by operation.
@@ -73,7 +62,8 @@ void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, Filt
     form.direct.exponent = static_cast<float>(metric.spec.start);
     form.width = direct_width(form.direct, metric.params.d);
     form.lost = std::numeric_limits<float>::infinity();
-    const Sample sample = sample_of(points, metric, form, stream);
+    const std::int64_t rows = std::min(points.rows.count, sample_rows), d = metric.params.d;
+    const Sample sample{sample_of(points, plain_rows(), form, rows, metric.params, stream), rows, d};
     double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const double x : sample.values) {
         if (!std::isfinite(x)) continue;

@@ -14,8 +14,7 @@ namespace kith::gpu {
 struct SearchContext : SearchRequest {
     const Points& points;
     cudaStream_t stream;
-    bool direct;              // results are made in the caller's memory, which is on this device
-    const GraphShare* share;  // queries are a part's rows of a graph that devices share, or null
+    bool direct;  // results are made in the caller's memory, which is on this device
     // For each query what the most expensive of its chunks needed.
     enum Outcome : std::uint8_t { first_try, retried, scanned };
     std::vector<std::uint8_t>& outcomes;
@@ -26,8 +25,6 @@ struct SearchContext : SearchRequest {
     MatrixView of_pass = {};
     std::int64_t pass_first = 0;
 
-    // Of a graph the id of the first query.
-    std::int64_t first_id() const { return share ? share->first : 0; }
     void mark(std::int64_t query, Outcome outcome, exact::Cause cause) const {
         const auto at = static_cast<std::size_t>(query);
         outcomes[at] = std::max<std::uint8_t>(outcomes[at], outcome);

@@ -183,7 +183,7 @@ public:
           own_(context.plan.path == Path::exact ? chunk.filter : own_filter(context, chunk)),
           first_(first),
           self_(context.graph ? count : 0, context.stream) {
-        if (by_position()) {
+        if (context.plan.symmetric) {
             ordered_ = {Buffer<std::uint64_t>(count * context.k, context.stream),
                         Buffer<std::uint32_t>(count * context.k, context.stream)};
             // The points in the order of their positions: each tile of the filter serves its rows and its columns.
@@ -197,9 +197,9 @@ public:
         } else {
             queries_ = load_queries(context, first, count);
             // Relative to the chunk; an id outside of it leaves nothing out.
-            if (context.graph) count_up(self_.get(), count, context.first_id() + first - chunk.first, context.stream);
+            if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
         }
-        const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, by_position()};
+        const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, context.plan.symmetric};
         if (context.plan.path == Path::exact)
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
@@ -209,14 +209,13 @@ public:
                 {.filter = own_,
                  .repeats = context.plan.symmetric
                                 ? nullptr
-                                : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0),
-                 .share = context.share},
+                                : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0)},
                 context.points.metric, tile, context.k, context.plan, context.stream);
         restore_order();
     }
 
     // In the order of the caller's queries.
-    const TileResult& result() const { return by_position() ? ordered_ : found_.result; }
+    const TileResult& result() const { return context_.plan.symmetric ? ordered_ : found_.result; }
 
     // Waits, and retries or scans the queries without a certificate. True where that changed the result.
     bool finish() {
@@ -252,8 +251,6 @@ public:
     }
 
 private:
-    // A whole graph on one device: its queries go by position, as the points do.
-    bool by_position() const { return context_.plan.symmetric && !context_.share; }
     // Candidates since the report had `before`.
     void count_needless(double before) const {
         const double needed = tuning::ordinary_candidates * static_cast<double>(queries_.rows.count * context_.k),
@@ -271,7 +268,7 @@ private:
                tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
     }
     void restore_order() {
-        if (!by_position()) return;
+        if (!context_.plan.symmetric) return;
         const std::int64_t q = queries_.rows.count, k = context_.k;
         scatter_rows(ordered_.keys.get(), ordered_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
                      self_.get(), q, k, context_.stream);
@@ -334,7 +331,7 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
 
 }  // namespace
 
-void search(const Points& points, const SearchRequest& request, const GraphShare* share) {
+void search(const Points& points, const SearchRequest& request) {
     const MatrixView& queries = request.queries;
     const Plan& plan = request.plan;
     const std::int64_t k = request.k;
@@ -347,7 +344,6 @@ void search(const Points& points, const SearchRequest& request, const GraphShare
                           points,
                           static_cast<cudaStream_t>(request.stream),
                           request.out.device == points.device && !points.streams,
-                          share,
                           outcomes,
                           causes};
     const TrimAtEnd trim(points.device, context.stream);

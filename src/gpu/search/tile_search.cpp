@@ -10,7 +10,6 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
 #include "gpu/search/results.h"
-#include "gpu/search/shared_graph.h"
 #include "gpu/search/tile_search.h"
 #include "gpu/select/streaming/threshold_select.h"
 
@@ -104,8 +103,7 @@ public:
     }
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
-    void from_samples(const GraphShare* share) {
-        std::int64_t needed = 0;
+    void from_samples() {
         const FilterLevels levels = filter_levels(n_, q_, wanted_);
         reserve(levels.capacity);
         sample(levels);
@@ -121,7 +119,8 @@ public:
                 sample(levels);
                 seen = outcome_of_samples();
             }
-            needed = needed_capacity(seen.longest, levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
+            const std::int64_t needed =
+                needed_capacity(seen.longest, levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -129,11 +128,6 @@ public:
             column_threshold_ = Buffer<float>(filter_.half_norm.size(), stream_);
             column_thresholds(threshold_.get(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
             pass_.column_threshold = column_threshold_.get();
-        }
-        if (share) {
-            pass_.first += pass_.count;
-            share_candidates(*share, lists(), filter_, pass_, needed, wanted_, metric_.params.d, stream_);
-            return;
         }
         through(n_);
     }
@@ -326,7 +320,7 @@ FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, co
     if (filters_nothing(choice.filter.form)) return nothing_filtered(queries.rows.rows.count, k, stream);
     TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
-    else filter_state.from_samples(choice.share);
+    else filter_state.from_samples();
     return filter_state.refine(k);
 }
 

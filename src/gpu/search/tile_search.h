@@ -37,7 +37,6 @@ struct TileFilterChoice {
     const FilterVectors& filter;
     const float* thresholds = nullptr;  // a certain one for each query (host or device memory); null: from samples
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
-    const GraphShare* share = nullptr;  // where not null, candidates beyond the samples come from all parts
 };
 
 // Enqueues.

@@ -1,5 +1,6 @@
-// See triangle.h. A grid is GSIZE x GSIZE distances in device memory: phase 1 computes them, phase 2 pushes each row to
-// the heap of its point, and each column to that of its own, by way of the transposed grid.
+// A part of a graph in grids, on a GPU (backend.h, triangle_part). A grid is GSIZE x GSIZE distances in device memory:
+// phase 1 computes them, phase 2 pushes each row to the heap of its point, and each column to that of its own, by way
+// of the transposed grid.
 //
 // grid (launch)  a block per row of distances
 // block          its threads read the row side by side, so that reads are coalesced
@@ -10,6 +11,7 @@
 
 #include "exact/deal.h"
 #include "exact/order.h"
+#include "gpu/backend.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/points.h"
 #include "gpu/primitives/gather.h"
@@ -18,7 +20,6 @@
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
-#include "gpu/search/triangle.h"
 
 namespace kith::gpu {
 

@@ -101,13 +101,6 @@ inline double entry_bytes(std::int64_t capacity) {
     return capacity > sort_in_shared ? 12 + 30 : 12;
 }
 
-// Candidates of a row that one of `parts` devices finds which share the pairs of a graph, where all find `needed`: that
-// share of them, and room for more than three deviations of it.
-inline std::int64_t part_capacity(std::int64_t needed, int parts) {
-    constexpr std::int64_t room = 64;
-    return std::clamp<std::int64_t>((needed / parts + room + 63) / 64 * 64, room, max_candidates);
-}
-
 // What lists take that grow to `capacity` from `base`, beyond what they took; while they are copied both exist.
 inline double growth_bytes(std::int64_t base, std::int64_t capacity, std::int64_t queries) {
     if (capacity <= base) return 0;

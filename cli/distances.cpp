@@ -1,0 +1,126 @@
+// kith distances: the distance of every query to every point, to a file, by blocks of rows.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "kith/distances.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+#include "say.h"
+
+namespace kith::cli {
+namespace {
+
+struct Args {
+    std::string base;
+    std::string queries;
+    std::string format;
+    std::string out;
+    bool f64 = false;
+    bool force = false;
+    DistanceArgs distance;
+    ExecutionArgs execution;
+    OutputArgs output;
+};
+
+int execute(const Args& args) {
+    const Stopwatch total;
+    std::vector<double> numbers;
+    Options options;
+    options.metric = make_metric(args.distance, numbers);
+    options.f64 = args.f64;
+    set_execution(args.execution, options);
+    const bool among = args.queries.empty();
+    const std::string base_path = part_of(args.base, args.format, "train"),
+                      queries_path = among ? "" : part_of(args.queries, args.format, "test"),
+                      out = with_data_set(args.out, "distances");
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    outputs.reads("--base", base_path);
+    if (!among) outputs.reads("--queries", queries_path);
+    outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
+    outputs.reads("--variances", args.distance.variances);
+    outputs.add("--out", out);
+
+    const Matrix base = load_points(base_path, args.format);
+    const Matrix own = among ? Matrix{} : load_points(queries_path, args.format);
+    const Matrix& queries = among ? base : own;
+    const double read_seconds = total.seconds();
+    const ElementType type = args.f64 ? ElementType::f64 : ElementType::f32;
+    MatrixWriter writer = open_writer(outputs, out, queries.info.rows, base.info.rows, {type});
+
+    double write_seconds = 0;
+    Report report;
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.progress = bar.callback();
+        report = distances_by_rows(base.view(), queries.view(), options,
+                                   [&](std::int64_t, std::int64_t count, const void* rows) {
+                                       const Stopwatch writing;
+                                       writer.append(rows, count);
+                                       write_seconds += writing.seconds();
+                                   });
+    }
+    stop_if_interrupted();
+    const Stopwatch writing;
+    writer.commit();
+    outputs.commit();
+    write_seconds += writing.seconds();
+
+    if (args.output.json) {
+        Json object = {{"command", "distances"}, {"kith", KITH_VERSION}};
+        object["shape"] = {
+            {"n", base.info.rows}, {"q", queries.info.rows}, {"d", base.info.cols}, {"type", name(base.info.type)}};
+        object["metric"] = to_json(options.metric);
+        object["report"] = {{"path", report.path}, {"device", report.device}, {"pairs", report.pairs}};
+        object["times"] = {{"read_seconds", read_seconds},
+                           {"compute_seconds", report.seconds - write_seconds},
+                           {"write_seconds", write_seconds},
+                           {"total_seconds", total.seconds()}};
+        object["files"] = {{"out", args.out}};
+        print_json(object);
+        return exit_ok;
+    }
+    if (!args.output.quiet)
+        say("{} x {} distances ({}) in {} on {}, {}\nout written to {}\n", grouped(queries.info.rows),
+            grouped(base.info.rows), name(options.metric.id), duration(report.seconds), report.device, report.path,
+            args.out);
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_distances(CLI::App& app, CommandRun& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command = app.add_subcommand("distances", "The distance of every query to every point");
+    command->footer(
+        "One row per query, one column per point: what kith search reports of the pair. Rows are written as they are\n"
+        "computed, so the matrix may be larger than memory. NaN where either has a NaN coordinate.");
+    command->add_option("-b,--base", args->base, "The points")->type_name("FILE")->required()->group("Input");
+    command->add_option("-q,--queries", args->queries, "The queries; without them, the points among themselves")
+        ->type_name("FILE")
+        ->group("Input");
+    command->add_option("--format", args->format, "Format of the input files, where their names do not say")
+        ->type_name("NAME")
+        ->group("Input");
+    add_distance(*command, args->distance);
+    const char* output = "Output";
+    command->add_option("-o,--out", args->out, "The matrix: npy, fbin, fvecs, hdf5, ...")
+        ->type_name("FILE")
+        ->required()
+        ->group(output);
+    command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
+    command->add_flag("--force", args->force, "Replace a data set that an HDF5 file holds already")->group(output);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,167 @@
+// kith estimate: entropy, divergence and mutual information of samples in files, by their nearest neighbours.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <functional>
+#include <memory>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "kith/estimators.h"
+#include "numbers.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+
+namespace kith::cli {
+namespace {
+
+struct Args {
+    std::string x, y, z;
+    std::string format;
+    std::int64_t k = 3;
+    std::string form;
+    std::int64_t source_lags = 1, target_lags = 1;
+    DistanceArgs distance;
+    ExecutionArgs execution;
+    OutputArgs output;
+};
+
+// The samples of a command, as it was given them.
+struct Samples {
+    Matrix x, y, z;
+};
+using Estimator = std::function<Estimate(const Args&, const Samples&, const Options&)>;
+
+int execute(const Args& args, const char* what, const Estimator& estimator) {
+    const Stopwatch total;
+    std::vector<double> numbers;
+    Options options;
+    if (args.distance.metric_given && args.distance.metric_given->count() > 0)
+        options.metric = make_metric(args.distance, numbers);
+    set_execution(args.execution, options);
+    Samples samples;
+    samples.x = load_points(args.x, args.format);
+    if (!args.y.empty()) samples.y = load_points(args.y, args.format);
+    if (!args.z.empty()) samples.z = load_points(args.z, args.format);
+    Estimate found;
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.progress = bar.callback();
+        found = estimator(args, samples, options);
+    }
+    stop_if_interrupted();
+    if (args.output.json) {
+        Json object = {{"command", "estimate"}, {"kith", KITH_VERSION}, {"of", what}, {"k", args.k}};
+        object["value"] = found.value;
+        object["error"] = found.error;
+        object["samples"] = found.samples;
+        object["left_out"] = found.left_out;
+        object["seconds"] = total.seconds();
+        print_json(object);
+        return exit_ok;
+    }
+    fmt::print("{:.6g} nats, error {:.2g} ({}{})\n", found.value, found.error,
+               counted(found.samples, "sample", "samples"),
+               found.left_out == 0 ? "" : fmt::format(", {} equal ones left out", grouped(found.left_out)));
+    std::fflush(stdout);
+    return exit_ok;
+}
+
+// What the options of a form are called, and its value.
+template <class Form>
+using Forms = std::initializer_list<std::pair<const char*, Form>>;
+template <class Form>
+Form form_of(const std::string& name, Forms<Form> forms) {
+    std::string all;
+    for (const auto& [known, form] : forms) {
+        if (name == known || name.empty()) return form;  // the first
+        all += (all.empty() ? "" : ", ") + std::string(known);
+    }
+    throw Error(ErrorCode::invalid_argument, fmt::format("--form '{}': expected one of {}", name, all));
+}
+
+CLI::App& add(CLI::App& parent, CommandRun& run, const std::shared_ptr<Args>& args, const char* name, const char* title,
+              const char* x, const Estimator& estimator) {
+    CLI::App* command = parent.add_subcommand(name, title);
+    command->add_option(x, args->x, "The samples, one a row")->type_name("FILE")->required()->group("Input");
+    command->add_option("--format", args->format, "Format of the files, where their names do not say")
+        ->type_name("NAME")
+        ->group("Input");
+    add_count(*command, "-k", args->k, "The neighbour whose distance is taken (3)", 1)->type_name("K");
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
+    command->callback([args, &run, name, estimator] { run = [=] { return execute(*args, name, estimator); }; });
+    return *command;
+}
+
+void add_second(CLI::App& command, const std::shared_ptr<Args>& args, const char* option, const char* what) {
+    command.add_option(option, args->y, what)->type_name("FILE")->required()->group("Input");
+}
+
+void add_form(CLI::App& command, const std::shared_ptr<Args>& args, const char* what) {
+    command.add_option("--form", args->form, what)->type_name("NAME");
+}
+
+}  // namespace
+
+void add_estimate(CLI::App& app, CommandRun& run) {
+    CLI::App* group = app.add_subcommand("estimate", "Entropy, divergence, mutual information of samples, in nats");
+    group->footer(
+        "kith estimate COMMAND --help says more. Neighbours and counts are exact. Values of continuous variables are\n"
+        "expected: equal samples are left out (entropy, divergence) or counted as discrete (the others).");
+    group->require_subcommand(1);
+    const auto samples = [] { return std::make_shared<Args>(); };
+
+    auto args = samples();
+    CLI::App& of_entropy =
+        add(*group, run, args, "entropy", "The differential entropy of a sample", "-x,--x",
+            [](const Args& a, const Samples& s, const Options& options) { return entropy(s.x.view(), a.k, options); });
+    add_distance(of_entropy, args->distance);
+
+    args = samples();
+    CLI::App& of_divergence =
+        add(*group, run, args, "divergence", "The Kullback-Leibler divergence of what two samples are from", "-x,--x",
+            [](const Args& a, const Samples& s, const Options& options) {
+                using enum DivergenceForm;
+                const auto form = form_of<DivergenceForm>(
+                    a.form, {{"nearest", nearest}, {"ball", common_ball}, {"ball-distances", common_ball_distances}});
+                return kl_divergence(s.x.view(), s.y.view(), a.k, form, options);
+            });
+    add_second(of_divergence, args, "-y,--y", "The other samples");
+    add_form(of_divergence, args, "nearest (the default), ball, ball-distances");
+    add_distance(of_divergence, args->distance);
+
+    args = samples();
+    CLI::App& of_information =
+        add(*group, run, args, "mutual-information", "What x and y say of each other, given z where there is one",
+            "-x,--x", [](const Args& a, const Samples& s, const Options& options) {
+                using enum KraskovForm;
+                const auto form = form_of<KraskovForm>(a.form, {{"first", first}, {"second", second}});
+                if (a.z.empty()) return mutual_information(s.x.view(), s.y.view(), a.k, form, options);
+                if (form == second) throw Error(ErrorCode::invalid_argument, "--form second: serves without --z alone");
+                return conditional_mutual_information(s.x.view(), s.y.view(), s.z.view(), a.k, options);
+            });
+    add_second(of_information, args, "-y,--y", "The other variable: as many rows");
+    of_information.add_option("-z,--z", args->z, "The variable that is given: as many rows")
+        ->type_name("FILE")
+        ->group("Input");
+    add_form(of_information, args, "Of Kraskov's estimators the first (the default) or the second");
+
+    args = samples();
+    CLI::App& of_transfer =
+        add(*group, run, args, "transfer-entropy", "What the past of a series says about the next value of another",
+            "--source", [](const Args& a, const Samples& s, const Options& options) {
+                return transfer_entropy(s.x.view(), s.y.view(), a.k, a.source_lags, a.target_lags, options);
+            });
+    add_second(of_transfer, args, "--target", "The series that may follow: as many rows");
+    add_count(of_transfer, "--source-lags", args->source_lags, "Past rows of the source (1)", 1)->type_name("N");
+    add_count(of_transfer, "--target-lags", args->target_lags, "Past rows of the target (1)", 1)->type_name("N");
+}
+
+}  // namespace kith::cli

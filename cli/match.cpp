@@ -1,0 +1,127 @@
+// kith match: which rows of two sets of features belong together.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "kith/match.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+#include "say.h"
+
+namespace kith::cli {
+namespace {
+
+struct Args {
+    std::string a, b;
+    std::string format;
+    std::optional<double> ratio;
+    bool mutual = false;
+    std::string out, distances;
+    bool force = false;
+    DistanceArgs distance;
+    ExecutionArgs execution;
+    OutputArgs output;
+};
+
+template <class T>
+void write(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols, ElementType type,
+           const std::vector<T>& values) {
+    MatrixWriter writer = open_writer(outputs, path, rows, cols, {type});
+    writer.append(values.data(), rows);
+    writer.commit();
+}
+
+int execute(const Args& args) {
+    const Stopwatch total;
+    std::vector<double> numbers;
+    MatchOptions options;
+    if (args.distance.metric_given->count() > 0 || args.distance.formula_given->count() > 0)
+        options.search.metric = make_metric(args.distance, numbers);
+    options.ratio = args.ratio;
+    options.mutual = args.mutual;
+    set_execution(args.execution, options.search);
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    outputs.reads("A", args.a);
+    outputs.reads("B", args.b);
+    if (!args.out.empty()) outputs.add("--out", args.out);
+    if (!args.distances.empty()) outputs.add("--distances", args.distances);
+    const Matrix a = load_points(args.a, args.format), b = load_points(args.b, args.format);
+    Matches found;
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.search.progress = bar.callback();
+        found = match(a.view(), b.view(), options);
+    }
+    stop_if_interrupted();
+    const auto count = static_cast<std::int64_t>(found.first.size());
+    if (count == 0 && (!args.out.empty() || !args.distances.empty()))
+        throw Error(ErrorCode::invalid_argument, "no row of A has a match: there is nothing to write");
+    if (!args.out.empty()) {
+        std::vector<std::int64_t> pairs;
+        for (std::size_t i = 0; i < found.first.size(); ++i)
+            pairs.insert(pairs.end(), {found.first[i], found.second[i]});
+        write(outputs, args.out, count, 2, ElementType::i64, pairs);
+    }
+    if (!args.distances.empty()) write(outputs, args.distances, count, 1, ElementType::f64, found.distances);
+    outputs.commit();
+    if (args.output.json) {
+        Json object = {{"command", "match"}, {"kith", KITH_VERSION}, {"matches", count}};
+        object["rows"] = {a.info.rows, b.info.rows};
+        object["report"] = to_json(found.report);
+        object["seconds"] = total.seconds();
+        print_json(object);
+        return exit_ok;
+    }
+    if (args.out.empty() && args.distances.empty()) {
+        for (std::int64_t i = 0; i < std::min(count, printed_rows); ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            fmt::print("{:8}  {} ({})\n", found.first[at], found.second[at], short_distance(found.distances[at]));
+        }
+        if (count > printed_rows) fmt::print("     ...\n");
+        std::fflush(stdout);
+    }
+    if (!args.output.quiet)
+        say("{} of {} rows match one of {}, in {}\n", grouped(count), grouped(a.info.rows), grouped(b.info.rows),
+            duration(total.seconds()));
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_match(CLI::App& app, CommandRun& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command = app.add_subcommand("match", "Which rows of two sets of features belong together");
+    command->footer("Each row of A and its nearest row of B, where the tests that are asked for keep it.");
+    command->add_option("a", args->a, "The features to be matched")->type_name("FILE")->required();
+    command->add_option("b", args->b, "Those that are looked through")->type_name("FILE")->required();
+    command->add_option("--format", args->format, "Format of the files, where their names do not say")
+        ->type_name("NAME")
+        ->group("Input");
+    command
+        ->add_option("--ratio", args->ratio,
+                     "Keep a match that is nearer than this times the second nearest: 0.8 of Lowe; without, all")
+        ->type_name("R");
+    command->add_flag("--mutual", args->mutual, "Keep a match that is nearest from the other side as well");
+    add_distance(*command, args->distance);
+    const char* output = "Output (without a file: the first of them)";
+    command->add_option("-o,--out", args->out, "Write pairs of rows: npy, csvi64")->type_name("FILE")->group(output);
+    command->add_option("--distances", args->distances, "Write their distances, of f64: npy, csv64")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,281 @@
+// kith radius: all points within a radius of each query, or of each point.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "kith/csr.h"
+#include "numbers.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+#include "results.h"
+#include "say.h"
+
+namespace kith::cli {
+namespace {
+
+struct Args {
+    std::string base, queries, format;
+    double r = 0;
+    CLI::Option* r_given = nullptr;
+    std::string radii;
+    bool open = false, include_self = false, only_counts = false;
+    std::string csr, counts;
+    bool f64 = false, force = false;
+    DistanceArgs distance;
+    ExecutionArgs execution;
+    OutputArgs output;
+};
+
+constexpr std::int64_t printed_columns = 6;
+
+struct Row {
+    std::int64_t count = 0;
+    std::vector<std::int64_t> ids;
+    std::vector<double> distances;
+};
+
+struct Answer {
+    std::vector<std::int64_t> counts;
+    std::vector<Row> first;  // rows to be printed
+    Report report;
+};
+
+[[noreturn]] void refuse(const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, message);
+}
+
+void check(const Args& args) {
+    if ((args.r_given->count() > 0) != args.radii.empty())
+        refuse(args.radii.empty() ? "-r: missing; expected -r or --radii FILE"
+                                  : "-r: given beside --radii; expected one");
+    if (!args.csr.empty() && !args.csr.ends_with(".npz"))
+        refuse(fmt::format("--csr '{}': expected a name ending in .npz", args.csr));
+    if (args.only_counts && !args.csr.empty()) refuse("--only-counts: needs no --csr, which holds the points");
+    if (args.f64 && (args.only_counts || (args.csr.empty() && !args.counts.empty())))
+        refuse("--f64: the distances are written nowhere; expected --csr");
+    if (args.include_self && !args.queries.empty()) refuse("--include-self: is for the points among themselves");
+}
+
+Answer count(const MatrixView& base, const MatrixView* queries, const Radius& r, const Options& options) {
+    Answer answer;
+    RadiusCounts found = queries ? radius_counts(base, *queries, r, options) : radius_graph_counts(base, r, options);
+    answer.counts = std::move(found.counts);
+    answer.report = std::move(found.report);
+    for (std::size_t i = 0; i < std::min<std::size_t>(answer.counts.size(), printed_rows); ++i)
+        answer.first.push_back({answer.counts[i], {}, {}});
+    return answer;
+}
+
+Answer list(const MatrixView& base, const MatrixView* queries, const Radius& r, const Options& options,
+            CsrWriter* csr) {
+    Answer answer;
+    const TakeRadiusRows take = [&](const RadiusRows& rows) {
+        if (csr) csr->append(rows);
+        for (std::int64_t i = 0; i < rows.count; ++i) {
+            const std::int64_t begin = rows.offsets[i], end = rows.offsets[i + 1];
+            answer.counts.push_back(end - begin);
+            if (rows.first + i >= printed_rows) continue;
+            Row row{end - begin, {}, {}};
+            for (std::int64_t at = begin; at < std::min(end, begin + printed_columns); ++at) {
+                row.ids.push_back(rows.ids[at]);
+                row.distances.push_back(rows.distances64 ? rows.distances64[at] : double{rows.distances[at]});
+            }
+            answer.first.push_back(std::move(row));
+        }
+    };
+    answer.report =
+        queries ? radius_blocks(base, *queries, r, options, take) : radius_graph_blocks(base, r, options, take);
+    return answer;
+}
+
+void print_rows(const Answer& answer, const char* row_name, bool f64) {
+    fmt::print("{:>8}  {:>10}  nearest: id (distance)\n", row_name, "within");
+    for (std::size_t i = 0; i < answer.first.size(); ++i) {
+        const Row& row = answer.first[i];
+        std::string text = fmt::format("{:>8}  {:>10}", i, grouped(row.count));
+        for (std::size_t j = 0; j < row.ids.size(); ++j)
+            text += fmt::format("  {} ({})", row.ids[j],
+                                f64 ? fmt::format("{}", row.distances[j]) : short_distance(row.distances[j]));
+        if (!row.ids.empty() && static_cast<std::int64_t>(row.ids.size()) < row.count) text += "  ...";
+        fmt::print("{}\n", text);
+    }
+    if (answer.first.size() < answer.counts.size())
+        fmt::print("The first {} of {} rows; --csr writes them all.\n", answer.first.size(),
+                   grouped(static_cast<std::int64_t>(answer.counts.size())));
+    std::fflush(stdout);
+}
+
+Json json_of(const Answer& answer) {
+    Json rows = Json::array();
+    for (const Row& row : answer.first)
+        rows.push_back({{"count", row.count}, {"ids", row.ids}, {"distances", row.distances}});
+    return rows;
+}
+
+int execute(const Args& args) {
+    const Stopwatch total;
+    check(args);
+    std::vector<double> numbers;
+    Options options;
+    options.metric = make_metric(args.distance, numbers);
+    options.f64 = args.f64;
+    options.include_self = args.include_self;
+    set_execution(args.execution, options);
+    const bool graph = args.queries.empty();
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    const std::string base_part = part_of(args.base, args.format, "train");
+    const std::string query_part = graph ? "" : part_of(args.queries, args.format, "test");
+    outputs.reads("--base", base_part);
+    if (!graph) outputs.reads("--queries", query_part);
+    outputs.reads("--radii", args.radii);
+    outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
+    outputs.reads("--variances", args.distance.variances);
+    if (!args.csr.empty()) outputs.add_bytes("--csr", args.csr);
+    if (!args.counts.empty()) outputs.add("--counts", with_data_set(args.counts, "counts"));
+
+    const Stopwatch reading_time;
+    const Matrix base = load_points(base_part, args.format);
+    const Matrix own_queries = graph ? Matrix{} : load_points(query_part, args.format);
+    const MatrixView query_view = own_queries.view();
+    const MatrixView* const queries = graph ? nullptr : &query_view;
+    const std::int64_t q = graph ? base.info.rows : own_queries.info.rows;
+    std::vector<double> radii;
+    Radius r(args.r);
+    if (!args.radii.empty()) {
+        const Matrix each = load_matrix(args.radii, "");
+        radii = to_doubles(each);
+        r = Radius(view(radii.data(), each.info.rows, each.info.cols));
+    }
+    r.open = args.open;
+    const double read_seconds = reading_time.seconds();
+
+    std::optional<MatrixWriter> count_file;
+    if (!args.counts.empty())
+        count_file.emplace(
+            open_writer(outputs, with_data_set(args.counts, "counts"), q, 1, {ElementType::i64, ElementType::i32}));
+    std::optional<CsrWriter> csr;
+    if (!args.csr.empty()) csr.emplace(outputs, args.csr, base.info.rows, args.f64);
+    const bool only_counts = args.only_counts || (!csr && count_file);
+    Answer answer;
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.progress = bar.callback();
+        answer = only_counts ? count(base.view(), queries, r, options)
+                             : list(base.view(), queries, r, options, csr ? &*csr : nullptr);
+    }
+    stop_if_interrupted();
+    const Stopwatch writing;
+    if (csr) csr->finish();
+    if (count_file) {
+        if (count_file->info().type == ElementType::i32) {
+            const std::vector<std::int32_t> narrow(answer.counts.begin(), answer.counts.end());
+            count_file->append(narrow.data(), q);
+        } else {
+            count_file->append(answer.counts.data(), q);
+        }
+        count_file->commit();
+    }
+    stop_if_interrupted();
+    outputs.commit();
+    Json files = Json::object();
+    if (!args.counts.empty()) files["counts"] = args.counts;
+    if (!args.csr.empty()) files["csr"] = args.csr;
+    double pairs = 0;
+    for (const std::int64_t of_row : answer.counts) pairs += static_cast<double>(of_row);
+    if (args.output.json) {
+        Json object = {{"command", "radius"},
+                       {"kith", KITH_VERSION},
+                       {"n", base.info.rows},
+                       {"q", q},
+                       {"d", base.info.cols},
+                       {"graph", graph},
+                       {"include_self", args.include_self},
+                       {"open", args.open}};
+        // JSON has no infinity.
+        if (args.radii.empty()) object["r"] = std::isinf(args.r) ? Json(args.r > 0 ? "inf" : "-inf") : Json(args.r);
+        object["metric"] = to_json(options.metric);
+        object["within"] = static_cast<std::int64_t>(pairs);
+        object["report"] = to_json(answer.report);
+        object["times"] = {{"read_seconds", read_seconds},
+                           {"prepare_seconds", answer.report.prepare_seconds},
+                           {"search_seconds", answer.report.seconds},
+                           {"write_seconds", writing.seconds()},
+                           {"total_seconds", total.seconds()}};
+        object["files"] = files;
+        if (files.empty()) object["rows"] = json_of(answer);
+        print_json(object);
+        return exit_ok;
+    }
+    if (files.empty()) print_rows(answer, graph ? "point" : "query", args.f64);
+    if (!args.output.quiet) {
+        say_text(summary(answer.report));
+        say("{} within, {:.4g} of each\n", counted(static_cast<std::int64_t>(pairs), "point", "points"),
+            pairs / static_cast<double>(std::max<std::int64_t>(q, 1)));
+        say_written(files);
+    }
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_radius(CLI::App& app, CommandRun& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command = app.add_subcommand("radius", "All points within a radius of each query, or of each point");
+    command->footer(
+        "A point at exactly the radius is within, unless --open. Distances are compared as the metric reports them, "
+        "in\n"
+        "binary64. For inner_product, whose larger products are nearer, those of at least the radius are within.");
+    command->add_option("-b,--base", args->base, "The points, one a row")
+        ->type_name("FILE")
+        ->required()
+        ->group("Input");
+    command
+        ->add_option("-q,--queries", args->queries, "The queries, one a row; without, the points, each without itself")
+        ->type_name("FILE")
+        ->group("Input");
+    args->r_given = add_real(*command, "-r,--radius", args->r, "The radius, in the metric's distance")
+                        ->type_name("R")
+                        ->group("Input");
+    command->add_option("--radii", args->radii, "A radius of each query: a file of one column or one row")
+        ->type_name("FILE")
+        ->group("Input");
+    command->add_flag("--open", args->open, "Leave out points at exactly the radius")->group("Input");
+    command->add_flag("--include-self", args->include_self, "Without --queries: each point is in its own row, too")
+        ->group("Input");
+    command->add_option("--format", args->format, "Format of the input, where its name does not say")
+        ->type_name("NAME")
+        ->group("Input");
+    add_distance(*command, args->distance);
+    const char* output = "Output (without a file: a table of the first rows)";
+    command
+        ->add_option("--csr", args->csr,
+                     "Write ids and distances as a sparse matrix for scipy.sparse.load_npz: .npz, as they are found")
+        ->type_name("FILE")
+        ->group(output);
+    command
+        ->add_option("--counts", args->counts,
+                     "Write how many there are of each: npy, ivecs, hdf5; without --csr "
+                     "they are only counted")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_flag("--only-counts", args->only_counts, "Count, and list nothing")->group(output);
+    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
+    command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(output);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli

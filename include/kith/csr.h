@@ -1,0 +1,38 @@
+// Rows of any lengths as a sparse matrix file, written as they come.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kith/export.h"
+#include "kith/output.h"
+#include "kith/radius.h"
+
+namespace kith {
+
+// The answer of a radius search, queries x points, as scipy.sparse.load_npz reads it: format csr, the distances as data
+// in the order of each row (not of the ids), f32 or f64; indices i32, or i64 where i32 is too small. Rows wait in
+// nameless files beside the output until finish(): that takes as much again on the disk, and next to no memory.
+class CsrWriter {
+public:
+    // A path that was added to `outputs` as bytes; `outputs` must outlive the writer. Throws bad_file.
+    KITH_EXPORT CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t points, bool f64);
+    KITH_EXPORT ~CsrWriter();
+    CsrWriter(const CsrWriter&) = delete;
+    CsrWriter& operator=(const CsrWriter&) = delete;
+
+    // The next rows, with distances of the type that was named, ids below `points`. Throws bad_file, invalid_argument.
+    KITH_EXPORT void append(const RadiusRows& rows);
+    // The file is written; the commit() of its OutputSet renames it.
+    KITH_EXPORT void finish();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// A whole answer as such a file.
+KITH_EXPORT void write_csr(const std::string& path, const RadiusNeighbors& neighbors, std::int64_t points);
+
+}  // namespace kith

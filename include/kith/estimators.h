@@ -1,0 +1,84 @@
+// Information from nearest neighbours, in nats: entropy, Kullback-Leibler divergence, mutual information, conditional
+// mutual information, transfer entropy. Neighbours and counts are exact, so an estimate is the same on any
+// device, but for the last bits of the system's logarithm.
+//
+//     kith::Estimate i = kith::mutual_information(kith::view(x.data(), n, 1), kith::view(y.data(), n, 2), 3);
+//     i.value;   // and i.error
+//
+// Options are those of a search. A metric that is left alone is euclidean for entropy and divergence, and the maximum
+// norm (chebyshev) for the others, which permit no other; f64 is not read, distances are binary64 throughout.
+//
+// Samples are matrices of any element type, layout and memory, one row a sample, all values finite. What is estimated
+// is of continuous variables: samples that are equal have no distance whose logarithm could be taken. Each estimator
+// says what it does with them; data that were rounded are better spread by noise below the rounding first.
+#pragma once
+
+#include <cstdint>
+
+#include "kith/export.h"
+#include "kith/types.h"
+
+namespace kith {
+
+struct Estimate {
+    double value = 0;  // nats; not cut off at 0
+    // The standard deviation of `value` where the terms that it is the mean of are drawn again with replacement: the
+    // bootstrap's, in closed form. Neighbours of different samples overlap, so it is a little too small.
+    double error = 0;
+    std::int64_t samples = 0;   // that were used
+    std::int64_t left_out = 0;  // those of equal samples (entropy, divergence)
+};
+
+// The differential entropy of x (n x d) by the distance e_i from each sample to its k-th nearest other one (Kozachenko
+// and Leonenko 1987; with digamma as Kraskov et al. 2004, eq. 20): psi(n) - psi(k) + log c_d + d / n sum log e_i, c_d
+// the volume of the unit ball. Samples with e_i = 0 are left out. metric: euclidean, cityblock, chebyshev or minkowski.
+//   1 <= k < n. Throws invalid_argument, where all samples are left out too, and what graph() throws.
+KITH_EXPORT Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options = {});
+
+enum class DivergenceForm : std::uint8_t {
+    // log(m / (n - 1)) + d / n sum log(v_i / e_i) by the k-th nearest of both (Garcia et al. 2008, eq. 2; Perez-Cruz
+    // 2008).
+    nearest,
+    // The same with one ball for both, of the larger distance: psi of the number of samples in it takes the place of
+    // the
+    // distances (Wang, Kulkarni and Verdu 2009, the bias-reduced estimator): less bias where the two densities differ.
+    common_ball,
+    // Both: the distances to the last sample of either within that ball, and the digammas of their numbers (the same
+    // paper's second).
+    common_ball_distances,
+};
+
+// The divergence D(P || Q) of what x (n x d) and y (m x d) are samples of: e_i is the distance from sample i of x to
+// the k-th nearest other one of x, v_i that to the k-th nearest of y. Samples with e_i = 0 or v_i = 0 are left out.
+// metric: as for entropy, or seuclidean or mahalanobis with their parameters given.
+//   1 <= k < n, k <= m.
+KITH_EXPORT Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k,
+                                   DivergenceForm form = DivergenceForm::nearest, const Options& options = {});
+
+// Of the mutual information of x (n x a) and y (n x b): rows of the same number belong together.
+enum class KraskovForm : std::uint8_t {
+    first,   // counts within the distance to the k-th neighbour in both (Kraskov et al. 2004, eq. 8)
+    second,  // counts within the extents of the k nearest in x and in y (eq. 9)
+};
+
+// By the maximum norm within x, within y and over both. A sample with k others equal to it in x and in y takes as k how
+// many these are, and counts those equal to it in either (as Gao et al. 2017 do for mixtures of discrete and continuous
+// variables), in both forms; of discrete variables alone that is about the plug-in estimate.
+//   1 <= k < n.
+KITH_EXPORT Estimate mutual_information(const MatrixView& x, const MatrixView& y, std::int64_t k,
+                                        KraskovForm form = KraskovForm::first, const Options& options = {});
+
+// Of x and y given z (n x c): psi(k) - mean(psi(n_xz + 1) + psi(n_yz + 1) - psi(n_z + 1)) with counts within the
+// distance to the k-th neighbour in all three (Frenzel and Pompe 2007); equal samples as above.
+KITH_EXPORT Estimate conditional_mutual_information(const MatrixView& x, const MatrixView& y, const MatrixView& z,
+                                                    std::int64_t k, const Options& options = {});
+
+// What the past of `source` (n x a) says about the next value of `target` (n x b) beyond what the target's own past
+// says (Schreiber 2000): the conditional mutual information of target[t] and source[t - 1 ... t - source_lags] given
+// target[t - 1 ... t - target_lags]. Rows are in the order of time, evenly spaced.
+//   source_lags, target_lags >= 1; 1 <= k < n - max(source_lags, target_lags).
+KITH_EXPORT Estimate transfer_entropy(const MatrixView& source, const MatrixView& target, std::int64_t k,
+                                      std::int64_t source_lags = 1, std::int64_t target_lags = 1,
+                                      const Options& options = {});
+
+}  // namespace kith

@@ -1,0 +1,57 @@
+"""distances: the matrix that a search looks through."""
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._arguments import Progress, _metric, _rows, _settings
+from ._arrays import array_interface, kind_of, readable
+
+
+def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", p: float = 2.0,
+              inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
+              formula: str | None = None, start: float = 0.0, f64: bool = False, out: Any = None, device: str = "auto",
+              memory: int = 0, threads: int = 0, isa: str = "", stream: int | None = None,
+              progress: Progress = None) -> Any:
+    """The distance of each query to each point, to the last bit the one that `search` reports.
+
+    scipy's ``cdist(queries, points, metric)``, in canonical bits on any device.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`.
+    queries : array of shape (q, d), optional
+        Likewise; by default the points, among themselves.
+    out : array of shape (q, n), optional
+        To write to, C-contiguous: float32, or float64 with ``f64``.
+
+    The other parameters, and what is raised: as in `search`. Several devices are a ValueError.
+
+    Returns
+    -------
+    array of shape (q, n)
+        float32, or float64 with ``f64``, of the queries' kind on their device: element (i, j) is the distance of query i
+        and point j, NaN where either has a NaN coordinate.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> points = numpy.array([[0, 0], [3, 4]], numpy.float32)
+    >>> kith.distances(points, metric="euclidean")
+    array([[0., 5.],
+           [5., 0.]], dtype=float32)
+    """
+    if queries is None:
+        queries = points
+    like, kind = queries, kind_of(queries)
+    points, queries = readable(points, "points"), readable(queries, "queries")
+    rows, columns = _rows(queries, "queries"), _rows(points, "points")
+    if out is not None and not kind_of(out).writable:
+        raise TypeError(f"out: an array of {type(out).__module__.partition('.')[0]} cannot be written to")
+    result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
+    _core.distances(
+        array_interface(points, "points"), array_interface(queries, "queries"),
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, "", isa, stream, progress), array_interface(result, "out"))
+    return kind.finished(like, result) if out is None else out

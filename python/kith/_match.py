@@ -1,0 +1,70 @@
+"""match: which rows of two sets of features belong together."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arguments import Progress, _metric, _rows, _settings
+from ._arrays import array_interface, kind_of, readable
+
+
+class Matches(NamedTuple):
+    """What belongs together: ``pairs, distances = kith.match(...)``.
+
+    Attributes
+    ----------
+    pairs : array of shape (m, 2)
+        int64: rows of ``a``, ascending, and their matches in ``b``.
+    distances : array of shape (m,)
+        float64.
+    """
+
+    pairs: np.ndarray[Any, Any]
+    distances: np.ndarray[Any, Any]
+
+
+def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, metric: str = "euclidean", p: float = 2.0,
+          inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Matches:
+    """The nearest row of ``b`` of each row of ``a``, where the tests that are asked for keep it.
+
+    Parameters
+    ----------
+    a, b : arrays of shape (n, d) and (m, d)
+        Features, as `search` takes points. A row with NaN has no match.
+    ratio : float, optional
+        In (0, 1]: the distance is to be below this times that of the second nearest (Lowe 2004: 0.8), in float64. 1
+        keeps what has no equal.
+    mutual : bool
+        The row of ``a`` is to be the nearest of its match as well.
+    metric, p, inverse_covariance, variances, packed_bits, device, threads, memory, progress
+        As in `search`; binary features (ORB, BRIEF) are ``metric="hamming", packed_bits=True``. ``"inner_product"`` takes
+        no ratio; ``"seuclidean"`` and ``"mahalanobis"`` are given their parameters.
+
+    Returns
+    -------
+    Matches
+        ``(pairs, distances)``, of numpy. Of equally near rows the first is the match.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> a = numpy.array([[0.0, 0], [5, 5]])
+    >>> b = numpy.array([[5.0, 6], [9, 9], [0, 1]])
+    >>> kith.match(a, b, ratio=0.8, mutual=True).pairs
+    array([[0, 2],
+           [1, 0]])
+    """
+    like, kind = a, kind_of(a)
+    a, b = readable(a, "a"), readable(b, "b")
+    _rows(a, "a"), _rows(b, "b")
+    pairs, distances = _core.match(
+        array_interface(a, "a"), array_interface(b, "b"), ratio, mutual,
+        _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
+        _settings(like, kind, True, device, memory, threads, "", "", None, progress))
+    return Matches(pairs.view(np.int64), distances)  # of numpy's own integer of 64 bits

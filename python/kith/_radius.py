@@ -1,0 +1,251 @@
+"""All points within a radius: radius, radius_graph, radius_counts, and what they return."""
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arguments import Progress, _metric, _rows, _settings
+from ._arrays import array_interface, kind_of, readable
+from ._core import Report
+
+
+class RadiusNeighbors(namedtuple("RadiusNeighbors", ("distances", "indices", "offsets"))):
+    """The points within the radius of each query: ``distances, indices, offsets = kith.radius(...)``.
+
+    Row i is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances beside it.
+
+    Attributes
+    ----------
+    distances : array
+        float32, or float64 with ``f64=True``.
+    indices : array
+        int64.
+    offsets : array of shape (queries + 1,)
+        int64; the first is 0, the last the number of all.
+    report : Report
+        How the answer was reached and what it cost.
+    """
+
+    distances: Any
+    indices: Any
+    offsets: Any
+    report: Report = None  # type: ignore[assignment]
+
+    def __new__(cls, distances: Any, indices: Any, offsets: Any, report: Report | None = None) -> RadiusNeighbors:
+        rows = super().__new__(cls, distances, indices, offsets)
+        rows.report = report  # type: ignore[assignment]
+        return rows
+
+    def __reduce__(self) -> Any:
+        return RadiusNeighbors, (self.distances, self.indices, self.offsets, self.report)
+
+    def rows(self) -> list[tuple[Any, Any]]:
+        """Of each query its (distances, indices), as views."""
+        ends = self.offsets[1:-1]
+        return list(zip(np.split(self.distances, ends), np.split(self.indices, ends)))
+
+    def csr(self, points: int) -> Any:
+        """A scipy.sparse.csr_matrix of queries x points whose data are the distances, those of 0 among them."""
+        from scipy.sparse import csr_matrix
+        return csr_matrix((self.distances, self.indices, self.offsets), shape=(len(self.offsets) - 1, points))
+
+
+class RadiusCounts(namedtuple("RadiusCounts", ("counts", "report"))):
+    """How many points there are within the radius of each query.
+
+    Attributes
+    ----------
+    counts : array of shape (queries,)
+        int64.
+    report : Report
+        How the answer was reached and what it cost.
+    """
+
+    counts: Any
+    report: Report
+    __slots__ = ()
+
+
+def _rows_of(parts: tuple[Any, Any, Any, Report]) -> RadiusNeighbors:
+    offsets, indices, distances, report = parts  # of which numpy may spell int64 otherwise
+    return RadiusNeighbors(distances, indices.view(np.int64), offsets.view(np.int64), report)
+
+
+def _counts_of(parts: tuple[Any, Report]) -> RadiusCounts:
+    return RadiusCounts(parts[0].view(np.int64), parts[1])
+
+
+def _radii(r: Any, rows: int) -> tuple[float, Any]:
+    """A radius, or an array of one of each query."""
+    if np.ndim(r) == 0:
+        return float(r), None
+    radii = np.ascontiguousarray(r, np.float64)
+    if radii.shape not in ((rows,), (rows, 1), (1, rows)):
+        raise ValueError(f"r: shape {radii.shape}; expected one radius, or one of each of {rows} queries")
+    return 0.0, radii.reshape(-1, 1)
+
+
+def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str = "sqeuclidean",  # noqa: A002
+           p: float = 2.0, inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
+           formula: str | None = None, start: float = 0.0, f64: bool = False, device: str = "auto", memory: int = 0,
+           threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
+           progress: Progress = None) -> RadiusNeighbors:
+    """All points within a radius of each query, exactly: however many there are.
+
+    Parameters
+    ----------
+    points, queries : arrays of shape (n, d) and (q, d)
+        As in `search`.
+    r : float or array of shape (q,)
+        The radius, of all queries or of each. Points at a distance of at most r are within, as the metric reports it in
+        float64; for ``"inner_product"``, whose larger products are nearer, those of a product of at least r.
+    open : bool
+        Points at exactly r are not within.
+
+    The other parameters: as in `search`.
+
+    Returns
+    -------
+    RadiusNeighbors
+        ``(distances, indices, offsets)``, numpy arrays, and ``.report``. The bits are the same on every device.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument; MemoryError also where the answer does not fit: `radius_counts` says how large it is.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> points = numpy.array([[0, 0], [3, 4], [6, 8]], numpy.float32)
+    >>> distances, indices, offsets = kith.radius(points, points[:2], 5, metric="euclidean")
+    >>> indices
+    array([0, 1, 1, 0, 2])
+    >>> offsets
+    array([0, 2, 5])
+    """
+    kind = kind_of(queries)
+    like = queries
+    points, queries = readable(points, "points"), readable(queries, "queries")
+    one, each = _radii(r, _rows(queries, "queries"))
+    return _rows_of(_core.radius(
+        array_interface(points, "points"), array_interface(queries, "queries"), one, each, open, False,
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress)))
+
+
+def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool = False,  # noqa: A002
+                 metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                 packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
+                 device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+                 stream: int | None = None, progress: Progress = None) -> RadiusNeighbors:
+    """The other points within a radius of each point.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`.
+    r : float or array of shape (n,)
+        As in `radius`.
+    include_self : bool
+        Each point is in its own row like any other. Without it row i never holds i; duplicates are kept either way.
+
+    The other parameters, what is returned and what is raised: as in `radius`.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> kith.radius_graph(numpy.array([[0.0], [1.0], [3.0]]), 1).indices
+    array([1, 0])
+    """
+    kind = kind_of(points)
+    like = points
+    points = readable(points, "points")
+    one, each = _radii(r, _rows(points, "points"))
+    return _rows_of(_core.radius(
+        array_interface(points, "points"), None, one, each, open, include_self,
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress)))
+
+
+def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
+                  metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto",
+                  memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
+                  progress: Progress = None) -> RadiusCounts:
+    """How many points there are within a radius of each query; no list of them is made.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`.
+    queries : array of shape (q, d), or None
+        None: the points among themselves, each without itself unless ``include_self``.
+    r, open
+        As in `radius`.
+
+    The other parameters and what is raised: as in `radius`.
+
+    Returns
+    -------
+    RadiusCounts
+        ``(counts, report)``.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> kith.radius_counts(numpy.array([[0.0], [1.0], [3.0]]), numpy.array([[0.5]]), 1).counts
+    array([2])
+    """
+    like = points if queries is None else queries
+    kind = kind_of(like)
+    points = readable(points, "points")
+    asked = None if queries is None else readable(queries, "queries")
+    one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
+    return _counts_of(_core.radius_counts(
+        array_interface(points, "points"), None if asked is None else array_interface(asked, "queries"), one, each,
+        open, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(like, kind, False, device, memory, threads, path, isa, stream, progress)))
+
+
+class RadiusMethods:
+    """The radius searches of an Index."""
+
+    _core: _core.Index
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def radius(self, queries: Any, r: Any, *, open: bool = False, f64: bool = False, memory: int = 0,  # noqa: A002
+               threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
+               progress: Progress = None) -> RadiusNeighbors:
+        """All of the Index's points within a radius of each query, as `kith.radius` gives them."""
+        like, kind = queries, kind_of(queries)
+        queries = readable(queries, "queries")
+        one, each = _radii(r, _rows(queries, "queries"))
+        return _rows_of(self._core.radius(
+            array_interface(queries, "queries"), one, each, open, False,
+            _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress)))
+
+    def radius_graph(self, r: Any, *, include_self: bool = False, open: bool = False, f64: bool = False,  # noqa: A002
+                     memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
+                     progress: Progress = None) -> RadiusNeighbors:
+        """The other points within a radius of each point, as `kith.radius_graph` gives them."""
+        one, each = _radii(r, len(self))
+        return _rows_of(self._core.radius(
+            None, one, each, open, include_self,
+            _settings(None, kind_of(None), f64, "auto", memory, threads, path, isa, stream, progress)))
+
+    def radius_counts(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
+                      memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
+                      progress: Progress = None) -> RadiusCounts:
+        """How many they are, as `kith.radius_counts` says; queries None: of the points among themselves."""
+        like, kind = queries, kind_of(queries)
+        asked = None if queries is None else readable(queries, "queries")
+        one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
+        return _counts_of(self._core.radius_counts(
+            None if asked is None else array_interface(asked, "queries"), one, each, open, include_self,
+            _settings(like, kind, False, "auto", memory, threads, path, isa, stream, progress)))

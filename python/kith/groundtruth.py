@@ -1,0 +1,456 @@
+"""Ground truth in units: a search or a graph cut into units that any number of processes do, on any machines that see the
+job's folder, interrupted and continued at any time. Merged, the units are the answer of one search, bit for bit.
+
+>>> import numpy, tempfile, kith.groundtruth
+>>> points = numpy.random.default_rng(0).random((1000, 8), numpy.float32)
+>>> folder = tempfile.mkdtemp()
+>>> job = kith.groundtruth.init(folder, points, points[:100], k=10, shard_rows=400)
+>>> job.units
+3
+>>> kith.groundtruth.run(folder).status.complete                # in any number of processes
+True
+>>> distances, indices = kith.groundtruth.merge(folder)
+>>> kith.verify(points, points[:100], indices, distances).exact
+True
+
+The folder is that of the command line's ``kith groundtruth``: either may go on with the other's job. What the folder
+holds, what workers owe each other and what happens when one dies is in docs/scale.md.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._arguments import Progress, _integer, _metric
+from ._arrays import readable
+from ._progress import callback_of
+from ._results import Neighbors
+from ._search import Out
+
+__all__ = ["Job", "Result", "Status", "Unit", "Verification", "Worker", "info", "init", "merge", "run", "run_unit", "status",
+           "units", "verify"]
+
+Folder = Union[str, "os.PathLike[str]"]
+
+
+class Job(NamedTuple):
+    """What the manifest says of a job."""
+
+    folder: str  #: as it was given
+    id: str  #: drawn when the job was made
+    graph: bool  #: the queries are the points, none of which is its own neighbour
+    k: int  #: neighbours of each query
+    dimensions: int  #: coordinates of a point
+    metric: str  #: its name, or "formula"
+    points: int  #: in all shards
+    queries: int  #: in all blocks
+    memory: int  #: bytes that a worker may take
+    shards: int  #: of the points
+    blocks: int  #: of the queries
+
+    @property
+    def units(self) -> int:
+        """Each shard with each block."""
+        return self.shards * self.blocks
+
+
+class Unit(NamedTuple):
+    """A unit of a job: a shard of the points and a block of the queries."""
+
+    shard: int
+    block: int
+
+
+class Worker(NamedTuple):
+    """A worker that is at a unit, or that was when it was last heard of."""
+
+    unit: str  #: "s00012-q00003": shard and block
+    host: str  #: "": unknown
+    pid: int
+    share: float  #: of the unit, that is done
+    silent_seconds: float  #: since it was last heard of
+    stale: bool  #: taken for dead: another worker takes the unit over
+
+
+class Status(NamedTuple):
+    """How far a job is."""
+
+    units: int  #: of the job
+    done: int  #: of them
+    pairs: float  #: of query and point, of the job
+    pairs_done: float  #: those of units that are under way included
+    pairs_per_second: float  #: of all workers; 0 while unknown
+    seconds_left: Optional[float]  #: None while no rate is known
+    workers: tuple[Worker, ...]  #: stale ones last
+
+    @property
+    def complete(self) -> bool:
+        """Whether all units are done: `merge` can be called."""
+        return self.done == self.units
+
+
+class Result(NamedTuple):
+    """What `run` has done."""
+
+    status: Status  #: of the job, at the end
+    units: int  #: done here
+    taken_over: int  #: of them, from workers that were taken for dead
+    repeated: int  #: done by another worker meanwhile as well
+    pairs: float  #: of the units that were done here
+    seconds: float  #: that those took, reading included
+    waited_seconds: float  #: for rows
+
+
+class Verification(NamedTuple):
+    """What `verify` found."""
+
+    exact: bool  #: no unit is damaged and no query of the sample wrong
+    complete: bool  #: all units are done and whole
+    missing: int  #: units that are not done
+    damaged: list[str]  #: what is wrong with units that are not whole, and what became of them
+    computed: int  #: queries of the sample that were compared
+    left_out: int  #: of the sample, in blocks that are not complete
+    wrong: list[int]  #: queries of the sample whose neighbours differ in a bit
+
+
+def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metric: str = "sqeuclidean", p: float = 2.0,
+         inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
+         start: float = 0.0, format: str = "", memory: int = 0,  # noqa: A002
+         shard_rows: int = 0, query_rows: int = 0, progress: Progress = None) -> Job:
+    """Cut a search, or a graph, into units and write the manifest into a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is not there.
+    points : array of shape (n, d), path, or list of paths
+        An array, as `kith.search` takes it, is written to a new file in the folder (``points-*.npy``). Files (npy, fbin, fvecs, u8bin,
+        ...; ids count through them in their order) are read where they are, by each worker: they must stay as they are.
+    queries : array of shape (q, d) or path, optional
+        Likewise (``queries-*.npy``). None: a graph of the points, each one's neighbours among the others.
+    k : int
+        Neighbours of each, at least 1.
+    metric, p, inverse_covariance, variances, packed_bits, formula, start
+        As in `kith.search`. What ``"mahalanobis"`` and ``"seuclidean"`` are not given is estimated here, from all points.
+    format : str
+        Of the files, where their names do not say.
+    memory : int
+        Bytes that a worker may take, by which shards and blocks are cut; 0: 4 GiB.
+    shard_rows : int
+        Points of a shard at most, whatever memory it takes; 0: as memory permits.
+    query_rows : int
+        Queries of a block at most; 0: such that a unit has about 2**36 pairs.
+    progress : bool or callable, optional
+        As in `kith.search`, of bytes: every file is read once, for its checksums.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument; where the folder has a job already.
+    OSError
+        Where a file cannot be read or the folder cannot be written to.
+    MemoryError
+        Where ``memory`` is too small for one row.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> points = numpy.random.default_rng(0).random((100, 4), numpy.float32)
+    >>> job = kith.groundtruth.init(tempfile.mkdtemp(), points, k=5, shard_rows=50, query_rows=25)
+    >>> job.graph, job.shards, job.blocks, job.units
+    (True, 2, 4, 8)
+    """
+    folder = os.fspath(folder)
+    if _integer(k, "k") < 1:
+        raise ValueError(f"k is {k}: expected at least 1")
+    how = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
+    if (Path(folder) / "manifest.json").exists():
+        raise ValueError(f"{folder}: has a job already; run goes on with it")
+    written: list[str] = []
+    try:
+        base = _files(points, "points", folder, written)
+        asked = [""] if queries is None else _files(queries, "queries", folder, written)
+        if len(asked) > 1:
+            raise ValueError(f"queries: {len(asked)} files; expected one")
+        made = _core.groundtruth_init(folder, base, asked[0], queries is None, k, format, how,
+                                      _integer(shard_rows, "shard_rows"), _integer(query_rows, "query_rows"),
+                                      _settings(memory=memory, progress=progress))
+    except BaseException:
+        for path in written:
+            os.unlink(path)
+        raise
+    return Job(**made)
+
+
+def info(folder: Folder) -> Job:
+    """What the manifest in a folder says.
+
+    Raises
+    ------
+    OSError
+        Where there is none, or a damaged one.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.eye(4), numpy.eye(4)[:2], k=1)
+    >>> kith.groundtruth.info(folder) == job
+    True
+    """
+    return Job(**_core.groundtruth_info(os.fspath(folder)))
+
+
+def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.0, device: str = "auto", memory: int = 0,
+        threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> Result:
+    """A worker: do units until none is left, beside any number of others.
+
+    May be interrupted or killed at any time and started again, here or elsewhere: a unit that is done stays done, and one
+    that a worker left behind is taken over. Ctrl-C gives the unit back.
+
+    Parameters
+    ----------
+    folder : path
+        Of the job.
+    units : int
+        End after so many; 0: when all are done.
+    wait : bool
+        For units that others are at, in case they die.
+    lease : float
+        Seconds, 0.5 to 86400, after which others take this worker for dead where it is not heard of.
+    device, memory, threads, path, isa
+        Of the searches, as in `kith.search`; ``memory`` 0: a share of the job's.
+    progress : bool or callable, optional
+        As in `kith.search`, of the pairs of all workers.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    OSError
+        Where an input has changed since `init`, naming the rows, or the folder cannot be written to.
+    ValueError, MemoryError, DeviceError, Cancelled
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.eye(4), k=1, shard_rows=2)
+    >>> kith.groundtruth.run(folder, units=1).status.done
+    1
+    >>> kith.groundtruth.run(folder).units
+    1
+    """
+    found = _core.groundtruth_run(os.fspath(folder), _integer(units, "units"), wait, lease,
+                                  _settings(device, memory, threads, path, isa, progress))
+    return Result(**{**found, "status": _status(found["status"])})
+
+
+def units(folder: Folder, *, done: bool = False) -> list[Unit]:
+    """The units that are not done, shard by shard; with ``done`` all of them. For whoever schedules them by other means.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.eye(4), k=1, shard_rows=2)
+    >>> kith.groundtruth.units(folder)
+    [Unit(shard=0, block=0), Unit(shard=1, block=0)]
+    >>> [kith.groundtruth.run_unit(folder, unit) for unit in kith.groundtruth.units(folder)]
+    [True, True]
+    >>> kith.groundtruth.units(folder)
+    []
+    """
+    folder = os.fspath(folder)
+    blocks = info(folder).blocks
+    return [Unit(number // blocks, number % blocks) for number, is_done in
+            enumerate(_core.groundtruth_status(folder)["units_done"]) if done or not is_done]
+
+
+def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, device: str = "auto", memory: int = 0,
+             threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> bool:
+    """Do one unit: anywhere that sees the folder, in any order, any number of times, with the same bytes each time.
+
+    Parameters
+    ----------
+    unit : (shard, block)
+        One of `units`.
+    folder, lease, device, memory, threads, path, isa, progress
+        As in `run`.
+
+    Returns
+    -------
+    bool
+        False where the unit was done already.
+
+    Raises
+    ------
+    ValueError
+        Where the job has no such unit. Else as `run`.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.eye(4), k=1)
+    >>> kith.groundtruth.run_unit(folder, (0, 0)), kith.groundtruth.run_unit(folder, (0, 0))
+    (True, False)
+    """
+    shard, block = unit
+    return _core.groundtruth_run_unit(os.fspath(folder), _integer(shard, "unit"), _integer(block, "unit"), lease,
+                                      _settings(device, memory, threads, path, isa, progress))
+
+
+def status(folder: Folder) -> Status:
+    """How far a job is, and who is at it.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.eye(4), k=1)
+    >>> found = kith.groundtruth.status(folder)
+    >>> found.done, found.units, found.complete, found.workers
+    (0, 1, False, ())
+    """
+    return _status(_core.groundtruth_status(os.fspath(folder)))
+
+
+def verify(folder: Folder, *, sample: int = 0, device: str = "auto", memory: int = 0, threads: int = 0, path: str = "",
+           isa: str = "", progress: Progress = None) -> Verification:
+    """Whether all units are done and whole, and a sample of the queries exact.
+
+    Reads every unit that is done; one that is damaged is renamed, so that `run` does it again.
+
+    Parameters
+    ----------
+    sample : int
+        So many queries, evenly spaced, are computed again by a full scan and compared bit by bit: reads all points.
+    folder, device, memory, threads, path, isa, progress
+        As in `run`.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    OSError
+        Where an input has changed or a unit cannot be read.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.eye(4), k=1)
+    >>> kith.groundtruth.verify(folder).missing
+    1
+    >>> result = kith.groundtruth.run(folder)
+    >>> found = kith.groundtruth.verify(folder, sample=2)
+    >>> found.exact, found.complete, found.computed
+    (True, True, 2)
+    """
+    return Verification(**_core.groundtruth_verify(os.fspath(folder), _integer(sample, "sample"),
+                                                   _settings(device, memory, threads, path, isa, progress)))
+
+
+def merge(folder: Folder, *, f64: bool = False, out: Out = None, progress: Progress = None) -> Neighbors:
+    """The neighbours that one search of everything would have found.
+
+    Parameters
+    ----------
+    folder : path
+        Of a job of which all units are done.
+    f64 : bool
+        Distances as float64 in place of float32.
+    out : (distances, indices), optional
+        numpy arrays to write to, of shape (q, k), such as ``numpy.lib.format.open_memmap`` makes: float32 (``f64``: float64)
+        and int64; distances may be None. One block of queries is in memory at a time.
+    progress : bool or callable, optional
+        As in `kith.search`, of blocks.
+
+    Returns
+    -------
+    Neighbors
+        ``(distances, indices)``, numpy arrays of shape (q, k); ``.report`` is None.
+
+    Raises
+    ------
+    OSError
+        Where units are not done or damaged; the latter are renamed, so that `run` does them again.
+
+    Examples
+    --------
+    >>> import numpy, tempfile, kith.groundtruth
+    >>> folder = tempfile.mkdtemp()
+    >>> job = kith.groundtruth.init(folder, numpy.array([[0.0], [1.0], [3.0]]), k=1)
+    >>> result = kith.groundtruth.run(folder)
+    >>> kith.groundtruth.merge(folder).indices
+    array([[1],
+           [0],
+           [1]])
+    """
+    folder = os.fspath(folder)
+    job = info(folder)
+    if out is None:
+        out = (np.empty((job.queries, job.k), np.float64 if f64 else np.float32), np.empty((job.queries, job.k), np.int64))
+    distances, indices = out
+    _core.groundtruth_merge(folder, _settings(f64=f64, progress=progress), indices, distances)
+    return Neighbors(distances, indices)
+
+
+def _settings(device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+              progress: Progress = None, f64: bool = False) -> _core.Settings:
+    return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, "", isa, 0,
+                          callback_of(progress))
+
+
+def _status(found: dict[str, Any]) -> Status:
+    workers = tuple(Worker(*worker) for worker in found["workers"])
+    return Status(**{name: value for name, value in found.items() if name not in ("workers", "units_done")}, workers=workers)
+
+
+def _files(rows: Any, name: str, folder: str, written: list[str]) -> list[str]:
+    """The paths, or that of the array, which is written into the folder: a new file, added to `written`."""
+    if isinstance(rows, (str, os.PathLike)):
+        return [os.fspath(rows)]
+    if isinstance(rows, Sequence) and rows and all(isinstance(row, (str, os.PathLike)) for row in rows):
+        return [os.fspath(row) for row in rows]
+    array = on_host(readable(rows, name))
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected 2 dimensions, got {array.ndim}")
+    os.makedirs(folder, exist_ok=True)
+    file, path = tempfile.mkstemp(".npy", f"{name}-", folder)
+    written.append(path)
+    with os.fdopen(file, "wb") as out:
+        np.save(out, array)
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(path, 0o666 & ~mask)  # for workers of other users, as any file that is written
+    return [path]
+
+
+def on_host(array: Any) -> np.ndarray[Any, Any]:
+    """A numpy array of the same values; of bfloat16, which numpy lacks, float32."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        array = array.detach().cpu()
+        array = (array.float() if array.dtype == torch.bfloat16 else array).numpy()
+    elif type(array).__module__.partition(".")[0] == "cupy":
+        array = array.get()
+    host = np.asarray(array)
+    if host.dtype.name == "bfloat16":
+        return host.astype(np.float32)
+    return np.ascontiguousarray(host.view(np.uint8) if host.dtype == np.bool_ else host)

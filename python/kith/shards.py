@@ -1,0 +1,155 @@
+"""Points in shards: the neighbours among each, and their merge, which is the answer of one search of all points, bit for bit.
+
+>>> import numpy, kith, kith.shards
+>>> points = numpy.random.default_rng(0).random((1000, 8), numpy.float32)
+>>> first = kith.shards.search(points[:600], 0, points[:5], k=3)
+>>> second = kith.shards.search(points[600:], 600, points[:5], k=3)
+>>> distances, indices = kith.shards.finish(kith.shards.merge(first, second))
+>>> bool((indices == kith.search(points, points[:5], k=3).indices).all())
+True
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arguments import Progress, _integer, _metric, _rows
+from ._arrays import readable
+from ._progress import callback_of
+from ._results import Neighbors
+from .groundtruth import on_host
+
+__all__ = ["Partial", "finish", "graph", "merge", "search"]
+
+
+class Partial(NamedTuple):
+    """The nearest of each query among some of the points, ordered by (key, index).
+
+    Two distances may be equal after their root is taken and rounded where the order knows which is smaller: keys are what
+    it compares, before that.
+    """
+
+    indices: np.ndarray[Any, Any]  #: (q, k) int64, counted among all points; -1 where missing
+    keys: np.ndarray[Any, Any]  #: (q, k) float64; +inf where missing
+    dimensions: int  #: coordinates of a point
+
+
+def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = "sqeuclidean", p: float = 2.0,
+           inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
+           start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+           progress: Progress = None) -> Partial:
+    """The k nearest of each query in a shard.
+
+    Parameters
+    ----------
+    shard : array of shape (n, d)
+        Rows of a larger set of points; of another place than host memory it is copied there.
+    first_point : int
+        The index of the shard's first row among all points.
+    queries : array of shape (q, d)
+        Likewise.
+    k : int
+        At least 1.
+    metric, p, inverse_covariance, variances, packed_bits, formula, start
+        As in `kith.search`, and the same for every shard. What ``"mahalanobis"`` and ``"seuclidean"`` need must be given: it
+        is of all points (`kith.inverse_covariance`, `kith.variances`).
+    device, memory, threads, path, isa, progress
+        As in `kith.search`.
+
+    Returns
+    -------
+    Partial
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+    """
+    return _shard(shard, first_point, queries, -1, k,
+                  _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+                  _settings(device, memory, threads, path, isa, progress))
+
+
+def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, *, metric: str = "sqeuclidean",
+          p: float = 2.0, inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
+          formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0,
+          path: str = "", isa: str = "", progress: Progress = None) -> Partial:
+    """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is its own neighbour.
+
+    Parameters, what is returned and what is raised: as in `search`.
+
+    Examples
+    --------
+    >>> import numpy, kith.shards
+    >>> points = numpy.array([[0.0], [1.0], [3.0]])
+    >>> kith.shards.graph(points, 0, points[1:], 1, k=1).indices
+    array([[0],
+           [1]])
+    """
+    if _integer(first_query, "first_query") < 0:
+        raise ValueError(f"first_query is {first_query}: expected at least 0")
+    return _shard(shard, first_point, queries, first_query, k,
+                  _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+                  _settings(device, memory, threads, path, isa, progress))
+
+
+def merge(*parts: Partial) -> Partial:
+    """The k best of what the parts hold of the same queries, by (key, index).
+
+    A neighbour that several hold is taken once, so the order, the grouping and the repetition of merges do not matter.
+
+    Raises
+    ------
+    ValueError
+        Where shapes or dimensions differ, or there is no part.
+    """
+    if not parts:
+        raise ValueError("expected at least one part")
+    all_ = parts[0]
+    for part in parts[1:]:
+        if part.dimensions != all_.dimensions:
+            raise ValueError(f"parts of {all_.dimensions} and of {part.dimensions} dimensions")
+        indices, keys = np.empty(all_.indices.shape, np.int64), np.empty(all_.keys.shape, np.float64)
+        _core.merge_shards(all_.indices, all_.keys, part.indices, part.keys, indices, keys)
+        all_ = Partial(indices, keys, all_.dimensions)
+    return all_
+
+
+def finish(partial: Partial, *, metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None,
+           variances: Any = None, packed_bits: bool = False, formula: str | None = None, start: float = 0.0,
+           f64: bool = False) -> Neighbors:
+    """The neighbours, with the distances that the metric reports: ``(distances, indices)``, numpy arrays.
+
+    Parameters
+    ----------
+    partial : Partial
+        Of all points.
+    metric, p, inverse_covariance, variances, packed_bits, formula, start
+        Those of the search.
+    f64 : bool
+        Distances as float64 in place of float32.
+    """
+    shape = partial.indices.shape
+    distances, indices = np.empty(shape, np.float64 if f64 else np.float32), np.empty(shape, np.int64)
+    _core.finish_shards(partial.indices, partial.keys, partial.dimensions,
+                        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+                        _settings(f64=f64), indices, distances)
+    return Neighbors(distances, indices)
+
+
+def _shard(shard: Any, first_point: int, queries: Any, first_query: int, k: int, metric: _core.MetricSettings,
+           settings: _core.Settings) -> Partial:
+    if _integer(k, "k") < 1:
+        raise ValueError(f"k is {k}: expected at least 1")
+    points, asked = on_host(readable(shard, "shard")), on_host(readable(queries, "queries"))
+    _rows(points, "shard")
+    indices, keys = np.empty((_rows(asked, "queries"), k), np.int64), np.empty((len(asked), k), np.float64)
+    _core.search_shard(points, _integer(first_point, "first_point"), asked, first_query, k, metric, settings, indices, keys)
+    return Partial(indices, keys, int(points.shape[1]))
+
+
+def _settings(device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+              progress: Progress = None, f64: bool = False) -> _core.Settings:
+    return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, "", isa, 0,
+                          callback_of(progress))

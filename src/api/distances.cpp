@@ -1,0 +1,170 @@
+// The matrix of all distances: validate, plan, prepare, run.
+#include "kith/distances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "api/guard.h"
+#include "api/host_view.h"
+#include "api/request.h"
+#include "api/rows.h"
+#include "api/run.h"
+#include "api/validate.h"
+#include "exact/refuse.h"
+#include "kith/memory.h"
+#include "plan/planner.h"
+
+namespace kith {
+
+namespace {
+
+using api::Prepared;
+
+// Bytes of rows that are handed on at a time.
+constexpr std::int64_t block_bytes = 64 << 20, device_block_bytes = std::int64_t{1} << 30;
+
+std::int64_t element_bytes(const Options& options) {
+    return options.f64 ? 8 : 4;
+}
+
+void check(const MatrixView& points, const MatrixView& queries, const Options& options) {
+    api::check_view(points, "points");
+    api::check_view(queries, "queries");
+    api::check_dimensions(points.cols, queries.cols);
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(points.rows, queries.rows, &bytes) ||
+        __builtin_mul_overflow(bytes, element_bytes(options), &bytes))
+        refuse("distances: {} x {}; their bytes pass 2^63", queries.rows, points.rows);
+    if (!options.path.empty() && options.path != name(Path::exact))
+        refuse("path: '{}'; all distances are computed by path exact", options.path);
+    if (!options.selector.empty())
+        refuse("selector: '{}'; nothing is selected from a matrix of distances", options.selector);
+    if (options.enqueue) refuse("enqueue: serves selections; a matrix of distances has been written on return");
+}
+
+void on_cpu(const Prepared& points, const DistancesRequest& request) {
+    std::vector<std::byte> storage;
+    DistancesRequest here = request;
+    here.queries = api::on_host(request.queries, storage);
+    const DistancesView& out = request.out;
+    if (out.device == host_memory) return cpu::distances(*points.cpu, here);
+    // Rows of the result that lie on a device, by way of the host.
+    const std::int64_t element = request.f64 ? 8 : 4, row = points.n * element,
+                       most = std::max<std::int64_t>(1, block_bytes / row);
+    std::vector<std::byte> rows(static_cast<std::size_t>(std::min(most, here.queries.rows) * row));
+    const MatrixView all = here.queries;
+    here.out = {rows.data(), points.n, host_memory};
+    for (std::int64_t first = 0; first < all.rows; first += most) {
+        const std::int64_t count = std::min(most, all.rows - first);
+        here.queries = api::rows_of(all, first, count);
+        cpu::distances(*points.cpu, here);
+        request.progress.throw_if_cancelled();
+        for (std::int64_t i = 0; i < count; ++i)
+            gpu::copy(static_cast<char*>(out.data) + (first + i) * out.stride * element, rows.data() + i * row,
+                      static_cast<std::size_t>(row));
+    }
+}
+
+void run(const Prepared& points, const DistancesRequest& request) {
+    if (points.cpu) on_cpu(points, request);
+    else gpu::distances(*points.gpu, request);
+    request.progress.throw_if_cancelled();
+}
+
+// Plans, prepares, and calls work(prepared, plan, progress, allocating); see api::with_less_memory.
+template <class Work>
+Report with_points(const MatrixView& points, const MatrixView& queries, const Options& asked, const Work& work) {
+    const auto start = std::chrono::steady_clock::now();
+    Options options = asked;
+    options.path = name(Path::exact);
+    const int threads = api::threads_of(options);
+    ProgressMeter progress(options.progress, static_cast<double>(queries.rows) * static_cast<double>(points.rows));
+    const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
+    api::check_values(points, metric, "points", threads, progress);
+    api::check_values(queries, metric, "queries", threads, progress);
+    planner::choose_device(options.device, points.device, api::machine(options.device));  // one
+    const Shape shape{points.rows, queries.rows, points.cols, 1, points.type, false};
+    return api::with_less_memory(progress, [&](double share, bool& allocating) {
+        const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
+        const Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
+        work(prepared, plan, progress, allocating);
+        Report report;
+        report.path = name(plan.path);
+        report.queries = report.scanned = queries.rows;
+        report.pairs = report.candidates = static_cast<double>(queries.rows) * static_cast<double>(points.rows);
+        report.prepare_seconds = prepared.seconds;
+        if (prepared.cpu) api::name_cpu(plan, report);
+        else report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+        report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        return report;
+    });
+}
+
+Report into(const MatrixView& points, const MatrixView& queries, const Options& options, DistancesView out) {
+    if (!out.data) refuse("out.data: null; expected room for queries x points distances");
+    api::check_device(out.device, "out");
+    if (out.stride == 0) out.stride = points.rows;
+    if (out.stride < points.rows) refuse("out.stride: {}; expected at least the {} points", out.stride, points.rows);
+    return with_points(points, queries, options,
+                       [&](const Prepared& prepared, const Plan& plan, ProgressMeter& progress, bool&) {
+                           run(prepared, {queries, plan, options.f64, options.stream, progress, out});
+                       });
+}
+
+}  // namespace
+
+Report distances_into(const MatrixView& points, const MatrixView& queries, const Options& options,
+                      const DistancesView& out) {
+    return api::guarded([&] {
+        check(points, queries, options);
+        return into(points, queries, options, out);
+    });
+}
+
+Distances distances(const MatrixView& points, const MatrixView& queries, const Options& options) {
+    return api::guarded([&] {
+        check(points, queries, options);
+        Distances result;
+        result.queries = queries.rows;
+        result.points = points.rows;
+        const std::int64_t cells = queries.rows * points.rows;
+        require_memory(cells * element_bytes(options),
+                       fmt::format("distances: {} x {} in host memory", queries.rows, points.rows));
+        if (options.f64) result.values64.resize(static_cast<std::size_t>(cells));
+        else result.values.resize(static_cast<std::size_t>(cells));
+        result.report = into(points, queries, options,
+                             {options.f64 ? static_cast<void*>(result.values64.data()) : result.values.data()});
+        return result;
+    });
+}
+
+Report distances_by_rows(const MatrixView& points, const MatrixView& queries, const Options& options,
+                         const std::function<void(std::int64_t first, std::int64_t count, const void* rows)>& take) {
+    return api::guarded([&] {
+        check(points, queries, options);
+        if (!take) refuse("take: empty; expected a function of rows");
+        const auto by_blocks = [&](const Prepared& prepared, const Plan& plan, ProgressMeter& progress,
+                                   bool& allocating) {
+            // A GPU converts its points, or is sent them, anew for each block.
+            const std::int64_t held = plan.device == host_memory ? block_bytes : device_block_bytes,
+                               row = points.rows * element_bytes(options),
+                               most =
+                                   std::clamp<std::int64_t>(std::min(held, free_memory() / 4) / row, 1, queries.rows);
+            require_memory(most * row, fmt::format("distances: {} rows of {} in host memory", most, points.rows));
+            std::vector<std::byte> rows(static_cast<std::size_t>(most * row));
+            const DistancesView out{rows.data(), points.rows, host_memory};
+            for (std::int64_t first = 0; first < queries.rows; first += most) {
+                const std::int64_t count = std::min(most, queries.rows - first);
+                run(prepared, {api::rows_of(queries, first, count), plan, options.f64, options.stream, progress, out});
+                allocating = false;  // what has been handed on is not made again
+                take(first, count, rows.data());
+            }
+        };
+        return with_points(points, queries, options, by_blocks);
+    });
+}
+
+}  // namespace kith

@@ -1,0 +1,244 @@
+// radius and radius_graph: validate, prepare, run on the CPU at once, on GPUs by rounds.
+#include "api/radius.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "api/guard.h"
+#include "api/host_view.h"
+#include "api/kato.h"
+#include "api/request.h"
+#include "api/validate.h"
+#include "cpu/search/radius_search.h"
+#include "exact/element.h"
+#include "exact/refuse.h"
+#include "kith/kith.h"
+#include "kith/memory.h"
+
+namespace kith {
+
+namespace api {
+
+namespace {
+
+// Lists that are kept before they are handed on, unless Options::memory says.
+constexpr std::int64_t list_bytes = 256 << 20;
+// Growth of a result that is worth asking for.
+constexpr std::int64_t least_asked = 16 << 20;
+
+bool has_negative(const MetricSpec& metric) {
+    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return true;
+    const metric::Traits traits = traits_of(metric.id);
+    return traits.similarity || traits.gemm == metric::Gemm::cross_entropy;
+}
+
+void check_radius(double r, const MetricSpec& metric) {
+    if (std::isnan(r)) refuse("r: nan; expected a number");
+    if (r < 0 && !has_negative(metric))
+        refuse("r: {}; expected at least 0, as distances of {} are", r, name(metric.id));
+}
+
+// Makes room for `added` elements more; blocks grow by half at least.
+template <class T>
+void grow(std::vector<T>& all, std::int64_t added) {
+    const auto wanted = all.size() + static_cast<std::size_t>(added);
+    if (wanted <= all.capacity()) return;
+    const std::size_t room = std::max(wanted, all.size() + all.size() / 2);
+    // What is there stays until it has been moved.
+    const auto bytes = static_cast<std::int64_t>(room * sizeof(T));
+    if (bytes >= least_asked) require_memory(bytes, "r: the points within it, in host memory");
+    all.reserve(room);
+}
+
+}  // namespace
+
+void check_options(const Options& options) {
+    if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
+    if (options.path == kato_path)
+        refuse("path: 'kato' serves graph() of the k nearest; a search by radius has no grids");
+}
+
+std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric) {
+    if (!r.each.data) {
+        check_radius(r.r, metric);
+        return std::vector<double>(static_cast<std::size_t>(q), r.r);
+    }
+    check_f64(r.each, "r");
+    const bool row = r.each.rows == 1;
+    if ((!row && r.each.cols != 1) || r.each.rows * r.each.cols != q)
+        refuse("r: {} x {} values; expected one of each of {} queries", r.each.rows, r.each.cols, q);
+    std::vector<std::byte> storage;
+    const MatrixView each = on_host(r.each, storage);
+    std::vector<double> radii(static_cast<std::size_t>(q));
+    for (std::int64_t i = 0; i < q; ++i) {
+        const std::int64_t at = row ? exact::offset(each, 0, i) : exact::offset(each, i, 0);
+        radii[static_cast<std::size_t>(i)] = static_cast<const double*>(each.data)[at];
+        check_radius(radii[static_cast<std::size_t>(i)], metric);
+    }
+    return radii;
+}
+
+Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
+    check_options(call.options);
+    const auto start = std::chrono::steady_clock::now();
+    const Prepared& prepared = index.prepared();
+    const MatrixView points = index.points();
+    const MatrixView& queries = call.queries ? *call.queries : points;
+    if (!prepared.cpu) {
+        const SearchRows search = [&](const MatrixView& rows, std::int64_t k, const Options& options,
+                                      const NeighborsView& out) {
+            return index.run(rows, k, false, options, call.progress, out);
+        };
+        return radius_by_rounds(search, prepared.n, queries, prepared.metric, call);
+    }
+    const std::vector<double> radii = radii_of(call.r, queries.rows, prepared.metric);
+    std::vector<std::byte> storage;
+    const MatrixView host = on_host(queries, storage);
+    const Plan plan = index.plan_of(queries.rows, queries.type, call.options);
+    Report report;
+    report.path = name(plan.path);
+    report.queries = queries.rows;
+    report.pairs = static_cast<double>(queries.rows) * static_cast<double>(prepared.n);
+    const bool graph = !call.queries && !call.options.include_self;
+    const std::int64_t bytes = call.options.memory > 0 ? call.options.memory : list_bytes;
+    cpu::radius_search(*prepared.cpu,
+                       {host, radii.data(), call.r.open, graph, call.options.f64, bytes, call.counts, call.take}, plan,
+                       call.progress, report);
+    call.progress.throw_if_cancelled();
+    name_cpu(plan, report);
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+}
+
+Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call) {
+    check_options(call.options);
+    std::vector<std::byte> storage;
+    const MatrixView points = group.all_points(storage);
+    const SearchRows search = [&](const MatrixView& rows, std::int64_t k, const Options& options,
+                                  const NeighborsView& out) {
+        return group.run(&rows, k, options, call.progress, out);
+    };
+    return radius_by_rounds(search, points.rows, call.queries ? *call.queries : points, metric, call);
+}
+
+RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill) {
+    RadiusNeighbors all;
+    all.queries = q;
+    all.offsets.reserve(static_cast<std::size_t>(q) + 1);
+    all.offsets.push_back(0);
+    all.report = fill([&](const RadiusRows& rows) {
+        const std::int64_t added = rows.offsets[rows.count], before = all.offsets.back();
+        grow(all.ids, added);
+        if (f64) grow(all.distances64, added);
+        else grow(all.distances, added);
+        for (std::int64_t i = 1; i <= rows.count; ++i) all.offsets.push_back(before + rows.offsets[i]);
+        all.ids.insert(all.ids.end(), rows.ids, rows.ids + added);
+        if (f64) all.distances64.insert(all.distances64.end(), rows.distances64, rows.distances64 + added);
+        else all.distances.insert(all.distances.end(), rows.distances, rows.distances + added);
+    });
+    return all;
+}
+
+RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int64_t*)>& fill) {
+    RadiusCounts all;
+    all.counts.resize(static_cast<std::size_t>(q));
+    all.report = fill(all.counts.data());
+    return all;
+}
+
+}  // namespace api
+
+namespace {
+
+// Without queries the points among themselves.
+Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
+                   std::int64_t* counts, const TakeRadiusRows* take) {
+    api::check_options(options);
+    const std::int64_t q = queries ? queries->rows : points.rows;
+    const int threads = api::threads_of(options);
+    ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(points.rows));
+    const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
+    api::radii_of(r, q, metric);
+    api::check_values(points, metric, "points", threads, progress);
+    if (queries) api::check_values(*queries, metric, "queries", threads, progress);
+    const api::RadiusCall call{queries, r, options, progress, counts, take};
+    const ElementType type = queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
+    const Shape shape{points.rows, q, points.cols, 1, type, false};
+    std::vector<std::string> devices = api::devices_of(options);
+    Report report;
+    if (devices.size() > 1) {
+        const api::DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress);
+        report = api::run_radius(group, metric, call);
+        report.prepare_seconds = group.prepare_seconds();
+    } else {
+        const api::DeviceIndex index(points, metric, shape, options, false, progress);
+        report = api::run_radius(index, call);
+        report.prepare_seconds = index.prepared().seconds;
+    }
+    report.seconds += report.prepare_seconds;
+    return report;
+}
+
+void check(const MatrixView& points, const MatrixView& queries) {
+    api::check_view(points, "points");
+    api::check_view(queries, "queries");
+    api::check_dimensions(points.cols, queries.cols);
+}
+
+}  // namespace
+
+RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options) {
+    return api::guarded([&] {
+        check(points, queries);
+        return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
+            return radius_once(points, &queries, r, options, nullptr, &take);
+        });
+    });
+}
+
+RadiusCounts radius_counts(const MatrixView& points, const MatrixView& queries, const Radius& r,
+                           const Options& options) {
+    return api::guarded([&] {
+        check(points, queries);
+        return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
+            return radius_once(points, &queries, r, options, counts, nullptr);
+        });
+    });
+}
+
+Report radius_blocks(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options,
+                     const TakeRadiusRows& take) {
+    return api::guarded([&] {
+        check(points, queries);
+        return radius_once(points, &queries, r, options, nullptr, &take);
+    });
+}
+
+RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Options& options) {
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        return api::collect_radius(points.rows, options.f64, [&](const TakeRadiusRows& take) {
+            return radius_once(points, nullptr, r, options, nullptr, &take);
+        });
+    });
+}
+
+RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, const Options& options) {
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        return api::collect_counts(points.rows, [&](std::int64_t* counts) {
+            return radius_once(points, nullptr, r, options, counts, nullptr);
+        });
+    });
+}
+
+Report radius_graph_blocks(const MatrixView& points, const Radius& r, const Options& options,
+                           const TakeRadiusRows& take) {
+    return api::guarded([&] {
+        api::check_view(points, "points");
+        return radius_once(points, nullptr, r, options, nullptr, &take);
+    });
+}
+
+}  // namespace kith

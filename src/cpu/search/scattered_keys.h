@@ -1,0 +1,53 @@
+// Distance keys of candidates, whose rows lie here and there among the points.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cpu/metric/distance_keys.h"
+#include "kith/types.h"
+
+namespace kith::cpu {
+
+// `points` and `distance_keys` must outlive it.
+class ScatteredKeys {
+public:
+    ScatteredKeys(const MatrixView& points, DistanceKeys& distance_keys)
+        : points_(points), distance_keys_(distance_keys), gathered_(at_once, points.cols) {}
+    ScatteredKeys(const ScatteredKeys&) = delete;
+    ScatteredKeys& operator=(const ScatteredKeys&) = delete;
+
+    // Calls use(j, key) for query row i and the point id_of(j), j from 0 to count; not for points with a NaN.
+    template <class IdOf, class Use>
+    void each(const RowBlock& queries, std::int64_t i, std::int64_t count, const IdOf& id_of, const Use& use) {
+        double keys[at_once];
+        for (std::int64_t j = 0; j < std::min(ahead, count); ++j) prefetch(id_of(j));
+        for (std::int64_t first = 0; first < count; first += at_once) {
+            const std::int64_t here = std::min(at_once, count - first);
+            for (std::int64_t j = 0; j < here; ++j) {
+                if (first + j + ahead < count) prefetch(id_of(first + j + ahead));
+                distance_keys_.load(points_, id_of(first + j), 1, gathered_, j);
+            }
+            distance_keys_.compute(queries, i, gathered_, here, keys);
+            for (std::int64_t j = 0; j < here; ++j)
+                if (!gathered_.nan()[j]) use(first + j, keys[j]);
+        }
+    }
+
+private:
+    // Candidates that are evaluated together, and how far ahead of its use a row is prefetched.
+    static constexpr std::int64_t at_once = 32, ahead = 6;
+
+    void prefetch(std::int64_t id) const {
+        if (points_.layout != Layout::row_major) return;
+        const auto element = static_cast<std::int64_t>(size_of(points_.type));
+        const char* const row = static_cast<const char*>(points_.data) + id * points_.stride * element;
+        for (std::int64_t byte = 0; byte < points_.cols * element; byte += 64) __builtin_prefetch(row + byte);
+    }
+
+    const MatrixView& points_;
+    DistanceKeys& distance_keys_;
+    RowBlock gathered_;
+};
+
+}  // namespace kith::cpu

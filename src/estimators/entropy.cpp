@@ -1,0 +1,69 @@
+// The differential entropy of a sample (Kozachenko and Leonenko 1987).
+#include <cmath>
+
+#include "api/guard.h"
+#include "estimators/sample.h"
+#include "exact/refuse.h"
+
+namespace kith {
+
+namespace {
+
+// std::lgamma keeps a sign for the whole process.
+double log_gamma(double x) {
+    int sign = 0;
+    return lgamma_r(x, &sign);
+}
+
+// The logarithm of the volume of the unit ball of d dimensions.
+double log_ball_volume(const Metric& metric, std::int64_t dimensions) {
+    const double d = static_cast<double>(dimensions);
+    double p = 0;
+    switch (metric.id) {
+        case MetricId::euclidean:
+            p = 2;
+            break;
+        case MetricId::cityblock:
+            p = 1;
+            break;
+        case MetricId::chebyshev:
+            return d * std::log(2.0);
+        case MetricId::minkowski:
+            p = metric.p;
+            break;
+        default:
+            refuse("metric: '{}'; entropy expected euclidean, cityblock, chebyshev or minkowski", name(metric.id));
+    }
+    if (std::isinf(p)) return d * std::log(2.0);
+    return d * (std::log(2.0) + log_gamma(1 + 1 / p)) - log_gamma(1 + d / p);
+}
+
+}  // namespace
+
+Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options) {
+    return api::guarded([&] {
+        using namespace estimators;
+        const Options search_as = search_options(options);
+        const double volume = log_ball_volume(search_as.metric, x.cols);
+        Sample sample = sample_of(x, "x");
+        const int exponent = scale_together({&sample});
+        check_k(k, sample.n - 1, "fewer than the samples");
+        const Neighbors near = graph(sample.view(), k, search_as);
+        std::vector<double> terms;
+        std::int64_t left_out = 0;
+        for (std::int64_t i = 0; i < sample.n; ++i) {
+            const auto at = static_cast<std::size_t>((i + 1) * k - 1);
+            const double e = near.distances64[at];
+            if (e > 0 && std::isfinite(e)) {
+                terms.push_back(static_cast<double>(sample.d) * std::log(e));
+                continue;
+            }
+            require_equal(sample, i, sample, near.ids[at], e);
+            ++left_out;
+        }
+        const double scaled = static_cast<double>(sample.d) * exponent * std::log(2.0);
+        return mean_of(terms, digamma(sample.n) - digamma(k) + volume - scaled, left_out);
+    });
+}
+
+}  // namespace kith

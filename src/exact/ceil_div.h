@@ -1,0 +1,13 @@
+// Whole parts that cover something.
+#pragma once
+
+#include <cstdint>
+
+namespace kith::exact {
+
+// The least whole number that is no less than a / b; a >= 0, b > 0.
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+}  // namespace kith::exact

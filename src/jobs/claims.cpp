@@ -1,0 +1,270 @@
+// Claims with leases, as files.
+#include "jobs/claims.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "kith/error.h"
+
+namespace kith::groundtruth {
+namespace {
+
+// A lease is renewed so many times before it ends.
+constexpr double renewals = 5;
+// A claim is one line; a longer file is none.
+constexpr std::size_t longest_claim = 4096;
+// Names in the folder that are no claims contain this.
+constexpr const char* beside = ".of-";
+
+// A file descriptor with an owner.
+class File {
+public:
+    explicit File(int descriptor) : descriptor_(descriptor) {}
+    ~File() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    int get() const { return descriptor_; }
+    bool is_open() const { return descriptor_ >= 0; }
+
+private:
+    int descriptor_;
+};
+
+std::int64_t changed_at(const struct stat& status) {
+    return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+double steady_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int create(const std::string& path) {
+    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+// A file of this process' own beside `path`, open, or -1; `name` becomes its path.
+int create_beside(const std::string& path, std::string& name) {
+    static std::atomic<int> counter{0};
+    const Process own = this_process();  // each time: after a fork it is another
+    for (;;) {
+        name = fmt::format("{}{}{}-{}-{}", path, beside, own.host, own.pid, counter++);
+        // One of an earlier process of the same number may have stayed.
+        if (const int descriptor = create(name); descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+}
+
+// Whether the file of that name is the open one.
+bool is_same(int descriptor, const std::string& path) {
+    struct stat own {
+    }, named{};
+    return ::fstat(descriptor, &own) == 0 && ::stat(path.c_str(), &named) == 0 && own.st_dev == named.st_dev &&
+           own.st_ino == named.st_ino;
+}
+
+[[noreturn]] void refuse(const std::string& path) {
+    throw Error(ErrorCode::bad_file, fmt::format("{}: cannot claim the unit: {}", path, std::strerror(errno)));
+}
+
+// Gives the open file at `own` the name `file` too, or instead; false where there is a file of that name.
+bool name_first(int descriptor, const std::string& own, const std::string& file) {
+    if (::link(own.c_str(), file.c_str()) == 0) return true;
+    // A server that was asked twice says of its own link that it is there already.
+    if (errno == EEXIST) return is_same(descriptor, file);
+    // A file system without links: an empty file holds the name.
+    if (const File empty(create(file)); !empty.is_open()) {
+        if (errno == EEXIST) return false;
+        refuse(file);
+    }
+    if (::rename(own.c_str(), file.c_str()) != 0) refuse(file);
+    return true;
+}
+
+std::string claim_text(const Standing& standing, double lease) {
+    Json json = to_json(this_process());
+    json["lease"] = lease;
+    json["share"] = standing.share;
+    json["pairs"] = standing.pairs;
+    json["seconds"] = standing.seconds;
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- an own claim
+
+struct Claim::State {
+    std::string path;
+    File file;
+    double lease;
+    bool taken_over = false;
+    Standing standing;
+    bool ending = false;
+    std::mutex mutex;
+    std::condition_variable end;
+    std::thread renewing;  // none where the system has no more threads: then report() renews
+    double renewed = steady_seconds();
+
+    State(std::string path_, int descriptor, double lease_) : path(std::move(path_)), file(descriptor), lease(lease_) {}
+
+    // What cannot be written, as to a full disk, costs the message; the time is set by itself.
+    bool renew(const Standing& now) const {
+        const std::string text = claim_text(now, lease);
+        const ssize_t put = ::pwrite(file.get(), text.data(), text.size(), 0);
+        const bool written = put == static_cast<ssize_t>(text.size()) && ::ftruncate(file.get(), put) == 0;
+        (void)::futimens(file.get(), nullptr);
+        return written;
+    }
+
+    void renew_until_the_end() {
+        std::unique_lock<std::mutex> lock(mutex);
+        const std::chrono::duration<double> pause(lease / renewals);
+        while (!end.wait_for(lock, pause, [&] { return ending; })) {
+            const Standing now = standing;
+            lock.unlock();
+            renew(now);
+            lock.lock();
+        }
+    }
+};
+
+Claim::Claim(std::unique_ptr<State> state) : state_(std::move(state)) {
+    try {
+        state_->renewing = std::thread([s = state_.get()] { s->renew_until_the_end(); });
+    } catch (const std::system_error&) {
+        return;
+    }
+}
+
+Claim::~Claim() {
+    {
+        const std::lock_guard<std::mutex> lock(state_->mutex);
+        state_->ending = true;
+    }
+    state_->end.notify_one();
+    if (state_->renewing.joinable()) state_->renewing.join();
+    if (is_held()) ::unlink(state_->path.c_str());
+}
+
+void Claim::report(const Standing& standing) {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->standing = standing;
+    if (state_->renewing.joinable() || steady_seconds() - state_->renewed < state_->lease / renewals) return;
+    state_->renew(standing);
+    state_->renewed = steady_seconds();
+}
+
+bool Claim::is_held() const {
+    struct stat own {
+    }, named{};
+    return ::fstat(state_->file.get(), &own) == 0 && ::stat(state_->path.c_str(), &named) == 0 &&
+           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
+bool Claim::was_taken_over() const {
+    return state_->taken_over;
+}
+
+// ---------------------------------------------------------------- all claims
+
+Claims::Claims(std::string folder, double lease) : folder_(std::move(folder)), lease_(lease) {}
+
+// Of a file that is made now; by this machine's clock where none can be made.
+double Claims::time_now() const {
+    const auto own_time = [] { return static_cast<double>(std::time(nullptr)); };
+    std::string name;
+    const File file(create_beside(path("time"), name));
+    if (!file.is_open()) return own_time();
+    struct stat status {};
+    const bool known = ::fstat(file.get(), &status) == 0;
+    ::unlink(name.c_str());
+    if (!known) return own_time();
+    return static_cast<double>(changed_at(status)) * 1e-9;
+}
+
+std::optional<Seen> Claims::look(const std::string& name, double time) {
+    // Opening a file asks a server how it is; its name alone may be answered from memory.
+    const File file(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (!file.is_open() || ::fstat(file.get(), &status) != 0) return std::nullopt;
+    Seen seen;
+    seen.name = name;
+    double lease = lease_;
+    std::array<char, longest_claim> text{};
+    const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
+    try {
+        const Json json = Json::parse(text.data(), text.data() + std::max<ssize_t>(got, 0));
+        seen.standing = {json.at("share").get<double>(), json.at("pairs").get<double>(),
+                         json.at("seconds").get<double>()};
+        lease = json.at("lease").get<double>();
+        seen.process = process_from(json);
+    } catch (const Json::exception&) {
+        // It is being written, or was when its worker died.
+    }
+    const std::int64_t changed = changed_at(status);
+    const double now = steady_seconds();
+    Watched& watched = watched_.try_emplace(name, Watched{changed, now}).first->second;
+    if (watched.changed != changed) watched = {changed, now};
+    seen.age = time - static_cast<double>(changed) * 1e-9;
+    seen.stale = (seen.process && is_gone(*seen.process)) || seen.age > lease || now - watched.since > lease;
+    return seen;
+}
+
+std::unique_ptr<Claim> Claims::take(const std::string& name) {
+    // Written before it has the name, so that whoever finds it can read whose it is.
+    const std::string file = path(name);
+    std::string own;
+    const int descriptor = create_beside(file, own);
+    if (descriptor < 0) refuse(file);
+    auto state = std::make_unique<Claim::State>(file, descriptor, lease_);
+    struct Remove {
+        const std::string& path;
+        ~Remove() { ::unlink(path.c_str()); }
+    } const remove{own};
+    if (!state->renew({})) refuse(file);
+    if (!name_first(descriptor, own, file)) {
+        const std::optional<Seen> seen = look(name, time_now());
+        if (!seen || !seen->stale) return nullptr;
+        state->taken_over = true;
+        // Of several that take it over at once, the last to rename has it.
+        if (::rename(own.c_str(), file.c_str()) != 0) refuse(file);
+    }
+    watched_.erase(name);
+    std::unique_ptr<Claim> claim(new Claim(std::move(state)));
+    return claim->is_held() ? std::move(claim) : nullptr;
+}
+
+void Claims::remove(const std::string& name) {
+    ::unlink(path(name).c_str());
+    watched_.erase(name);
+}
+
+std::vector<Seen> Claims::list() {
+    std::vector<Seen> all;
+    std::optional<double> time;
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_, failed)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find(beside) != std::string::npos) continue;
+        if (!time) time = time_now();
+        if (std::optional<Seen> seen = look(name, *time)) all.push_back(std::move(*seen));
+    }
+    return all;
+}
+
+}  // namespace kith::groundtruth

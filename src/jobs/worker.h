@@ -1,0 +1,47 @@
+// A worker: takes units one after the other until none is left.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/claims.h"
+#include "jobs/search_unit.h"
+#include "jobs/stop.h"
+#include "jobs/survey.h"
+
+namespace kith::groundtruth {
+
+class UnitWorker {
+public:
+    // The job, options and `stop` must outlive it.
+    UnitWorker(const Job& job, const RunOptions& options, Stop& stop);
+
+    // Does units until all are done, or as many as were asked for.
+    RunResult all();
+    // Does that unit, whoever else is at it; false where it was done already.
+    bool one(const WorkUnit& unit);
+
+private:
+    bool ends() const;
+    bool is_last() const;  // whether the unit that is taken now is the last that was asked for
+    bool run_free_units();
+    std::vector<std::int64_t> free_units() const;
+    void run_unit(const WorkUnit& unit, Claim* claim);
+    Step standing(double pairs, double rate) const;
+    void rest();
+
+    const Job& job_;
+    const RunOptions& options_;
+    Stop& stop_;
+    Claims claims_;
+    Surveyor surveyor_;
+    UnitSearch search_;
+    RunResult result_;
+    std::int64_t next_;  // after the one that is searched, unless another worker takes it
+    double share_ = 0;
+    double look_seconds_ = 0;
+};
+
+}  // namespace kith::groundtruth
