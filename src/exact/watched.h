@@ -10,9 +10,9 @@
 
 namespace kith {
 
-// As machine::parallel_tasks. The calling thread polls after each of its tasks and while it waits for the others; once
-// cancelled no task begins. Tasks are to be short, or to poll (worker 0) and look at cancelled() themselves. `cost`: as
-// ThreadPool::run has it.
+// As machine::parallel_tasks. The calling thread polls after each of its tasks, while it waits for the others and when
+// all have ended; once cancelled no task begins. Tasks are to be short, or to poll (worker 0) and look at cancelled()
+// themselves. `cost`: as ThreadPool::run has it.
 template <class F>
 void watched_tasks(int threads, std::int64_t count, ProgressMeter& progress, const char* stage, const F& work,
                    machine::ThreadPool::Cost cost = machine::ThreadPool::unknown) {
@@ -24,6 +24,7 @@ void watched_tasks(int threads, std::int64_t count, ProgressMeter& progress, con
     };
     machine::parallel_tasks(
         threads, count, task, [&] { progress.poll(stage); }, cost);
+    progress.poll(stage);
 }
 
 // The same of ranges of up to `grain` numbers that make up [0, n): work(first, last).
