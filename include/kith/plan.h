@@ -30,6 +30,7 @@ enum class Path : std::uint8_t {
     gemm_f32,    // products in f32 (CPU)
     direct_f32,  // the metric itself in f32
     tree,        // binary64, without the points of boxes that are too far (CPU)
+    projected,   // products in f32 along the directions in which points differ most, then of all coordinates (CPU)
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances
 };
@@ -40,6 +41,7 @@ KITH_EXPORT const char* name(Path path);
 struct Plan {
     int device = host_memory;  // or a CUDA ordinal
     Path path = Path::exact;
+    bool forced = false;                  // the path, by Options::path: whatever the data are
     std::string selector;                 // name in the list of selectors
     std::string isa;                      // instruction set: of the CPU, or the GPU's matrix instructions (filters)
     int threads = 1;                      // CPU threads

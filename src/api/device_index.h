@@ -33,7 +33,8 @@ public:
     Plan plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
         bool fresh = false;
         Plan found = plan(q, 1, false, query_type, call, 1, fresh);
-        return found.path == Path::tree ? make_plan(q, 1, false, query_type, call, 1, true) : found;
+        const bool some = found.path == Path::tree || found.path == Path::projected;
+        return some ? make_plan(q, 1, false, query_type, call, 1, true) : found;
     }
 
     // Throws out_of_memory where a budget that was asked for does not suffice for a search of q queries.

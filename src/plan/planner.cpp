@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/filter/tuning.h"
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
@@ -26,8 +27,6 @@ double largest_filter_share(bool gpu) {
     return gpu ? gpu::tuning::filter_max_share : 0.1;
 }
 
-// Below this many dimensions a bf16 filter gains less than its looser bound costs.
-constexpr std::int64_t min_bf16_dimensions = 32;
 // Up to so many dimensions a CPU filters squared differences as they are, not by products.
 constexpr std::int64_t cpu_direct_dimensions = 8;
 
@@ -39,7 +38,8 @@ constexpr std::int64_t tree_leaf = 32;
 
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
-    if (path.path == Path::tree && r.all_points) return "serves a number of neighbours, not a radius";
+    if ((path.path == Path::tree || path.path == Path::projected) && r.all_points)
+        return "serves a number of neighbours, not a radius";
     if (path.path != Path::gemm_bf16) return "";
     if (!m.bf16) return "needs a processor with AVX512_BF16";
     return r.isa.empty() || r.isa == "avx512" ? "" : "needs isa avx512";
@@ -89,6 +89,22 @@ bool tree_pays(const Request& r, const Machine& m) {
            s.n >= tree_points && s.k <= s.n / tree_share && (r.prepared || s.q >= tree_queries);
 }
 
+// A sample is looked at for directions where there are so many coordinates, points and queries, and at most n /
+// tree_share neighbours.
+constexpr std::int64_t projected_dimensions = 64, projected_points = 1 << 14, projected_queries = 2048;
+
+// What a projection takes, its rows among it.
+double projected_bytes(const Shape& s) {
+    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5);
+}
+
+// Whether directions of the points, if they have any, save more than finding them takes.
+bool projection_may_pay(const Request& r, const Machine& m) {
+    const Shape& s = r.shape;
+    return s.d >= projected_dimensions && s.n >= projected_points && s.k <= s.n / tree_share &&
+           (r.prepared || s.q >= projected_queries) && projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
+}
+
 // A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their
 // queries are planned with one, which counts as many.
 constexpr double queries_to_come = 1024;
@@ -130,7 +146,8 @@ Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why)
             why += fmt::format("path tree: {}. ", path.what);
             return path.path;
         }
-        if (path.path == Path::gemm_bf16 && r.shape.d < min_bf16_dimensions) continue;
+        if (path.path == Path::projected && !projection_may_pay(r, m)) continue;
+        if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
         why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
@@ -186,7 +203,9 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     const double fixed = 4096.0 * static_cast<double>(p.threads);
     const double budget = cpu_budget(r, m, per_query + fixed);
     const double fit = (budget - fixed) / per_query / p.threads;
-    p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1, 192);
+    p.query_tile =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1,
+                                 p.path == Path::projected ? cpu::projected_query_block : cpu::max_query_block);
     p.point_tile = 512;
     p.workspace_bytes = clamped(fixed + per_query * static_cast<double>(p.query_tile * p.threads));
     if (p.path == Path::tree) tree_tiles(r, budget, p);
@@ -278,6 +297,9 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
 const std::vector<PathFacts>& paths() {
     static const std::vector<PathFacts> list = {
         {Path::tree, true, false, "boxes of points that are too far are left out, the others in binary64"},
+        {Path::projected, true, false,
+         "an f32 matrix product filters, along the directions in which points differ most if a sample has such, "
+         "binary64 refines and certifies"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
@@ -300,7 +322,9 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
         if (metric.traits.direct == metric::Direct::none) return "serves metrics with a direct form in f32 only";
         return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";
     }
-    return metric::product_form(metric.traits) == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
+    const metric::Gemm form = metric::product_form(metric.traits);
+    if (path.path == Path::projected && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
+    return form == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }
 
 Plan make(const Request& r, const Machine& machine) {
@@ -340,6 +364,7 @@ Plan make(const Request& r, const Machine& machine) {
         p.why += fmt::format("device cpu: {}. ", machine.no_device.empty() ? "the data lie there" : machine.no_device);
     }
     p.path = choose_path(r, gpu, machine, p.why);
+    p.forced = !r.path.empty();
     if (gpu) gpu_tiles(r, machine.devices[static_cast<std::size_t>(p.device)], p);
     else cpu_tiles(r, machine, p);
     return p;
@@ -350,7 +375,8 @@ Plan make(const Request& r, const Machine& machine) {
 namespace kith {
 
 const char* name(Path path) {
-    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32", "tree", "exact", "select"};
+    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32",
+                                  "tree",     "projected", "exact",    "select"};
     return names.at(static_cast<std::size_t>(path));
 }
 

@@ -116,7 +116,7 @@ class Trial:
         if r.random() < 0.3:
             out += ["--memory", r.choice(["1", "40000", "1MB", "40.01MiB", "64MiB", "1G"])]
         if r.random() < 0.2:
-            out += ["--path", r.choice(["exact", "gemm-f32", "gemm-bf16", "direct-f32", "tree"])]
+            out += ["--path", r.choice(["exact", "gemm-f32", "gemm-bf16", "direct-f32", "tree", "projected"])]
         if r.random() < 0.2:
             out += ["--isa", r.choice(["avx512", "avx2", "baseline"])]
         if r.random() < 0.2:
@@ -189,7 +189,7 @@ class Trial:
         source = self.matrix("values", rows, cols, -50, 50, types=("f4", "f8"))
         largest = r.random() < 0.5
         self.arguments = ["select", "-d", source, "-k", str(k), *(["--largest"] if largest else [])]
-        self.arguments += [o for o in self.options_of_speed() if o not in ("--path", "exact", "gemm-f32", "gemm-bf16", "direct-f32", "tree")]
+        self.arguments += [o for o in self.options_of_speed() if o not in ("--path", "exact", "gemm-f32", "gemm-bf16", "direct-f32", "tree", "projected")]
         expected = oracle.Selection(self.inputs[source].values, k, largest)
         if r.random() < 0.2:
             self.arguments += ["--selector", r.choice(["vector", "heap", "nth-element", "insertion"])]

@@ -206,7 +206,7 @@ inline void choose_metric(Case& c, Random& random, const std::string& name, kith
 inline void choose_way(Case& c, Random& random) {
     const bool cpu = c.device == "cpu";
     const auto paths =
-        cpu ? std::vector<std::string>{"", "", "", "exact", "gemm-bf16", "gemm-f32", "direct-f32", "tree"}
+        cpu ? std::vector<std::string>{"", "", "", "exact", "gemm-bf16", "gemm-f32", "direct-f32", "tree", "projected"}
             : std::vector<std::string>{"", "", "exact", "gemm-f16"};
     const auto isas = cpu ? std::vector<std::string>{"", "", "avx512", "avx2", "baseline"}
                           : std::vector<std::string>{"", "", "sm_80"};

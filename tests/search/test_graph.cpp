@@ -38,7 +38,7 @@ TEST_P(Graph, FiltersExcludeItByIdToo) {
         const auto c = search_cases::make_case(variants(GetParam(), size.d, kith::ElementType::f32).front(), data, size,
                                                kith::ElementType::f32, kith::ElementType::f32, arrays::Shape::dense, 9);
         const Truth truth(c.variant.name, c.variant.params, c.points.view, {}, c.k, true);
-        for (const char* path : {"gemm-f32", "gemm-bf16", "direct-f32", "tree"}) {
+        for (const char* path : {"gemm-f32", "gemm-bf16", "direct-f32", "tree", "projected"}) {
             try {
                 ASSERT_EQ("", truth.difference(graph(c, {path, "", 2, false}))) << c.label << ", path " << path;
             } catch (const kith::Error& error) {

@@ -51,7 +51,7 @@ inline void every_path(const std::string& device, const std::string& name) {
         }
         return;
     }
-    for (const char* path : {"", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "tree", "exact"}) {
+    for (const char* path : {"", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "tree", "projected", "exact"}) {
         for (const bool f64 : {false, true}) {
             const search_cases::Execution execution{path, "", 0, false};
             const auto got = search_cases::answer(device, c, execution, f64);

@@ -169,7 +169,8 @@ inline void every_way(const std::string& device, const std::string& metric) {
             for (const Variant& variant : variants(metric, 37, type)) {
                 const Case c = make_case(variant, data, {300, 11, 37, 12}, type, type, arrays::Shape::dense, ++seed);
                 const Truth truth = c.truth();
-                for (const char* path : {"", "exact", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "tree"}) {
+                for (const char* path :
+                     {"", "exact", "gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "tree", "projected"}) {
                     for (const std::string& isa : isas) {
                         for (int count : threads) {
                             const Execution execution{path, isa, count, seed % 2 == 0};
@@ -204,7 +205,7 @@ inline void every_filter(const std::string& device, const std::string& metric) {
     std::uint64_t turn = metric.size();
     for (const std::string& data : adversarial::names()) {
         ++turn;
-        for (const char* path : {"gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "tree"}) {
+        for (const char* path : {"gemm-bf16", "gemm-f32", "gemm-f16", "direct-f32", "tree", "projected"}) {
             const ElementType type = turn % 3 == 0 ? ElementType::f64 : ElementType::f32;
             Size size{4000, 50, turn % 2 ? 16 : 67, turn / 2 % 2 ? 10 : 150};
             if (metric == "mahalanobis") size.d = std::min<std::int64_t>(size.d, 33);

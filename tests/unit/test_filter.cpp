@@ -53,7 +53,7 @@ Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_val
     }
     const std::function<bool(const Progress&)> silent;
     ProgressMeter progress(silent, 1);
-    const auto filter = cpu::Filter::make(rows, metric, isa, 1, rounding, progress);
+    const auto filter = cpu::Filter::make(rows, metric, isa, 1, rounding, false, progress);
     Enclosed seen;
     if (!filter) return seen;
     const cpu::TileKernels& tiles = cpu::tile_kernels(isa);

@@ -48,7 +48,7 @@ TEST(Plan, FallsBackToTheCpu) {
     m.devices.clear();
     m.no_device = "no driver";
     Request r = of(large, kith::metric::Gemm::l2);
-    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+    EXPECT_EQ(kith::Path::projected, kith::planner::make(r, m).path);
     EXPECT_EQ(kith::host_memory, kith::planner::make(r, m).device);
     r.device = "cuda";
     try {
@@ -196,10 +196,37 @@ TEST(Plan, AShareOfAGpusMemoryIsABudget) {
     }
 }
 
+// A CPU looks for directions where there are many points and queries of many dimensions, for few neighbours.
+TEST(Plan, ProjectsManyQueriesOfManyDimensions) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    const auto path = [&](kith::Shape shape, bool prepared = false, bool radius = false) {
+        Request r = of(shape, kith::metric::Gemm::l2);
+        r.prepared = prepared;
+        r.all_points = radius;
+        return kith::planner::make(r, m).path;
+    };
+    EXPECT_EQ(kith::Path::projected, path({1 << 14, 2048, 64, 256}));
+    EXPECT_EQ(kith::Path::projected, path({1 << 14, 1, 64, 256}, true));
+    for (const kith::Shape& other : {kith::Shape{(1 << 14) - 1, 2048, 64, 10}, kith::Shape{1 << 14, 2047, 64, 256},
+                                     kith::Shape{1 << 14, 2048, 63, 256}, kith::Shape{1 << 14, 2048, 64, 257}})
+        EXPECT_EQ(kith::Path::gemm_f32, path(other)) << other.n << " " << other.q << " " << other.d << " " << other.k;
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 2048, 64, 256}, false, true));
+    m.free_bytes = 16 << 20;
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 2048, 1024, 256}));
+    Request r = of({1 << 14, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
+    r.path = "projected";
+    EXPECT_THROW(kith::planner::make(r, m), kith::Error);
+    r.metric.traits.gemm = kith::metric::Gemm::dot;
+    EXPECT_TRUE(kith::planner::make(r, m).forced);
+    EXPECT_EQ(kith::Path::projected, kith::planner::make(r, m).path);
+}
+
 TEST(Plan, TakesBf16WhereTheMachineHasIt) {
     Machine m = with_gpu(0);
     m.devices.clear();
     Request r = of(large, kith::metric::Gemm::l2);
+    r.shape.q = 1000;
     m.bf16 = true;
     EXPECT_EQ(kith::Path::gemm_bf16, kith::planner::make(r, m).path);
     r.isa = "avx512";
@@ -341,7 +368,7 @@ TEST(Plan, FiltersAfterAFactor) {
     EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(r, m).path);
     r.device = "cpu";
     m.bf16 = false;
-    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+    EXPECT_EQ(kith::Path::projected, kith::planner::make(r, m).path);
     r.device = "";
     r.shape.d = 4097;
     EXPECT_EQ(kith::Path::exact, kith::planner::make(r, m).path);

@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "cpu/filter/tile.h"
+#include "cpu/filter/tuning.h"
 #include "exact/rounding.h"
 #include "metric/metric.h"
 
@@ -34,8 +35,15 @@ namespace kith::cpu {
 using exact::round_down, exact::round_up;
 
 // What the coordinates are rounded to, and what is made of them: products of f32 or of bf16 (f32: the direct form of a
-// metric without products), or the direct form, in f32.
-enum class Rounding { f32, bf16, direct };
+// metric without products), the direct form, in f32, or products of f32 along a few directions
+// (cpu/filter/projection.h) and of the candidates that these leave.
+enum class Rounding { f32, bf16, direct, projected };
+inline constexpr int rounding_count = 4;
+
+// What products of so many coordinates are rounded to.
+inline Rounding product_rounding(Isa isa, std::int64_t d) {
+    return isa == Isa::avx512 && d >= min_bf16_dimensions && pair_kernels() ? Rounding::bf16 : Rounding::f32;
+}
 
 // Dimensions beyond which g is no small number any more.
 inline constexpr std::int64_t max_filter_dimensions = 1 << 16;
@@ -74,18 +82,22 @@ inline QueryTerms direct_terms(const exact::DirectBound& bound) {
 class FilterBound {
 public:
     FilterBound() = default;
-    // `query_norm`: |u| of the forms other than l2, a power of two.
-    FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32, double query_norm = 1)
+    // `query_norm`: |u| of the forms other than l2, a power of two. `terms`: those of the filter's sums, where they are
+    // not the d of the distance key's.
+    FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding, double query_norm, std::int64_t terms)
         : form_(form),
           query_norm_(query_norm),
-          rho_(rounding == Rounding::f32 ? 0x1p-25 : 0x1.8p-10),
-          rho_unit_(rounding == Rounding::f32 ? 0x1.001p-24 : 0x1.9p-10) {
-        const double n = static_cast<double>(d), unit = rounding == Rounding::f32 ? 0x1p-24 : 0x1p-23;
+          rho_(rounding == Rounding::bf16 ? 0x1.8p-10 : 0x1p-25),
+          rho_unit_(rounding == Rounding::bf16 ? 0x1.9p-10 : 0x1.001p-24) {
+        const bool bf16 = rounding == Rounding::bf16;
+        const double n = static_cast<double>(terms), unit = bf16 ? 0x1p-23 : 0x1p-24;
         // Every factor is widened by far more than binary64 loses in evaluating the bound itself.
         g_ = (n + 4) * unit * (1 + 2 * n * unit);
-        gamma_ = (2 * n + 40) * 0x1p-52;
-        underflow_ = rounding == Rounding::f32 ? n * 0x1p-147 : (n + 2) * 0x1p-124;
+        gamma_ = (2 * static_cast<double>(d) + 40) * 0x1p-52;
+        underflow_ = bf16 ? (n + 2) * 0x1p-124 : n * 0x1p-147;
     }
+    FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32, double query_norm = 1)
+        : FilterBound(form, d, rounding, query_norm, d) {}
 
     // The largest |v^| of all points, before the terms of a query are asked for.
     void set_largest(double norm) { largest_ = norm * (1 + 0x1p-30); }

@@ -22,27 +22,22 @@ constexpr std::int64_t few_uncovered = 64;
 
 // Unit vectors are centred where a scale of so much, or more, brings what their mean leaves of one near 1.
 constexpr double least_centred_scale = 4;
-// Norms of points less their centre, in proportion to that of the centre, that a scale is chosen for: a query of the
-// centre's norm is still covered.
-constexpr double least_spread = 0x1p-20;
 // Cross entropies. Queries have this norm, and coordinates other than 0 at least this share of it, so that their
 // products with what stands for the logarithm of 0 overflow.
 constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
-// Coordinates other than 0 whose quotients binary64 holds well.
-constexpr double smallest_quotient = 0x1p-500, largest_quotient = 0x1p500;
-
 // What a row may pay for its rounding to f32: thrice that is finite.
 constexpr double largest_share = 0x1p126;
 
-// After a factor. The weight that splits a product of a difference and its error; the largest |W (x - c)|^2 of covered
-// rows.
-constexpr double factor_split = 0x1p-20, largest_factored = 1e280;
+// Rows that a projection is chosen by: one in 16, between these. Scaled, typical ones are as long as 1 to 2, and longer
+// than this are outliers.
+constexpr std::int64_t least_sample = 1024, most_sample = 4096;
+constexpr double largest_sampled = 8;
 
-double norm_of(const double* v, const double* centre, std::int64_t d) {
+double norm2_of(const double* v, std::int64_t d) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < d; ++j) sum += (v[j] - centre[j]) * (v[j] - centre[j]);
-    return std::sqrt(sum);
+    for (std::int64_t j = 0; j < d; ++j) sum += v[j] * v[j];
+    return sum;
 }
 
 // Coordinate j of f32 or bf16 words becomes the lowest number.
@@ -52,178 +47,61 @@ void set_lowest(float* words, std::int64_t j, bool bf16) {
     else words[j] = std::numeric_limits<float>::lowest();
 }
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-// 2^e, clamped so that its square stays well within binary64.
-double power_of_two(double e) {
-    return std::ldexp(1.0, static_cast<int>(std::clamp(e, -400.0, 400.0)));
-}
-
 }  // namespace
-
-// The centre and the scale come from a sample, less its far outliers. Neither affects the answer, only how tight the
-// bound is. The centre is coarse, so that data of few bits keep coordinates that f32 holds exactly.
-bool Filter::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles) {
-    const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 512);
-    RowBlock rows(sample, d_);
-    for (std::int64_t i = 0; i < sample; ++i) distance_keys.load(points, i * n / sample, 1, rows, i);
-    centre_ = zero_;
-    if (metric_form_ == metric::Gemm::cross_entropy) {
-        for (std::int64_t j = 0; j < d_; ++j) {
-            double sum = 0, count = 0;
-            for (std::int64_t i = 0; i < sample; ++i) {
-                const double x = rows.row(i)[j];
-                if (!(x >= smallest_quotient && x <= largest_quotient)) continue;
-                sum += portable::log(x);
-                count += 1;
-            }
-            if (count > 0) centre_[static_cast<std::size_t>(j)] = sum / count;
-        }
-    }
-    double norm = 0;
-    std::vector<std::int64_t> zeros;
-    for (std::int64_t i = 0; i < sample; ++i) {
-        if (metric_form_ == metric::Gemm::cosine) make_unit(rows.row(i), norm);
-        if (metric_form_ == metric::Gemm::cross_entropy) make_logarithms(tiles, rows.row(i), zeros);
-    }
-    const auto norms = [&](const std::vector<double>& centre) {
-        std::vector<double> all(static_cast<std::size_t>(sample));
-        for (std::int64_t i = 0; i < sample; ++i) {
-            const double norm = norm_of(rows.row(i), centre.data(), d_);
-            all[static_cast<std::size_t>(i)] = norm < max_norm ? norm : std::numeric_limits<double>::infinity();
-        }
-        return all;
-    };
-    std::vector<double> size = norms(centre_);
-    double typical = median(size);
-    if (!(typical < max_norm)) return false;
-    if (metric_form_ != metric::Gemm::dot) {
-        std::vector<double> mean(static_cast<std::size_t>(d_), 0.0);
-        double count = 0;
-        for (std::int64_t i = 0; i < sample; ++i) {
-            if (!(size[static_cast<std::size_t>(i)] <= 4 * typical)) continue;
-            const double* row = rows.row(i);
-            for (std::int64_t j = 0; j < d_; ++j) mean[static_cast<std::size_t>(j)] += row[j];
-            count += 1;
-        }
-        for (double& m : mean) m /= count;
-        centre_ = mean;
-        typical = median(norms(centre_));
-        const bool factored = !factor_.values.empty();
-        if (typical > 0 && !factored) {
-            const double grid = power_of_two(std::floor(std::log2(typical / std::sqrt(static_cast<double>(d_)))) - 2);
-            for (double& m : centre_) m = std::nearbyint(m / grid) * grid;
-        }
-        for (std::int64_t i = 0; factored && i < sample; ++i) make_factored(tiles, rows.row(i));
-        size = norms(factored ? zero_ : centre_);
-        typical = median(size);
-    }
-    if (typical == 0) {
-        for (const double s : size) {
-            if (s < max_norm) typical = std::max(typical, s);
-        }
-    }
-    // Where the points are nearly all equal, queries are not.
-    if (metric_form_ != metric::Gemm::dot && factor_.values.empty())
-        typical = std::max(typical, least_spread * norm_of(centre_.data(), zero_.data(), d_));
-    if (typical > 0) scale_ = power_of_two(-std::floor(std::log2(typical)));
-    return true;
-}
 
 // Of a direct form.
 void Filter::choose_scale(const MatrixView& points, const DistanceKeys& distance_keys) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 64);
-    RowBlock rows(sample, d_);
+    RowBlock rows(sample, form_.d);
     for (std::int64_t i = 0; i < sample; ++i) distance_keys.load(points, i * n / sample, 1, rows, i);
-    const exact::DirectSample sampled{rows.row(0), sample, d_, rows.stride()};
-    scale_ = exact::direct_scale(direct_, sampled);
-    if (direct_.coordinates == exact::Coordinates::rounded) centre_ = exact::direct_centre(sampled, scale_);
+    const exact::DirectSample sampled{rows.row(0), sample, form_.d, rows.stride()};
+    form_.scale = exact::direct_scale(direct_, sampled);
+    if (direct_.coordinates == exact::Coordinates::rounded) form_.centre = exact::direct_centre(sampled, form_.scale);
 }
 
 RowSums Filter::round(const TileKernels& tiles, const double* row, const double* centre, double scale,
-                      float* out) const {
+                      std::int64_t coordinates, float* out) const {
     const auto kernel = pairs_                                          ? pairs_->round_row
                         : direct_.coordinates == exact::Coordinates::i8 ? tiles.round_i8
                         : direct_.coordinates == exact::Coordinates::u8 ? tiles.round_u8
                                                                         : tiles.round_row;
-    return kernel(row, centre, scale, d_, out);
-}
-
-bool Filter::make_unit(double* row, double& norm) const {
-    norm = norm_of(row, zero_.data(), d_);
-    const double scale = norm == 0 ? 0 : 1 / norm;
-    for (std::int64_t j = 0; j < d_; ++j) row[j] *= scale;
-    return norm == 0 || (norm >= min_norm && norm <= max_norm);
-}
-
-// Coordinates that are 0 have the centre's logarithm, and their places.
-bool Filter::make_logarithms(const TileKernels& tiles, double* row, std::vector<std::int64_t>& zeros) const {
-    bool covered = true;
-    zeros.clear();
-    for (std::int64_t j = 0; j < d_; ++j) {
-        if (row[j] == 0) zeros.push_back(j);
-        covered &= row[j] == 0 || (row[j] >= smallest_quotient && row[j] <= largest_quotient);
-    }
-    tiles.logarithms(row, d_);
-    for (const std::int64_t j : zeros) row[j] = centre_[static_cast<std::size_t>(j)];
-    return covered;
-}
-
-double Filter::make_factored(const TileKernels& tiles, double* row) const {
-    std::vector<double> y(static_cast<std::size_t>(d_));
-    const double* const weights = factor_.values.data() + d_ * d_;
-    double size2 = 0;
-    for (std::int64_t j = 0; j < d_; ++j) {
-        const double v = (row[j] - centre_[static_cast<std::size_t>(j)]) * weights[j];
-        y[static_cast<std::size_t>(j)] = v;
-        size2 += v * v;
-    }
-    tiles.multiply_factor(y.data(), factor_.values.data(), d_, row);
-    if (!(size2 <= largest_factored)) return nan;
-    double norm2 = 0;
-    for (std::int64_t j = 0; j < d_; ++j) norm2 += row[j] * row[j];
-    const double c = factor_.coordinate_error;
-    return scale_ * scale_ * (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor_.rank_error));
+    return kernel(row, centre, scale, coordinates, out);
 }
 
 bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const {
     bool covered = true;
     share = 0;
     if (direct_.coordinates == exact::Coordinates::roots) {
-        std::vector<double> roots(static_cast<std::size_t>(d_));
-        for (std::int64_t j = 0; j < d_; ++j) {
+        std::vector<double> roots(static_cast<std::size_t>(form_.d));
+        for (std::int64_t j = 0; j < form_.d; ++j) {
             covered &= row[j] == 0 || row[j] >= exact::smallest_covered;
             roots[static_cast<std::size_t>(j)] = row[j] < exact::smallest_root_of ? 0 : std::sqrt(row[j]);
         }
-        return round(tiles, roots.data(), zero_.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() &&
+        return round(tiles, roots.data(), form_.zero.data(), 1, out).norm2 < std::numeric_limits<double>::infinity() &&
                covered;
     }
     if (direct_.coordinates == exact::Coordinates::indicators) {
-        std::vector<double> there(static_cast<std::size_t>(d_));
-        for (std::int64_t j = 0; j < d_; ++j) there[static_cast<std::size_t>(j)] = row[j] == 0 ? 0 : 1;
-        round(tiles, there.data(), zero_.data(), 1, out);
+        std::vector<double> there(static_cast<std::size_t>(form_.d));
+        for (std::int64_t j = 0; j < form_.d; ++j) there[static_cast<std::size_t>(j)] = row[j] == 0 ? 0 : 1;
+        round(tiles, there.data(), form_.zero.data(), 1, out);
         return true;
     }
     if (direct_.largest < std::numeric_limits<double>::infinity())
-        for (std::int64_t j = 0; j < d_; ++j) covered &= direct_.covers(row[j]);
-    const RowSums s = round(tiles, row, centre_.data(), scale_, out);
+        for (std::int64_t j = 0; j < form_.d; ++j) covered &= direct_.covers(row[j]);
+    const RowSums s = round(tiles, row, form_.centre.data(), form_.scale, out);
     if (direct_.coordinates == exact::Coordinates::nearest) return covered;
     if (direct_.rounding.power == 0) {
         // Squares of what rounding took may underflow: every coordinate has to be held.
         const bool bytes = exact::coordinates_per_word(direct_) > 1;
-        for (std::int64_t j = 0; j < d_; ++j)
-            covered &= bytes ? row[j] == std::trunc(row[j]) : static_cast<double>(out[j]) == row[j] * scale_;
+        for (std::int64_t j = 0; j < form_.d; ++j)
+            covered &= bytes ? row[j] == std::trunc(row[j]) : static_cast<double>(out[j]) == row[j] * form_.scale;
         return covered && !(bytes && s.residual2 > 0);
     }
     const bool centred = is_centred();
     if (!centred && !(s.residual2 > 0)) {
         // Infinite coordinates are exact as well; their residual is NaN, whatever that of the others is.
-        for (std::int64_t j = 0; s.residual2 != s.residual2 && j < d_; ++j)
-            covered &= static_cast<double>(out[j]) == row[j] * scale_;
+        for (std::int64_t j = 0; s.residual2 != s.residual2 && j < form_.d; ++j)
+            covered &= static_cast<double>(out[j]) == row[j] * form_.scale;
         return covered;
     }
     share = exact::rounded_share(direct_.rounding, rounded_.weight, s.residual2, centred ? s.norm2 : 0);
@@ -245,7 +123,7 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
             double* const row = rows.row(i);
             bool covered = true;
             RowSums s{};
-            if (form_ == metric::Gemm::none) {
+            if (form_.own == metric::Gemm::none) {
                 double share = 0;
                 covered = round_direct(tiles, row, to, share) && (share == 0 || is_centred());
                 const float paid = round_up(share);
@@ -254,14 +132,14 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
                 if (covered) packed.share = std::max(packed.share, paid);
             } else {
                 double norm = 1;
-                if (metric_form_ == metric::Gemm::cosine) covered = make_unit(row, norm);
+                if (form_.metric == metric::Gemm::cosine) covered = form_.make_unit(row, norm);
                 // Of 0 no unit vector is to be centred.
-                if (norm == 0 && form_ == metric::Gemm::l2) covered = false;
-                if (metric_form_ == metric::Gemm::cross_entropy) covered = make_logarithms(tiles, row, zeros);
-                const bool factored = !factor_.values.empty();
-                const double more = factored ? make_factored(tiles, row) : 0;
+                if (norm == 0 && form_.own == metric::Gemm::l2) covered = false;
+                if (form_.metric == metric::Gemm::cross_entropy) covered = form_.make_logarithms(tiles, row, zeros);
+                const bool factored = !form_.factor.values.empty();
+                const double more = factored ? form_.make_factored(tiles, row) : 0;
                 if (more != more) covered = false;
-                s = round(tiles, row, factored ? zero_.data() : centre_.data(), scale_, to);
+                s = round(tiles, row, factored ? form_.zero.data() : form_.centre.data(), form_.scale, to);
                 for (const std::int64_t j : zeros) set_lowest(to, j, pairs_ != nullptr);
                 covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
                 terms = bound_.point(s, more);
@@ -280,130 +158,257 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
     tiles.transpose(rounded, stride, words_, out + panel_header);
 }
 
+RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const {
+    const double error = projection_->complete(norm2, coordinates);
+    RowSums s = round(tiles, coordinates, form_.zero.data(), 1, projection_->columns() + 1, out);
+    const double residual = std::sqrt(s.residual2) + error;
+    s.norm2 = norm2;
+    s.residual2 = residual * residual;
+    return s;
+}
+
+void Filter::pack_projected(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                            std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed) {
+    const std::int64_t first = panel * panel_points, stride = rows.stride(), room = projection_->room();
+    const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
+    float* out = data_.data() + panel * panel_floats(words_);
+    distance_keys.load(points, first, count, rows);
+    Buffer<double> vectors(panel_points * form_.d), coordinates(panel_points * room);
+    RowSums sums[panel_points] = {};
+    double mores[panel_points] = {};
+    for (std::int64_t i = 0; i < count; ++i) {
+        double* const vector = vectors.data() + i * form_.d;
+        float* const to = rows_.data() + (first + i) * row_words();
+        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, mores[i]);
+        RowSums& s = sums[i];
+        if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
+        if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
+            row_terms_[first + i] = bound_.point(s, mores[i]);
+            packed.largest = std::max(packed.largest, s.rounded2);
+            continue;
+        }
+        std::fill_n(vector, form_.d, 0.0);
+        std::fill_n(to, row_words(), 0.0f);
+        s = {};
+        row_terms_[first + i] = {rows.nan()[i] ? infinity : nan, 0};
+        packed.uncovered += !rows.nan()[i];
+    }
+    projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
+    for (std::int64_t i = 0; i < panel_points; ++i) {
+        float* const to = rounded + i * stride;
+        out[i] = i < count ? row_terms_[first + i].half_norm : infinity;
+        out[panel_points + i] = infinity;
+        std::fill_n(to, words_, 0.0f);
+        if (!(out[i] < infinity)) continue;
+        const RowSums s = round_projected(tiles, sums[i].norm2, coordinates.data() + i * room, to);
+        out[i] = projected_bound_.point(s, mores[i]).half_norm;
+        packed.largest_projected = std::max(packed.largest_projected, s.rounded2);
+    }
+    tiles.transpose(rounded, stride, words_, out + panel_header);
+}
+
+bool Filter::choose_projection(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                               int threads, bool always, ProgressMeter& progress) {
+    if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
+    const std::int64_t sample = std::min(points.rows, std::clamp(points.rows / 16, least_sample, most_sample));
+    Buffer<double> vectors(sample * form_.d);
+    std::vector<char> used(static_cast<std::size_t>(sample));
+    watched_for(threads, sample, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+        RowBlock rows(1, form_.d);
+        for (std::int64_t i = first; i < last; ++i) {
+            distance_keys.load(points, i * points.rows / sample, 1, rows);
+            double* const v = vectors.data() + i * form_.d;
+            double more = 0;
+            // Far outliers have directions of their own.
+            used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, more) &&
+                                                norm2_of(v, form_.d) <= largest_sampled * largest_sampled;
+        }
+    });
+    progress.throw_if_cancelled();
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < sample; ++i)
+        if (used[static_cast<std::size_t>(i)])
+            std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
+    if (count < 2) return false;
+    projection_ =
+        find_projection(tiles, {form_.own, vectors.data(), count, form_.d}, points.rows, always, threads, progress);
+    return projection_.has_value();
+}
+
 std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
-                                           Rounding rounding, ProgressMeter& progress) {
+                                           Rounding rounding, bool always, ProgressMeter& progress) {
     if (points.cols > max_filter_dimensions || points.rows == 0) return nullptr;
     // Many rows of 0 are none of unit vectors.
     const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
-    auto filter = make_of(points, metric, isa, threads, rounding, cosine, progress);
-    return filter || !cosine ? filter : make_of(points, metric, isa, threads, rounding, false, progress);
+    auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, progress);
+    return filter || !cosine ? filter : make_of(points, metric, isa, threads, rounding, always, false, progress);
 }
 
 std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
-                                              Rounding rounding, bool centre_units, ProgressMeter& progress) {
+                                              Rounding rounding, bool always, bool centre_units,
+                                              ProgressMeter& progress) {
     const MatrixView& m = points;
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
-    f.form_ = f.metric_form_ = rounding == Rounding::direct ? metric::Gemm::none : metric::product_form(traits);
-    f.d_ = m.cols;
-    f.pairs_ = rounding == Rounding::bf16 ? pair_kernels() : nullptr;
-    f.centre_ = f.zero_ = std::vector<double>(static_cast<std::size_t>(f.d_), 0.0);
+    f.form_.own = f.form_.metric = rounding == Rounding::direct ? metric::Gemm::none : metric::product_form(traits);
+    f.form_.d = m.cols;
+    const bool bf16 = rounding == Rounding::bf16 ||
+                      (rounding == Rounding::projected && product_rounding(isa, m.cols) == Rounding::bf16);
+    f.pairs_ = bf16 ? pair_kernels() : nullptr;
+    f.form_.centre = f.form_.zero = std::vector<double>(static_cast<std::size_t>(f.form_.d), 0.0);
     const DistanceKeys distance_keys(metric, isa);
     const TileKernels& tiles = tile_kernels(isa);
     double query_norm = 1;
-    if (f.form_ == metric::Gemm::none) {
+    const bool projected = rounding == Rounding::projected;
+    if (f.form_.own == metric::Gemm::none) {
         const std::optional<exact::DirectForm> direct = exact::direct_form(traits, metric.params, points.type);
         if (!direct) return nullptr;
         f.direct_ = *direct;
         f.step_ = f.direct_.step;
-        f.rounded_ = exact::rounded_bound(f.direct_.rounding, exact::direct_bound(f.direct_.error, f.d_));
+        f.rounded_ = exact::rounded_bound(f.direct_.rounding, exact::direct_bound(f.direct_.error, f.form_.d));
         if (f.direct_.degree > 0) f.choose_scale(points, distance_keys);
-    } else if (f.form_ == metric::Gemm::cosine) {
-        if (centre_units && f.choose_centre(points, distance_keys, tiles) && f.scale_ >= least_centred_scale) {
-            f.form_ = metric::Gemm::l2;
+    } else if (f.form_.own == metric::Gemm::cosine) {
+        if (centre_units && f.form_.choose_centre(points, distance_keys, tiles) &&
+            f.form_.scale >= least_centred_scale) {
+            f.form_.own = metric::Gemm::l2;
         } else {
-            f.centre_ = f.zero_;
-            f.scale_ = 1;
+            f.form_.centre = f.form_.zero;
+            f.form_.scale = 1;
         }
     } else {
         if (traits.factored) {
             const double* const matrix = metric.params.constants;
-            f.factor_ = exact::factorise({matrix, matrix + f.d_ * f.d_}, f.d_, threads, progress);
-            if (f.factor_.values.empty()) return nullptr;
+            f.form_.factor = exact::factorise({matrix, matrix + f.form_.d * f.form_.d}, f.form_.d, threads, progress);
+            if (f.form_.factor.values.empty()) return nullptr;
         }
-        if (!f.choose_centre(points, distance_keys, tiles)) return nullptr;
-        if (f.form_ == metric::Gemm::cross_entropy) {
-            f.form_ = metric::Gemm::dot;
+        if (!f.form_.choose_centre(points, distance_keys, tiles)) return nullptr;
+        if (f.form_.own == metric::Gemm::cross_entropy) {
+            f.form_.own = metric::Gemm::dot;
             query_norm = entropy_norm;
         }
     }
-    f.bound_ = FilterBound(f.form_, f.d_, rounding, query_norm);
-    f.words_ = (f.d_ + f.word_coordinates() - 1) / f.word_coordinates();
+    if (projected && !f.choose_projection(points, distance_keys, tiles, threads, always, progress)) return nullptr;
+    const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
+    f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
+    f.words_ = f.words_of(projected ? f.projection_->columns() + 1 : f.form_.d);
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
+    if (projected) {
+        f.projected_bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm, f.projection_->columns() + 1);
+        f.rows_ = Buffer<float>(m.rows * f.row_words());
+        f.row_terms_ = Buffer<PointTerms>(m.rows);
+    }
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
     watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
         const DistanceKeys own(metric, isa);
-        RowBlock rows(panel_points, f.d_);
+        RowBlock rows(panel_points, f.form_.d);
         Buffer<float> rounded_rows(panel_points * rows.stride());
         for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {
             if (progress.cancelled()) return;
-            f.pack(points, own, tiles, p, rows, rounded_rows.data(), packed[static_cast<std::size_t>(task)]);
+            Packed& known = packed[static_cast<std::size_t>(task)];
+            if (projected) f.pack_projected(points, own, tiles, p, rows, rounded_rows.data(), known);
+            else f.pack(points, own, tiles, p, rows, rounded_rows.data(), known);
             if (worker == 0) progress.poll("prepare");
         }
     });
     progress.throw_if_cancelled();
     Packed all;
     for (const Packed& p : packed)
-        all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest), std::max(all.share, p.share)};
+        all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest),
+               std::max(all.largest_projected, p.largest_projected), std::max(all.share, p.share)};
     if (f.direct_.step == Step::chebyshev) f.points_share_ = all.share;
     f.bound_.set_largest(std::sqrt(all.largest));
+    f.projected_bound_.set_largest(std::sqrt(all.largest_projected));
     const double limit = std::max(static_cast<double>(few_uncovered), max_uncovered * static_cast<double>(m.rows));
     return static_cast<double>(all.uncovered) > limit ? nullptr : filter;
 }
 
 QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const {
     const double* row = block.row(i);
-    if (form_ == metric::Gemm::none) {
-        QueryTerms t = direct_terms(exact::direct_bound(direct_.error, d_));
-        t.scale = std::pow(scale_, direct_.degree);
+    if (form_.own == metric::Gemm::none) {
+        QueryTerms t = direct_terms(exact::direct_bound(direct_.error, form_.d));
+        t.scale = std::pow(form_.scale, direct_.degree);
         double share = 0;
         t.usable = round_direct(tiles, row, out, share);
         if (share > 0 || is_centred()) t.growth = rounded_.growth;
         t.error += share + points_share_;
         return t;
     }
-    QueryTerms t = metric_form_ == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)
+    QueryTerms t = form_.metric == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)
                                                                : product_query(row, tiles, out);
-    const std::uint32_t signs = pairs_ ? 0x80008000 : 0x80000000;
-    for (std::int64_t j = 0; j < words_; ++j) {
-        std::uint32_t word;
-        std::memcpy(&word, out + j, sizeof word);
-        word ^= signs;
-        std::memcpy(out + j, &word, sizeof word);
-    }
+    flip_signs(out, projection_ ? row_words() : words_);
     return t;
 }
 
+void Filter::flip_signs(float* words, std::int64_t count) const {
+    const std::uint32_t signs = pairs_ ? 0x80008000 : 0x80000000;
+    for (std::int64_t j = 0; j < count; ++j) {
+        std::uint32_t word;
+        std::memcpy(&word, words + j, sizeof word);
+        word ^= signs;
+        std::memcpy(words + j, &word, sizeof word);
+    }
+}
+
+void Filter::project_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
+                             double* errors) const {
+    const std::int64_t room = projection_->room();
+    std::vector<double> row(static_cast<std::size_t>(form_.d)), norms2, mores;
+    Buffer<double> vectors(count * form_.d), coordinates(count * room);
+    for (std::int64_t i = 0; i < count; ++i) {
+        double* const v = vectors.data() + i * form_.d;
+        double more = 0, norm = 0;
+        row.assign(block.row(i), block.row(i) + form_.d);
+        if (form_.metric == metric::Gemm::dot) {
+            form_.make_unit(row.data(), norm);
+            std::copy(row.begin(), row.end(), v);
+        } else {
+            form_.make_vector(tiles, row.data(), v, more);
+        }
+        double norm2 = 0;
+        for (std::int64_t j = 0; j < form_.d; ++j) norm2 += v[j] * v[j];
+        norms2.push_back(norm2);
+        mores.push_back(more);
+    }
+    projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+        const RowSums s = round_projected(tiles, norms2[static_cast<std::size_t>(i)], coordinates.data() + i * room,
+                                          out + i * words_);
+        flip_signs(out + i * words_, words_);
+        errors[i] =
+            projected_bound_.query(s, form_.scale, 1, mores[static_cast<std::size_t>(i)]).error + centring_error();
+    }
+}
+
 QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, float* out) const {
-    if (!factor_.values.empty()) {
-        std::vector<double> factored(row, row + d_);
-        const double more = make_factored(tiles, factored.data());
-        const RowSums s = round(tiles, factored.data(), zero_.data(), scale_, out);
-        QueryTerms t = bound_.query(s, scale_, 1, more);
+    if (!form_.factor.values.empty()) {
+        std::vector<double> factored(row, row + form_.d);
+        const double more = form_.make_factored(tiles, factored.data());
+        const RowSums s = round(tiles, factored.data(), form_.zero.data(), form_.scale, out);
+        QueryTerms t = bound_.query(s, form_.scale, 1, more);
         t.usable = more == more && s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
-    if (metric_form_ == metric::Gemm::l2) {
-        const RowSums s = round(tiles, row, centre_.data(), scale_, out);
-        QueryTerms t = bound_.query(s, scale_, 1);
+    if (form_.metric == metric::Gemm::l2) {
+        const RowSums s = round(tiles, row, form_.centre.data(), form_.scale, out);
+        QueryTerms t = bound_.query(s, form_.scale, 1);
         t.usable = s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
-    std::vector<double> unit(row, row + d_);
+    std::vector<double> unit(row, row + form_.d);
     double norm = 0;
-    const bool covered = make_unit(unit.data(), norm);
-    const bool centred = form_ == metric::Gemm::l2;
-    const RowSums s = round(tiles, unit.data(), centre_.data(), centred ? scale_ : 1, out);
-    QueryTerms t = bound_.query(s, scale_, norm / scale_);
+    const bool covered = form_.make_unit(unit.data(), norm);
+    const bool centred = form_.own == metric::Gemm::l2;
+    const RowSums s = round(tiles, unit.data(), form_.centre.data(), centred ? form_.scale : 1, out);
+    QueryTerms t = bound_.query(s, form_.scale, norm / form_.scale);
     t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
-    t.alike = metric_form_ == metric::Gemm::cosine && norm == 0;
+    t.alike = form_.metric == metric::Gemm::cosine && norm == 0;
     if (centred) {
         // The distance key is half of the unit vectors' square, but for what binary64 rounds of the two.
-        t.scale = scale_ * scale_;
-        t.error += 2 * bound_.binary64_error() * t.scale;
+        t.scale = form_.scale * form_.scale;
+        t.error += centring_error();
         t.usable = t.usable && norm > 0;
     }
     return t;
@@ -411,22 +416,22 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
 
 // The distance key is  sum q (log q - c)  -  <q, log x - c>.
 QueryTerms Filter::cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const {
-    std::vector<double> unit(row, row + d_);
+    std::vector<double> unit(row, row + form_.d);
     double norm = 0, sum = 0, size = 0;
-    bool covered = make_unit(unit.data(), norm);
-    std::vector<double> logs(row, row + d_);
-    tiles.logarithms(logs.data(), d_);
-    for (std::int64_t j = 0; j < d_; ++j) {
+    bool covered = form_.make_unit(unit.data(), norm);
+    std::vector<double> logs(row, row + form_.d);
+    tiles.logarithms(logs.data(), form_.d);
+    for (std::int64_t j = 0; j < form_.d; ++j) {
         double& u = unit[static_cast<std::size_t>(j)];
         if (row[j] == 0) continue;
         covered &= row[j] >= smallest_quotient && row[j] <= largest_quotient;
-        const double log = logs[static_cast<std::size_t>(j)], c = centre_[static_cast<std::size_t>(j)];
+        const double log = logs[static_cast<std::size_t>(j)], c = form_.centre[static_cast<std::size_t>(j)];
         sum += row[j] * (log - c);
         size += row[j] * (1 + std::abs(log) + std::abs(c));
         u = std::max(u, entropy_share);
     }
-    const RowSums s = round(tiles, unit.data(), zero_.data(), entropy_norm, out);
-    QueryTerms t = bound_.query(s, scale_, norm / scale_);
+    const RowSums s = round(tiles, unit.data(), form_.zero.data(), entropy_norm, out);
+    QueryTerms t = bound_.query(s, form_.scale, norm / form_.scale);
     t.offset = -sum * t.scale;
     t.error += bound_.binary64_error() * size * t.scale;
     t.usable = covered;

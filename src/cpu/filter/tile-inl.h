@@ -97,6 +97,53 @@ void multiply_factor(const double* y, const double* factor, std::int64_t d, doub
         factor_columns<1>(y, factor, d, j, static_cast<int>(std::min<std::int64_t>(d - j, lanes)), out);
 }
 
+// Rows [0, rows) of a product with columns [first, first + vectors * lanes) of a matrix.
+template <int rows, int vectors>
+KITH_HD void project_tile(const double* in, std::int64_t stride, const double* matrix, std::int64_t d,
+                          std::int64_t width, double* out, std::int64_t out_stride) {
+    using Real = VectorOps<double>;
+    Real::V sum[rows][vectors] = {};
+    for (std::int64_t k = 0; k < d; ++k) {
+        const double* const row = matrix + k * width;
+        Real::V at[vectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) at[v] = Real::load(row + v * Real::lanes);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) {
+            const Real::V x = Real::set(in[i * stride + k]);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; ++v) {
+#if KITH_LEVEL > 0
+                sum[i][v] = Real::fma(x, at[v], sum[i][v]);
+#else
+                sum[i][v] += x * at[v];
+#endif
+            }
+        }
+    }
+    for (int i = 0; i < rows; ++i)
+        for (int v = 0; v < vectors; ++v) Real::store(out + i * out_stride + v * Real::lanes, sum[i][v]);
+}
+
+template <int rows>
+KITH_HD void project_rows(const double* in, std::int64_t stride, const double* matrix, std::int64_t d,
+                          std::int64_t width, double* out, std::int64_t out_stride) {
+    constexpr int vectors = 2, lanes = VectorOps<double>::lanes;
+    std::int64_t c = 0;
+    for (; c + vectors * lanes <= width; c += vectors * lanes)
+        project_tile<rows, vectors>(in, stride, matrix + c, d, width, out + c, out_stride);
+    for (; c < width; c += lanes) project_tile<rows, 1>(in, stride, matrix + c, d, width, out + c, out_stride);
+}
+
+void project(const double* rows, std::int64_t stride, std::int64_t count, const double* matrix, std::int64_t d,
+             std::int64_t width, double* out, std::int64_t out_stride) {
+    std::int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        project_rows<4>(rows + i * stride, stride, matrix, d, width, out + i * out_stride, out_stride);
+    for (; i < count; ++i)
+        project_rows<1>(rows + i * stride, stride, matrix, d, width, out + i * out_stride, out_stride);
+}
+
 void transpose(const float* rows, std::int64_t stride, std::int64_t d, float* out) {
     std::int64_t j = 0;
     for (; j + 16 <= d; j += 16) {
@@ -117,21 +164,6 @@ KITH_HD F sweep_step(F acc, F q, F x) {
     if constexpr (form == RowSweepForm::cityblock) return CityblockStep::step(acc, q, x);
     return ChebyshevStep::step(acc, q, x);
 }
-
-#if KITH_LEVEL > 0
-KITH_HD float sum_of_lanes(F v) {
-#if KITH_LEVEL == 2
-    // Both halves by the form with zeroing: gcc 12 warns of the undefined operand in the others.
-    const __m256 eight = _mm256_add_ps(_mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 0),
-                                       _mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
-#else
-    const auto eight = (__m256)v;
-#endif
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-}
-#endif
 
 // `chains` independent sums per query hide the latency of the additions.
 template <RowSweepForm form, int queries>
@@ -252,6 +284,8 @@ constexpr TileKernels make_tiles() {
     k.round_u8 = round_bytes<std::uint8_t>;
     k.logarithms = logarithms;
     k.multiply_factor = multiply_factor;
+    k.project = project;
+    k.product = product<DotStep>;
     k.transpose = transpose;
     return k;
 }

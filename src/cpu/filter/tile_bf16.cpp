@@ -47,6 +47,7 @@ constexpr PairKernels make_pairs(std::index_sequence<queries...>) {
     k.queries = PairStep::queries;
     ((k.tile[queries + 1] = tile<PairStep, static_cast<int>(queries) + 1>), ...);
     k.round_row = round_pairs;
+    k.product = product<PairStep>;
     return k;
 }
 

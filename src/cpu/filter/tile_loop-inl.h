@@ -93,5 +93,49 @@ bool tile(const float* panel, std::int64_t words, const float* q, const float* t
     return any != 0;
 }
 
+#if KITH_LEVEL > 0
+KITH_HD float sum_of_lanes(F v) {
+#if KITH_LEVEL == 2
+    // Both halves by the form with zeroing: gcc 12 warns of the undefined operand in the others.
+    const __m256 eight = _mm256_add_ps(_mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 0),
+                                       _mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
+#else
+    const auto eight = (__m256)v;
+#endif
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+#endif
+
+// The sum of the step over the words of a query and a point, in four chains, which hide the latency of the additions.
+template <class S>
+float product(const float* q, const float* x, std::int64_t words) {
+    constexpr int chains = 4;
+    constexpr std::int64_t width = chains * vector_points;
+    F sum[chains] = {};
+    std::int64_t j = 0;
+    for (; j + width <= words; j += width) {
+#pragma GCC unroll 4
+        for (int c = 0; c < chains; ++c)
+            sum[c] = S::step(sum[c], Single::load(q + j + c * vector_points), Single::load(x + j + c * vector_points));
+    }
+    for (; j < words; j += vector_points) {
+        const int rest = static_cast<int>(std::min<std::int64_t>(words - j, vector_points));
+        sum[0] = rest == vector_points
+                     ? S::step(sum[0], Single::load(q + j), Single::load(x + j))
+                     : S::step(sum[0], Single::load_part(q + j, rest), Single::load_part(x + j, rest));
+    }
+    const F all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+#if KITH_LEVEL > 0
+    return sum_of_lanes(all);
+#else
+    float lanes[vector_points], out = 0;
+    Single::store(lanes, all);
+    for (const float lane : lanes) out += lane;
+    return out;
+#endif
+}
+
 }  // namespace
 }  // namespace kith::cpu::KITH_TARGET

@@ -51,8 +51,8 @@ const T* Points::Lazy<T>::get(const Make& make) {
     return (value.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
 }
 
-const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const {
-    return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, progress); });
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always) const {
+    return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, always, progress); });
 }
 
 const Tree* Points::tree(Isa isa, int threads, ProgressMeter& progress) const {
@@ -75,8 +75,14 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
     }
     const Isa isa = isa_named(plan.isa);
     const int threads = std::max(plan.threads, 1);
-    if (copy && plan.path == Path::tree) prepared->tree(isa, threads, progress);
-    else if (copy && plan.path != Path::exact) prepared->filter(isa, threads, rounding_of(plan.path), progress);
+    if (!copy || plan.path == Path::exact) return prepared;
+    if (plan.path == Path::tree) {
+        prepared->tree(isa, threads, progress);
+        return prepared;
+    }
+    const Filter* filter = prepared->filter(isa, threads, rounding_of(plan.path), progress, plan.forced);
+    if (!filter && plan.path == Path::projected)
+        prepared->filter(isa, threads, product_rounding(isa, points.cols), progress);
     return prepared;
 }
 

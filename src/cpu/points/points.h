@@ -20,7 +20,16 @@ class Filter;
 
 // What the filter of a path rounds to.
 inline Rounding rounding_of(Path path) {
-    return path == Path::gemm_bf16 ? Rounding::bf16 : path == Path::direct_f32 ? Rounding::direct : Rounding::f32;
+    switch (path) {
+        case Path::gemm_bf16:
+            return Rounding::bf16;
+        case Path::direct_f32:
+            return Rounding::direct;
+        case Path::projected:
+            return Rounding::projected;
+        default:
+            return Rounding::f32;
+    }
 }
 
 class Points {
@@ -30,9 +39,9 @@ public:
     Buffer<std::byte> storage;
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
-    // few queries does without); null where the metric or the data have none.
+    // few queries does without); null where the metric or the data have none. `always`: as Filter::make() has it.
     // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
-    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress) const;
+    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false) const;
     bool packed(Rounding rounding) const {
         const auto* const known = made(rounding).value.load(std::memory_order_acquire);
         return known && *known;
@@ -60,7 +69,7 @@ private:
         const T* get(const Make& make);
     };
     Lazy<Filter>& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
-    mutable Lazy<Filter> made_[3];
+    mutable Lazy<Filter> made_[rounding_count];
     mutable Lazy<Tree> tree_;
     mutable Lazy<Repeats> repeats_;
 };

@@ -18,14 +18,21 @@ struct Candidate {
 
 class Candidates {
 public:
-    // Room for `room` appends is kept between calls of tighten().
-    Candidates(std::int64_t k, const QueryTerms& terms, std::int64_t room)
-        : k_(static_cast<std::size_t>(k)), room_(static_cast<std::size_t>(room)), terms_(terms) {
+    // Room for `room` appends is kept between calls of tighten(), which is due after `behind` at the latest.
+    Candidates(std::int64_t k, const QueryTerms& terms, std::int64_t room,
+               std::int64_t behind = std::numeric_limits<std::int64_t>::max())
+        : k_(static_cast<std::size_t>(k)),
+          room_(static_cast<std::size_t>(room)),
+          behind_(static_cast<std::size_t>(behind)),
+          due_(k_),
+          terms_(terms) {
         list_.reserve(2 * k_ + 2 * room_);
     }
 
     float threshold() const { return threshold_; }
-    bool full() const { return list_.size() + room_ > list_.capacity(); }
+    bool full() const {
+        return list_.size() + room_ > list_.capacity() || (list_.size() >= due_ && list_.size() - due_ >= behind_);
+    }
 
     // NaN or -inf is a point that the bound does not cover.
     void append(float value, float slack, std::int64_t id) {
@@ -51,13 +58,14 @@ public:
         }
         const float t = threshold_;
         std::erase_if(list_, [t](const Candidate& c) { return c.low > t; });
+        due_ = std::max(k_, list_.size());
         return list_.size() + room_ + (list_.capacity() - k_) / 4 <= list_.capacity();
     }
 
     std::vector<Candidate>& list() { return list_; }
 
 private:
-    std::size_t k_, room_;
+    std::size_t k_, room_, behind_, due_;
     QueryTerms terms_;
     float threshold_ = std::numeric_limits<float>::infinity();
     std::vector<Candidate> list_;

@@ -6,10 +6,12 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <iterator>
 #include <numeric>
 
 #include "cpu/filter/panels.h"
 #include "cpu/metric/kernels.h"
+#include "cpu/search/projected_filter.h"
 #include "cpu/search/row_filter.h"
 #include "cpu/search/scan.h"
 #include "cpu/search/shortlist.h"
@@ -57,14 +59,7 @@ public:
         }
     }
 
-    // Hostile orders (each point nearer than the last) are broken by a stride through the panels; few queries
-    // stream them in order instead, which suits hardware prefetching.
-    std::int64_t stride(std::int64_t panels) const {
-        if (count_ <= 4 || panels <= 8) return 1;
-        auto stride = static_cast<std::int64_t>(static_cast<double>(panels) * 0.618);
-        while (std::gcd(stride, panels) != 1) ++stride;
-        return stride;
-    }
+    std::int64_t stride(std::int64_t panels) const { return panel_stride(count_, panels); }
 
     void group(std::int64_t p) {
         const float* panel = filter_.panel(p);
@@ -133,6 +128,9 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, st
 
 // So many queries are tried at least before a filter is given up for all that follow.
 constexpr std::int64_t min_tried = 64;
+// Of so many queries a few, all over them, are tried with a projection first: they may be unlike the points, whose
+// sample has said that it pays.
+constexpr std::size_t least_piloted = 512, pilots = 64;
 // So many queries with too many ties are worth counting equal rows, which costs about what scanning two does.
 constexpr std::size_t worth_counting = 4;
 
@@ -237,24 +235,30 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
         s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(ranges),
                                     static_cast<double>(8 * s.k + few_candidates));
     };
-    if (q <= max_row_queries && !s.points.packed(rounding) && row_filter_serves(s.points, s.queries)) {
+    if (q <= max_row_queries && rounding != Rounding::projected && !s.points.packed(rounding) &&
+        row_filter_serves(s.points, s.queries)) {
         const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
         limit_candidates(c.ranges);
         left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
                              [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
         return true;
     }
-    const Filter* filter = s.points.filter(s.isa, threads, rounding, progress);
+    const Filter* filter = s.points.filter(s.isa, threads, rounding, progress, plan.forced);
     if (!filter) return false;
     const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
+    if (rounding == Rounding::projected) block = projected_query_block / width * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
     const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
     limit_candidates(c.ranges);
-    left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
-                         [&](Shortlist& list, std::int64_t count) { return PanelFilter(s, *filter, list, count); });
+    const auto search_with = [&]<class BlockFilter>(std::type_identity<BlockFilter>) {
+        left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
+                             [&](Shortlist& list, std::int64_t count) { return BlockFilter(s, *filter, list, count); });
+    };
+    if (rounding == Rounding::projected) search_with(std::type_identity<ProjectedFilter>{});
+    else search_with(std::type_identity<PanelFilter>{});
     return true;
 }
 
@@ -311,11 +315,25 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         used = rounding;
         return any = true;
     };
+    // Whether a projection answers most of the first queries that it is tried with, which are answered then.
+    const auto piloted = [&] {
+        if (left.size() < least_piloted) return true;
+        Numbers first, rest, after;
+        const std::size_t step = left.size() / pilots;
+        for (std::size_t i = 0; i < left.size(); ++i) (i % step == 0 ? first : rest).push_back(left[i]);
+        if (!filter_with(own, s, first, plan, progress, results, report, causes, after)) return false;
+        progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
+        const bool pays = 2 * after.size() < first.size();
+        left.clear();
+        std::merge(rest.begin(), rest.end(), after.begin(), after.end(), std::back_inserter(left));
+        return pays;
+    };
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
     const bool products = metric::product_form(traits) != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
-    filter(own);
-    if (products && (own == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
+    if (own != Rounding::projected || plan.forced || piloted()) filter(own);
+    if (own == Rounding::projected) filter(product_rounding(isa, points.rows.cols));
+    if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
     // Rows that repeat others, then what only the products' error hides.
     const Numbers ties = with_cause(exact::Cause::ties, left, causes);
     const bool count = !s.repeats && ties.size() >= worth_counting && !progress.cancelled();

@@ -22,7 +22,8 @@ Plan filter_plan(const Plan& tree, const MetricSpec& metric, std::int64_t d) {
     plan.path = direct ? Path::direct_f32 : Path::gemm_f32;
     const double per_query = 24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
     const double room = static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
-    plan.query_tile = static_cast<std::int64_t>(std::clamp(room / per_query, 1.0, 192.0));
+    plan.query_tile =
+        static_cast<std::int64_t>(std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block)));
     return plan;
 }
 
@@ -42,7 +43,12 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
     const Isa isa = isa_named(asked.isa);
     const bool tree = asked.path == Path::tree && queries.rows > 0;
     if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) return;
-    const Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
+    Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
+    if (plan.path == Path::projected &&
+        !points.filter(isa, std::max(plan.threads, 1), Rounding::projected, progress, plan.forced)) {
+        plan.path = product_rounding(isa, points.rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
+        report.path = name(plan.path);
+    }
     if (plan.path != Path::exact && queries.rows > 0 &&
         filter_search(points, queries, graph, isa, plan, progress, results, report)) {
         if (tree) describe_retries(queries.rows, report);

@@ -30,16 +30,25 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
     best_.reserve(static_cast<std::size_t>(count));
 }
 
-void Shortlist::add_query(const QueryTerms& terms) {
+void Shortlist::add_query(const QueryTerms& terms, std::int64_t behind) {
     terms_.push_back(terms);
     terms_.back().usable &= !terms.alike;
-    candidates_.emplace_back(search_.k, terms, room);
+    candidates_.emplace_back(search_.k, terms, room, behind);
     best_.emplace_back(search_.k);
     // Nothing but NaN passes the threshold of a query that is not filtered.
     const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
     const bool takes_part = filtered(i);
     if (!takes_part && !has_nan(i) && !alike(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
     thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
+}
+
+void Shortlist::give_up(std::int64_t i, exact::Cause cause) {
+    const auto at = static_cast<std::size_t>(i);
+    // From here on only NaN passes.
+    terms_[at].usable = false;
+    causes_[at] = cause;
+    candidates_[at].lower(-std::numeric_limits<float>::infinity());
+    thresholds_[at] = candidates_[at].threshold();
 }
 
 void Shortlist::make_room(std::int64_t i) {
@@ -54,12 +63,8 @@ void Shortlist::make_room(std::int64_t i) {
         causes_[at] = exact::Cause::full_list;
         refine(i);
         list.lower(terms_[at].threshold_from_rank(best(i).threshold()));
-        if (refined_[at] > search_.max_candidates) {
-            // From here on only NaN passes.
-            terms_[at].usable = false;
-            causes_[at] = 2 * ties_[at] > refined_[at] ? exact::Cause::ties : exact::Cause::alike;
-            list.lower(-std::numeric_limits<float>::infinity());
-        }
+        if (refined_[at] > search_.max_candidates)
+            give_up(i, 2 * ties_[at] > refined_[at] ? exact::Cause::ties : exact::Cause::alike);
     }
     thresholds_[at] = list.threshold();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "cpu/metric/distance_keys.h"
@@ -28,14 +29,26 @@ struct Search {
     double max_candidates = std::numeric_limits<double>::infinity();
 };
 
+// The step in which a block of so many queries goes through panels. Hostile orders (each point nearer than the last)
+// are broken by it; few queries stream them in order instead, which suits hardware prefetching.
+inline std::int64_t panel_stride(std::int64_t queries, std::int64_t panels) {
+    if (queries <= 4 || panels <= 8) return 1;
+    auto stride = static_cast<std::int64_t>(static_cast<double>(panels) * 0.618);
+    while (std::gcd(stride, panels) != 1) ++stride;
+    return stride;
+}
+
 class Shortlist {
 public:
     // Loads `count` queries: of each its row.
     Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count);
 
     const RowBlock& rows() const { return rows_; }
-    // The terms of query i, for every i in order.
-    void add_query(const QueryTerms& terms);
+    // The terms of query i, for every i in order. `behind`: candidates that its threshold may be behind, where taking
+    // one in costs more than finding the threshold does.
+    void add_query(const QueryTerms& terms, std::int64_t behind = std::numeric_limits<std::int64_t>::max());
+    // Leaves query i to the next filter.
+    void give_up(std::int64_t i, exact::Cause cause);
 
     // Without NaN, covered by the bound, and not given up: the others are left to the next filter or the full scan.
     bool filtered(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable; }
@@ -47,6 +60,7 @@ public:
         for (std::int64_t id = 0; id < n && !settled(i) && go_on(); id += panel_points)
             take_some(i, id, std::min<std::int64_t>(n, id + panel_points));
     }
+    double error(std::int64_t i) const { return terms_[static_cast<std::size_t>(i)].error; }
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
     // Why it was given up, or its list refined in place.
     exact::Cause cause(std::int64_t i) const { return causes_[static_cast<std::size_t>(i)]; }

@@ -1,0 +1,273 @@
+// Directions by subspace iteration on a sample.
+#include "cpu/filter/projection.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "exact/watched.h"
+
+namespace kith::cpu {
+
+namespace {
+
+// Products with the sample's matrix of squares. The first columns of a spectrum that falls have turned to its largest
+// directions after so many.
+constexpr int iterations = 2;
+// A vector of which the others leave less than this share has no direction of its own.
+constexpr double least_left = 1e-6;
+
+using Basis = std::vector<double>;  // vectors of d coordinates, one after the other
+
+double product(const double* a, const double* b, std::int64_t d) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < d; ++j) sum += a[j] * b[j];
+    return sum;
+}
+
+// Vectors of length 1, orthogonal to each other, that span the same; those that the ones before span are left out.
+void orthonormalise(Basis& basis, std::int64_t d) {
+    std::int64_t kept = 0;
+    for (std::int64_t i = 0; i * d < static_cast<std::int64_t>(basis.size()); ++i) {
+        double* const v = basis.data() + kept * d;
+        std::copy_n(basis.data() + i * d, d, v);
+        const double before = std::sqrt(product(v, v, d));
+        for (int pass = 0; pass < 2; ++pass) {
+            for (std::int64_t other = 0; other < kept; ++other) {
+                const double* const q = basis.data() + other * d;
+                const double along = product(v, q, d);
+                for (std::int64_t j = 0; j < d; ++j) v[j] -= along * q[j];
+            }
+        }
+        const double left = std::sqrt(product(v, v, d));
+        if (!(left > least_left * before)) continue;
+        for (std::int64_t j = 0; j < d; ++j) v[j] /= left;
+        ++kept;
+    }
+    basis.resize(static_cast<std::size_t>(kept * d));
+}
+
+std::vector<double> transposed(const double* rows, std::int64_t count, std::int64_t columns, std::int64_t stride) {
+    std::vector<double> out(static_cast<std::size_t>(columns * count));
+    for (std::int64_t i = 0; i < count; ++i)
+        for (std::int64_t j = 0; j < columns; ++j) out[static_cast<std::size_t>(j * count + i)] = rows[i * stride + j];
+    return out;
+}
+
+}  // namespace
+
+Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
+                       std::int64_t d, std::int64_t columns) {
+    // `rows` as a matrix of count x d whose rows end in zeros.
+    const std::int64_t width = padded(d);
+    Buffer<double> sample(count * width);
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::copy_n(rows + i * stride, d, sample.data() + i * width);
+        std::fill_n(sample.data() + i * width + d, width - d, 0.0);
+    }
+    Basis basis;
+    for (std::int64_t i = 0; i < std::min(columns, count); ++i)
+        basis.insert(basis.end(), rows + i * count / std::min(columns, count) * stride,
+                     rows + i * count / std::min(columns, count) * stride + d);
+    orthonormalise(basis, d);
+    std::vector<double> length2;
+    for (int iteration = 0; iteration <= iterations; ++iteration) {
+        set(basis, d);
+        std::vector<double> along(static_cast<std::size_t>(count * room()));
+        coordinates(tiles, sample.data(), width, count, along.data());
+        const std::vector<double> by_column = transposed(along.data(), count, columns_, room());
+        if (iteration == iterations) {
+            for (std::int64_t c = 0; c < columns_; ++c)
+                length2.push_back(product(by_column.data() + c * count, by_column.data() + c * count, count));
+            break;
+        }
+        std::vector<double> next(static_cast<std::size_t>(columns_ * width));
+        tiles.project(by_column.data(), count, columns_, sample.data(), count, width, next.data(), width);
+        for (std::int64_t c = 0; c < columns_; ++c) std::copy_n(next.data() + c * width, d, basis.data() + c * d);
+        orthonormalise(basis, d);
+    }
+    std::vector<std::int64_t> order(length2.size());
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        return length2[static_cast<std::size_t>(a)] > length2[static_cast<std::size_t>(b)];
+    });
+    Basis widest;
+    for (const std::int64_t c : order) widest.insert(widest.end(), basis.data() + c * d, basis.data() + (c + 1) * d);
+    set(widest, d);
+}
+
+void Projection::set(const std::vector<double>& basis, std::int64_t d) {
+    d_ = d;
+    columns_ = static_cast<std::int64_t>(basis.size()) / d;
+    const std::int64_t width = room();
+    matrix_ = Buffer<double>(d * width);
+    std::fill_n(matrix_.data(), d * width, 0.0);
+    for (std::int64_t c = 0; c < columns_; ++c)
+        for (std::int64_t j = 0; j < d; ++j) matrix_[j * width + c] = basis[static_cast<std::size_t>(c * d + j)];
+    // |P'P - I|, as computed and by what that rounds. The column sums bound it as the Frobenius norm does, which is
+    // less than d of these vectors' products round.
+    double defect2 = 0;
+    for (std::int64_t a = 0; a < columns_; ++a) {
+        for (std::int64_t b = 0; b <= a; ++b) {
+            const double e = product(basis.data() + a * d, basis.data() + b * d, d) - (a == b ? 1 : 0);
+            defect2 += (a == b ? 1 : 2) * e * e;
+        }
+    }
+    const auto coordinates = static_cast<double>(d), directions = static_cast<double>(columns_);
+    const double rounding = (coordinates + 4) * 0x1p-52;
+    const double defect = std::sqrt(defect2) * (1 + 0x1p-20) + directions * rounding;
+    coordinates_error_ = (defect + std::sqrt(directions) * rounding) * (1 + 0x1p-20);
+    square_error_ = coordinates_error_ * (2 + coordinates_error_) + (coordinates + directions + 16) * 0x1p-51;
+}
+
+Projection Projection::first(std::int64_t columns) const {
+    Basis basis(static_cast<std::size_t>(columns * d_));
+    for (std::int64_t c = 0; c < columns; ++c)
+        for (std::int64_t j = 0; j < d_; ++j) basis[static_cast<std::size_t>(c * d_ + j)] = matrix_[j * room() + c];
+    Projection out;
+    out.set(basis, d_);
+    return out;
+}
+
+void Projection::coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
+                             double* out) const {
+    tiles.project(rows, stride, count, matrix_.data(), d_, room(), out, room());
+}
+
+double Projection::complete(double norm2, double* coordinates) const {
+    const double along2 = product(coordinates, coordinates, columns_);
+    const double left2 = std::max(0.0, norm2 - along2), left = std::sqrt(left2);
+    coordinates[columns_] = left;
+    const double error2 = square_error_ * norm2;
+    // |a - b| is at most the root of |a^2 - b^2|, and that over a.
+    const double of_left = std::min(std::sqrt(error2), error2 / left) + left * 0x1p-52;
+    const double of_coordinates = coordinates_error_ * std::sqrt(norm2);
+    return std::sqrt(of_coordinates * of_coordinates + of_left * of_left) * (1 + 0x1p-20) + 0x1p-500;
+}
+
+namespace {
+
+constexpr std::array<std::int64_t, 7> choices = {16, 24, 32, 48, 64, 96, max_directions};
+// What a candidate takes that is read from its row, in multiply-adds of a panel: so many for each coordinate, and for
+// itself (two cores of an AMD EPYC with AVX-512, Fashion-MNIST).
+constexpr double cost_per_coordinate = 12, cost_of_each = 1000;
+// A projection is made if filtering takes less than this share of what all coordinates take.
+constexpr double largest_share = 0.7;
+// Rows that directions are made of at most; rows that the choice is tried with as queries, for about so many
+// neighbours.
+constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighbours = 32;
+// Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
+constexpr double most_left = 0.6;
+
+// One query of the sample: candidates among `count` points at each choice. `values`: half norms less products.
+class Trial {
+public:
+    Trial(const ProjectionSample& sample, const double* coordinates, std::int64_t room, std::int64_t n)
+        : sample_(sample), coordinates_(coordinates), room_(room), n_(n) {}
+
+    // Adds the share of the points that are candidates of row `query` with each of the choices.
+    void add(std::int64_t query, std::vector<double>& shares) const {
+        const double* const q = sample_.rows + query * sample_.d;
+        const double q2 = product(q, q, sample_.d);
+        std::vector<double> half(static_cast<std::size_t>(sample_.count)), squares(half.size()), values;
+        for (std::int64_t i = 0; i < sample_.count; ++i) {
+            const double* const x = sample_.rows + i * sample_.d;
+            const auto at = static_cast<std::size_t>(i);
+            squares[at] = product(x, x, sample_.d);
+            half[at] = sample_.form == metric::Gemm::l2 ? squares[at] / 2 : 0;
+            if (i != query) values.push_back(half[at] - product(q, x, sample_.d));
+        }
+        const double threshold = nearest(values, q2, squares);
+        for (std::size_t c = 0; c < shares.size(); ++c) {
+            std::int64_t candidates = 0;
+            for (std::int64_t i = 0; i < sample_.count; ++i) {
+                if (i == query) continue;
+                const auto at = static_cast<std::size_t>(i);
+                const double along = product(of(query), of(i), choices[c]);
+                const double left = left2(query, q2, choices[c]) * left2(i, squares[at], choices[c]);
+                candidates += half[at] - along - std::sqrt(left) <= threshold;
+            }
+            shares[c] += static_cast<double>(candidates) / static_cast<double>(sample_.count);
+        }
+    }
+
+private:
+    const double* of(std::int64_t i) const { return coordinates_ + i * room_; }
+    double left2(std::int64_t i, double square, std::int64_t columns) const {
+        return std::max(0.0, square - product(of(i), of(i), columns));
+    }
+
+    // The value that about expected_neighbours of n points do not exceed, if they are as these are. Where that is less
+    // than one of them, the first ones are continued as a power of their rank.
+    double nearest(std::vector<double>& values, double q2, const std::vector<double>& squares) const {
+        double base = q2 / 2;
+        if (sample_.form != metric::Gemm::l2) base = std::sqrt(q2 * *std::max_element(squares.begin(), squares.end()));
+        const double rank =
+            static_cast<double>(expected_neighbours) * static_cast<double>(values.size()) / static_cast<double>(n_);
+        std::sort(values.begin(), values.end());
+        const auto at = [&](std::size_t i) { return std::max(values[std::min(i, values.size() - 1)] + base, 1e-300); };
+        if (rank >= 1) return at(static_cast<std::size_t>(rank)) - base;
+        constexpr std::size_t far = 16;
+        const double slope = std::log(at(far - 1) / at(0)) / std::log(static_cast<double>(far));
+        return at(0) * std::pow(rank, slope) - base;
+    }
+
+    const ProjectionSample& sample_;
+    const double* coordinates_;
+    std::int64_t room_, n_;
+};
+
+}  // namespace
+
+std::optional<Projection> find_projection(const TileKernels& tiles, const ProjectionSample& sample, std::int64_t n,
+                                          bool always, int threads, ProgressMeter& progress) {
+    // Directions of every other row or fewer, from the first on; the others, from the second on, are points and
+    // queries.
+    const std::int64_t d = sample.d, step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
+    const std::int64_t made_of = (sample.count + step - 1) / step, others = sample.count / 2;
+    const std::int64_t most = std::min({choices.back(), d / 2, made_of / 4});
+    if (others < 1 || most < choices.front()) return std::nullopt;
+    Buffer<double> rest(others * d);
+    for (std::int64_t i = 0; i < others; ++i) std::copy_n(sample.rows + (2 * i + 1) * d, d, rest.data() + i * d);
+    const Projection all(tiles, sample.rows, step * d, made_of, d, most);
+    std::vector<std::int64_t> possible;
+    for (const std::int64_t c : choices)
+        if (c <= all.columns()) possible.push_back(c);
+    if (possible.empty()) return std::nullopt;
+    Buffer<double> coordinates(others * all.room());
+    watched_for(threads, others, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+        all.coordinates(tiles, rest.data() + first * d, d, last - first, coordinates.data() + first * all.room());
+    });
+    progress.throw_if_cancelled();
+    double squares = 0, along = 0;
+    for (std::int64_t i = 0; i < others; ++i) {
+        const double* const y = coordinates.data() + i * all.room();
+        squares += product(rest.data() + i * d, rest.data() + i * d, d);
+        along += product(y, y, all.columns());
+    }
+    if (!always && along < (1 - most_left) * squares) return std::nullopt;
+    const ProjectionSample points{sample.form, rest.data(), others, d};
+    const Trial trial(points, coordinates.data(), all.room(), n);
+    const std::int64_t queries = std::min(others, tried_queries);
+    std::vector<double> total(possible.size(), 0.0);
+    std::vector<std::vector<double>> shares(static_cast<std::size_t>(queries), total);
+    watched_for(threads, queries, 1, progress, "prepare", [&](std::int64_t i, std::int64_t) {
+        trial.add(i * others / queries, shares[static_cast<std::size_t>(i)]);
+    });
+    progress.throw_if_cancelled();
+    const auto points_count = static_cast<double>(n), dimensions = static_cast<double>(d);
+    std::size_t best = 0;
+    for (std::size_t c = 0; c < possible.size(); ++c) {
+        double share = 0;
+        for (const std::vector<double>& s : shares) share += s[c] / static_cast<double>(queries);
+        total[c] = points_count *
+                   (static_cast<double>(possible[c] + 1) + share * (dimensions * cost_per_coordinate + cost_of_each));
+        if (total[c] < total[best]) best = c;
+    }
+    if (!always && total[best] > largest_share * points_count * dimensions) return std::nullopt;
+    return all.first(possible[best]);
+}
+
+}  // namespace kith::cpu

@@ -1,0 +1,65 @@
+// The directions in which points differ most, and what these leave of a point as one coordinate more
+// (docs/exactness.md, section 11).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cpu/filter/tile.h"
+#include "cpu/filter/tuning.h"
+#include "cpu/primitives/buffer.h"
+#include "exact/progress.h"
+#include "metric/metric.h"
+
+namespace kith::cpu {
+
+// phi(v) = (Q' v, |v - Q Q' v|) for the d x m matrix Q of orthonormal columns nearest to the one that is kept:
+// |phi(v)| = |v| and <u, v> <= <phi(u), phi(v)>. Which columns they are only decides how tight that is.
+class Projection {
+public:
+    Projection() = default;
+    // Up to `columns` directions in which `count` rows of d coordinates, `stride` apart, are long: at most `count`.
+    Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
+               std::int64_t columns);
+
+    // The first columns of it.
+    Projection first(std::int64_t columns) const;
+
+    std::int64_t columns() const { return columns_; }
+    // Numbers that a row of coordinates() takes.
+    std::int64_t room() const { return padded(columns_ + 1); }
+    static std::int64_t padded(std::int64_t columns) {
+        return (columns + row_multiple - 1) / row_multiple * row_multiple;
+    }
+
+    // Of `count` rows, `stride` apart, the coordinates along the columns, room() apart.
+    void coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
+                     double* out) const;
+    // Completes the coordinates of a row with |row|^2 = norm2 to phi(row). Returns how far they may be from it.
+    double complete(double norm2, double* coordinates) const;
+
+private:
+    // The widest vectors of the instruction sets, in binary64.
+    static constexpr std::int64_t row_multiple = 8;
+    void set(const std::vector<double>& basis, std::int64_t d);
+
+    std::int64_t d_ = 0, columns_ = 0;
+    Buffer<double> matrix_;  // d rows of room() numbers, the last of them 0
+    // Of a unit vector: the error of its coordinates, and of the remainder's square.
+    double coordinates_error_ = 0, square_error_ = 0;
+};
+
+// A sample of points as the filter of that form takes them: `count` rows of d coordinates.
+struct ProjectionSample {
+    metric::Gemm form;
+    const double* rows;
+    std::int64_t count, d;
+};
+
+// The projection with which filtering the n points takes least, judged by the candidates that it leaves of the sample;
+// none where it takes nearly as long as all coordinates do and is not wanted `always`. Polls `progress`.
+std::optional<Projection> find_projection(const TileKernels& tiles, const ProjectionSample& sample, std::int64_t n,
+                                          bool always, int threads, ProgressMeter& progress);
+
+}  // namespace kith::cpu

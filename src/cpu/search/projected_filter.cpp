@@ -1,0 +1,96 @@
+// The filter of a projection.
+#include "cpu/search/projected_filter.h"
+
+#include <bit>
+#include <cmath>
+
+namespace kith::cpu {
+
+namespace {
+
+// A query that reads more than n over max_share rows (or these few) is left to the next filter: a row takes about what
+// A query that reads more rows than n over this (or these few) is left to the next filter: so many take about what a
+// pass through panels of all coordinates does.
+constexpr double max_share = 10, few_rows = 1024;
+// Of a row ahead of its use: hardware goes on from there.
+constexpr std::int64_t prefetched_words = 128;
+// Candidates that a threshold may be behind: their rows have been read, and each that is left of them saves others.
+constexpr std::int64_t least_behind = 8, behind_share = 2;
+
+}  // namespace
+
+ProjectedFilter::ProjectedFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count)
+    : filter_(filter),
+      list_(list),
+      kernels_(tile_kernels(search.isa)),
+      count_(count),
+      row_words_(filter.row_words()),
+      words_(filter.words()),
+      width_(filter.tile_queries(kernels_)),
+      most_read_(std::max(static_cast<double>(search.points.rows.rows) / max_share, few_rows)),
+      queries_(count * row_words_),
+      projected_(count * words_),
+      thresholds_(static_cast<std::size_t>(count)),
+      further_(thresholds_.size(), 0),
+      read_(thresholds_.size(), 0) {
+    const std::int64_t behind = std::max(least_behind, search.k / behind_share);
+    for (std::int64_t i = 0; i < count; ++i)
+        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_), behind);
+    Buffer<float> forms(count * words_);
+    filter.project_queries(list.rows(), count, kernels_, forms.data(), further_.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
+        float* out = projected_.data() + tile * words_ + (i - tile);
+        const float* form = forms.data() + i * words_;
+        const bool used = list.filtered(i);
+        for (std::int64_t j = 0; j < words_; ++j) out[j * here] = used ? form[j] : 0.0f;
+        further_[static_cast<std::size_t>(i)] -= list.error(i);
+        if (!used) further_[static_cast<std::size_t>(i)] = 0;
+        follow(i);
+    }
+}
+
+// A panel's value is at most w + its error where a row's is at most w + its own.
+void ProjectedFilter::follow(std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    const double of_rows = list_.thresholds()[i];
+    thresholds_[at] = round_up(of_rows + further_[at] + std::abs(of_rows) * 0x1p-50);
+}
+
+void ProjectedFilter::group(std::int64_t p) {
+    const float* panel = filter_.panel(p);
+    std::uint32_t hits[max_tile_queries];
+    alignas(64) float values[max_tile_queries * panel_points];
+    for (std::int64_t first = 0; first < count_; first += width_) {
+        const std::int64_t here = std::min(width_, count_ - first);
+        const Tile tile = filter_.tiles(kernels_)[here];
+        if (!tile(panel, words_, projected_.data() + first * words_, thresholds_.data() + first, filter_.exponent(),
+                  hits, values))
+            continue;
+        for (std::int64_t i = 0; i < here; ++i) {
+            for (; hits[i]; hits[i] &= hits[i] - 1) {
+                const int lane = std::countr_zero(hits[i]);
+                // Padding, or a point with a NaN.
+                if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
+                const std::int64_t id = p * panel_points + lane;
+                for (std::int64_t j = 0; j < std::min(row_words_, prefetched_words); j += 16)
+                    __builtin_prefetch(filter_.row(id) + j);
+                pairs_.push_back({first + i, id});
+            }
+        }
+    }
+    for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+        const auto [i, id] = pairs_[pair];
+        const PointTerms& terms = filter_.row_terms(id);
+        const float value = terms.half_norm + filter_.product(kernels_, queries_.data() + i * row_words_, id);
+        read_[static_cast<std::size_t>(i)] += 1;
+        if (!(value > list_.thresholds()[i])) list_.offer(i, value, terms.slack, id);
+        if (pair + 1 < pairs_.size() && pairs_[pair + 1].query == i) continue;
+        list_.settle(i);
+        if (read_[static_cast<std::size_t>(i)] > most_read_) list_.give_up(i, exact::Cause::directions);
+        follow(i);
+    }
+    pairs_.clear();
+}
+
+}  // namespace kith::cpu

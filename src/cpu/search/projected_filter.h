@@ -1,0 +1,37 @@
+// The filter of a projection: panels of its few coordinates, then each candidate by all of its own.
+#pragma once
+
+#include <vector>
+
+#include "cpu/filter/panels.h"
+#include "cpu/search/shortlist.h"
+
+namespace kith::cpu {
+
+// `filter` is one of Rounding::projected. Values of its panels bound those of its rows from below, which decide what
+// the shortlist is offered; thresholds of the panels follow from the rows'.
+class ProjectedFilter {
+public:
+    ProjectedFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count);
+    std::int64_t stride(std::int64_t panels) const { return panel_stride(count_, panels); }
+    // Points [32 p, 32 p + 32).
+    void group(std::int64_t p);
+
+private:
+    struct Pair {
+        std::int64_t query, id;
+    };
+    void follow(std::int64_t i);
+
+    const Filter& filter_;
+    Shortlist& list_;
+    const TileKernels& kernels_;
+    std::int64_t count_, row_words_, words_, width_;
+    double most_read_;  // rows that a query reads before it is given up
+    Buffer<float> queries_, projected_;
+    std::vector<float> thresholds_;       // of panels
+    std::vector<double> further_, read_;  // of each query: what its panels' error is beyond its rows', rows read
+    std::vector<Pair> pairs_;             // that a panel leaves
+};
+
+}  // namespace kith::cpu

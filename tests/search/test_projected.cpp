@@ -1,0 +1,195 @@
+// The path "projected" against the oracle: adversarial data, spectra that fall, and data that have no directions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "api/validate.h"
+#include "exact/progress.h"
+#include "search_cases.h"
+
+namespace {
+
+using search_cases::Execution;
+
+std::vector<std::string> product_metrics() {
+    std::vector<std::string> list;
+    for (const std::string& metric : metric_names()) {
+        const auto form = kith::metric::product_form(kith::api::traits_of(kith::metric_named(metric).id));
+        if (form != kith::metric::Gemm::none && form != kith::metric::Gemm::cross_entropy) list.push_back(metric);
+    }
+    return list;
+}
+
+const Execution executions[] = {{"projected", "", 2, false},
+                                {"projected", "baseline", 1, false},
+                                {"projected", "avx2", 3, true},
+                                {"projected", "avx512", 2, false},
+                                {"projected", "", 1, true}};
+
+class Projected : public testing::TestWithParam<std::string> {};
+
+TEST_P(Projected, AnswersAsTheOracle) {
+    std::uint64_t turn = GetParam().size();
+    for (const std::string& data : adversarial::names()) {
+        for (const std::int64_t d : {32, 33, 65, 100}) {
+            const search_cases::Size size{turn % 3 ? 700 : 2000, 40, d, turn % 2 ? 10 : 70};
+            const auto type = arrays::element_types[turn % 6];
+            const auto query_type = turn % 4 ? type : kith::ElementType::f64;
+            const auto all = variants(GetParam(), d, type);
+            const auto c = search_cases::make_case(all[turn % all.size()], data, size, type, query_type,
+                                                   arrays::shapes[turn % 3], turn);
+            const Execution& execution = executions[turn % std::size(executions)];
+            const auto got = search_cases::answer("cpu", c, execution, turn % 5 == 0);
+            ++turn;
+            if (!got && execution.isa == "avx512") continue;
+            ASSERT_TRUE(got) << c.label << ", " << execution.label();
+            ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << execution.label();
+            EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(product_metrics()),
+                         [](const auto& info) { return info.param; });
+
+// Rows whose coordinates have those standard deviations, turned by reflections so that no axis is a direction.
+struct Spectrum {
+    std::vector<float> rows;
+    std::int64_t n, d;
+
+    Spectrum(std::int64_t count, const std::vector<double>& deviations, std::uint64_t seed, double shift = 0)
+        : n(count), d(static_cast<std::int64_t>(deviations.size())) {
+        adversarial::Random random(17), own(seed);
+        std::vector<std::vector<double>> mirrors(3, std::vector<double>(deviations.size()));
+        for (auto& mirror : mirrors) {
+            double norm2 = 0;
+            for (double& x : mirror) {
+                x = random.gaussian();
+                norm2 += x * x;
+            }
+            for (double& x : mirror) x /= std::sqrt(norm2);
+        }
+        std::vector<double> v(deviations.size());
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < v.size(); ++j) v[j] = own.gaussian() * deviations[j];
+            for (const auto& mirror : mirrors) {
+                double along = 0;
+                for (std::size_t j = 0; j < v.size(); ++j) along += mirror[j] * v[j];
+                for (std::size_t j = 0; j < v.size(); ++j) v[j] -= 2 * along * mirror[j];
+            }
+            for (const double x : v) rows.push_back(static_cast<float>(x + shift));
+        }
+    }
+    kith::MatrixView view() const { return kith::view(rows.data(), n, d); }
+};
+
+std::vector<double> falling(std::int64_t d, double power) {
+    std::vector<double> s;
+    for (std::int64_t j = 0; j < d; ++j) s.push_back(std::pow(static_cast<double>(j + 1), -power));
+    return s;
+}
+
+kith::Options options_of(const std::string& metric, const std::string& path) {
+    kith::Options options;
+    options.metric = kith::metric_named(metric);
+    options.device = "cpu";
+    options.path = path;
+    options.threads = 2;
+    return options;
+}
+
+void expect_same(const kith::Neighbors& want, const kith::Neighbors& got, const std::string& what) {
+    EXPECT_EQ(want.ids, got.ids) << what;
+    EXPECT_EQ(want.distances, got.distances) << what;
+}
+
+// Where the spectrum falls, nearly every query is certified and few distance keys are evaluated.
+TEST(ProjectedSearch, CertifiesWhereTheSpectrumFalls) {
+    const Spectrum points(6000, falling(80, 1.0), 1), queries(700, falling(80, 1.0), 2);
+    for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "correlation"}) {
+        const auto want = kith::search(points.view(), queries.view(), 10, options_of(metric, "exact"));
+        const auto got = kith::search(points.view(), queries.view(), 10, options_of(metric, "projected"));
+        expect_same(want, got, metric);
+        EXPECT_EQ("projected", got.report.path) << metric;
+        EXPECT_LT(got.report.candidates, 40.0 * 700) << metric;
+        EXPECT_GT(got.report.certified, 600) << metric;
+    }
+}
+
+// All that the directions leave out decides; no direction at all; one outlier that turns them; directions that end at a
+// cliff; queries far from the points and far from their directions.
+TEST(ProjectedSearch, DataAgainstIt) {
+    std::vector<double> flat(70, 1.0), cliff(70, 1e-3), reversed = falling(70, 1.0);
+    std::fill_n(cliff.begin(), 16, 1.0);
+    Spectrum outlier(3000, falling(70, 1.0), 5);
+    for (std::int64_t j = 0; j < 70; ++j) outlier.rows[static_cast<std::size_t>(1024 * 70 + j)] = j % 2 ? 3e8f : -1e8f;
+    Spectrum equal(3000, std::vector<double>(70, 0.0), 6, 1.0), cliffs(3000, cliff, 7), flats(3000, flat, 8),
+        offset(3000, falling(70, 1.0), 9, 1000.0);
+    Spectrum near(60, falling(70, 1.0), 10), far(60, flat, 11, 50.0);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
+        for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset}) {
+            for (Spectrum* queries : {&near, &far, &cliffs}) {
+                const auto want = kith::search(points->view(), queries->view(), 7, options_of(metric, "exact"));
+                const auto got = kith::search(points->view(), queries->view(), 7, options_of(metric, "projected"));
+                expect_same(want, got, metric);
+            }
+        }
+    }
+}
+
+TEST(ProjectedSearch, GraphsAndIndexes) {
+    const Spectrum points(3000, falling(66, 1.0), 12);
+    const auto want = kith::graph(points.view(), 9, options_of("euclidean", "exact"));
+    const auto got = kith::graph(points.view(), 9, options_of("euclidean", "projected"));
+    expect_same(want, got, "graph");
+    EXPECT_EQ("projected", got.report.path);
+    const kith::Index index(points.view(), options_of("euclidean", "projected"));
+    expect_same(want, index.graph(9), "graph of an index");
+    for (const std::int64_t q : {1, 5, 40}) {
+        const kith::MatrixView some = kith::view(points.rows.data(), q, 66);
+        expect_same(kith::search(points.view(), some, 12, options_of("euclidean", "exact")), index.search(some, 12),
+                    std::to_string(q));
+    }
+    const auto ball =
+        kith::radius(points.view(), kith::view(points.rows.data(), 9, 66), 1.0, options_of("euclidean", "exact"));
+    EXPECT_EQ(ball.ids, index.radius(kith::view(points.rows.data(), 9, 66), 1.0).ids);
+}
+
+// The planner leaves it to a sample: points without directions are filtered by all coordinates, and the report says so.
+TEST(ProjectedSearch, IsChosenByASample) {
+    kith::Options options = options_of("sqeuclidean", "");
+    const std::vector<double> flat(64, 1.0);
+    const Spectrum with(1 << 14, falling(64, 1.0), 20), without(1 << 14, flat, 21);
+    const Spectrum like(2048, falling(64, 1.0), 22), unlike(2048, flat, 23, 3.0);
+    const kith::Shape shape{1 << 14, 2048, 64, 5};
+    EXPECT_EQ(kith::Path::projected, kith::plan(shape, options).path);
+    EXPECT_EQ("projected", kith::search(with.view(), like.view(), 5, options).report.path);
+    const auto plain = kith::search(without.view(), like.view(), 5, options);
+    EXPECT_EQ(0u, plain.report.path.find("gemm-")) << plain.report.path;
+    // Queries unlike the points: a few are tried, the others are filtered by all coordinates.
+    const auto tried = kith::search(with.view(), unlike.view(), 5, options);
+    options.path = "exact";
+    expect_same(kith::search(with.view(), unlike.view(), 5, options), tried, "unlike");
+}
+
+TEST(ProjectedSearch, IsCancelled) {
+    const Spectrum points(6000, falling(80, 1.0), 1);
+    kith::ProgressMeter::milliseconds_between = 0;
+    int calls = 0;
+    for (const int at : {1, 3, 20, 60}) {
+        kith::Options options = options_of("sqeuclidean", "projected");
+        calls = 0;
+        options.progress = [&](const kith::Progress&) { return ++calls < at; };
+        try {
+            kith::graph(points.view(), 5, options);
+            ADD_FAILURE() << "not cancelled at call " << at;
+        } catch (const kith::Error& error) {
+            EXPECT_EQ(kith::ErrorCode::cancelled, error.code());
+        }
+        EXPECT_EQ(at, calls);
+    }
+    kith::ProgressMeter::milliseconds_between = 100;
+}
+
+}  // namespace

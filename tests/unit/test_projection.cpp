@@ -1,0 +1,133 @@
+// How far a projection's vectors may be from phi (docs/exactness.md, section 11), in long double; the products of its
+// kernels, and that its directions are those of the rows.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "adversarial.h"
+#include "cpu/filter/projection.h"
+
+namespace {
+
+using namespace kith;
+
+std::vector<cpu::Isa> isas() {
+    std::vector<cpu::Isa> list;
+    for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512})
+        if (cpu::supported(isa)) list.push_back(isa);
+    return list;
+}
+
+long double dot(const double* a, const double* b, std::int64_t d) {
+    long double sum = 0;
+    for (std::int64_t j = 0; j < d; ++j) sum += static_cast<long double>(a[j]) * static_cast<long double>(b[j]);
+    return sum;
+}
+
+TEST(Projection, ProductsOfEachWidth) {
+    adversarial::Random random(1);
+    for (const cpu::Isa isa : isas()) {
+        for (const std::int64_t count : {1, 4, 7}) {
+            for (const std::int64_t width : {8, 16, 24, 136}) {
+                const std::int64_t d = 37, stride = 41, out_stride = width + 3;
+                std::vector<double> rows(count * stride), matrix(d * width), out(count * out_stride, -7);
+                for (double& x : rows) x = random.gaussian();
+                for (double& x : matrix) x = random.gaussian();
+                cpu::tile_kernels(isa).project(rows.data(), stride, count, matrix.data(), d, width, out.data(),
+                                               out_stride);
+                for (std::int64_t i = 0; i < count; ++i) {
+                    for (std::int64_t c = 0; c < width; ++c) {
+                        long double want = 0;
+                        for (std::int64_t j = 0; j < d; ++j) want += rows[i * stride + j] * matrix[j * width + c];
+                        EXPECT_NEAR(static_cast<double>(want), out[i * out_stride + c], 1e-12);
+                    }
+                    for (std::int64_t c = width; c < out_stride; ++c) EXPECT_EQ(-7, out[i * out_stride + c]);
+                }
+            }
+        }
+        for (std::int64_t d = 1; d < 140; ++d) {
+            std::vector<float> a(d), b(d);
+            double want = 0;
+            for (std::int64_t j = 0; j < d; ++j) {
+                a[j] = static_cast<float>(random.gaussian());
+                b[j] = static_cast<float>(random.gaussian());
+                want += static_cast<double>(a[j]) * static_cast<double>(b[j]);
+            }
+            EXPECT_NEAR(want, cpu::tile_kernels(isa).product(a.data(), b.data(), d), 1e-4) << d;
+        }
+    }
+}
+
+// <u, v> <= <phi(u), phi(v)> for what is computed, but for the errors that it says: |phi^(u)| eps(v) + eps(u) |phi(v)|.
+TEST(Projection, EnclosesProducts) {
+    constexpr std::int64_t d = 48, n = 160;
+    adversarial::Random random(2);
+    double closest = 1e300;
+    for (const cpu::Isa isa : isas()) {
+        const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
+        for (const double fall : {0.0, 1.0, 4.0, 12.0}) {
+            for (const double size : {1e-140, 1.0, 1e9}) {
+                std::vector<double> rows(n * d);
+                for (std::int64_t i = 0; i < n; ++i)
+                    for (std::int64_t j = 0; j < d; ++j)
+                        rows[i * d + j] = random.gaussian() * std::pow(static_cast<double>(j + 1), -fall) * size;
+                const cpu::Projection made(tiles, rows.data(), d, n / 2, d, 20);
+                for (const std::int64_t columns : {made.columns(), made.columns() / 2}) {
+                    const cpu::Projection projection = made.first(columns);
+                    ASSERT_EQ(columns, projection.columns());
+                    const std::int64_t room = projection.room();
+                    // A row within the columns' span, and one that they leave whole, as nearly as binary64 has them.
+                    std::vector<double> own = rows, phi(n * room), error(n), norm2(n);
+                    projection.coordinates(tiles, own.data(), d, n, phi.data());
+                    for (std::int64_t i = 0; i < n; ++i)
+                        norm2[i] = static_cast<double>(dot(&own[i * d], &own[i * d], d));
+                    for (std::int64_t i = 0; i < n; ++i) error[i] = projection.complete(norm2[i], &phi[i * room]);
+                    for (std::int64_t i = 0; i < n; ++i) {
+                        const long double length = std::sqrt(dot(&phi[i * room], &phi[i * room], columns + 1));
+                        EXPECT_LE(std::abs(length - std::sqrt(dot(&own[i * d], &own[i * d], d))), error[i]);
+                        for (std::int64_t j = 0; j < n; ++j) {
+                            const long double want = dot(&own[i * d], &own[j * d], d);
+                            const long double have = dot(&phi[i * room], &phi[j * room], columns + 1);
+                            const long double paid =
+                                length * error[j] + error[i] * std::sqrt(static_cast<long double>(norm2[j]));
+                            ASSERT_LE(want, have + paid) << fall << " " << size << " " << i << " " << j;
+                            if (paid > 0) closest = std::min(closest, static_cast<double>((have + paid - want) / paid));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    RecordProperty("closest", std::to_string(closest));
+}
+
+// Most of the squares lie along the first directions of a spectrum that falls, nearly as much as along its axes.
+TEST(Projection, FindsDirections) {
+    constexpr std::int64_t d = 200, n = 400, columns = 20;
+    adversarial::Random random(3);
+    std::vector<double> rows(n * d);
+    double along_axes = 0, all = 0, along = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < d; ++j) {
+            const double x = rows[i * d + j] = random.gaussian() * std::pow(static_cast<double>(j + 1), -0.8);
+            all += x * x;
+            along_axes += j < columns ? x * x : 0;
+        }
+    }
+    const cpu::TileKernels& tiles = cpu::tile_kernels(cpu::Isa::baseline);
+    const cpu::Projection projection(tiles, rows.data(), d, n, d, columns);
+    std::vector<double> phi(n * projection.room());
+    projection.coordinates(tiles, rows.data(), d, n, phi.data());
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t c = 0; c < columns; ++c)
+            along += phi[i * projection.room() + c] * phi[i * projection.room() + c];
+    EXPECT_GT(along, 0.95 * along_axes);
+    EXPECT_LT(along, all);
+    // As many columns as there are rows of their own.
+    EXPECT_LE(cpu::Projection(tiles, rows.data(), 0, 5, d, 4).columns(), 1);
+    const std::vector<double> zeros(5 * d, 0.0);
+    EXPECT_EQ(0, cpu::Projection(tiles, zeros.data(), d, 5, d, 4).columns());
+}
+
+}  // namespace
