@@ -102,6 +102,37 @@ TEST(Projection, EnclosesProducts) {
     RecordProperty("closest", std::to_string(closest));
 }
 
+// Remainders that their squares do not hold: what is left of a row within the span but for a small part is any number
+// from 0 to some 10^-8 of it.
+TEST(Projection, PaysForRemaindersNearNothing) {
+    constexpr std::int64_t d = 40, spanned = 20, n = 60;
+    adversarial::Random random(4);
+    std::vector<double> rows(n * d, 0.0);
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < spanned; ++j) rows[i * d + j] = random.gaussian();
+    for (const cpu::Isa isa : isas()) {
+        const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
+        const cpu::Projection projection(tiles, rows.data(), d, n, d, spanned);
+        ASSERT_EQ(spanned, projection.columns());
+        std::vector<double> beyond(d, 0.0), phi(projection.room()), phi_beyond(projection.room());
+        beyond[30] = 1;
+        projection.coordinates(tiles, beyond.data(), d, 1, phi_beyond.data());
+        const double error_beyond = projection.complete(1, phi_beyond.data());
+        for (std::int64_t i = 0; i < n; ++i) {
+            std::vector<double> row(&rows[i * d], &rows[i * d] + d);
+            for (const double part : {1e-7, 1e-8, 1e-9, 1e-11}) {
+                row[30] = part;
+                projection.coordinates(tiles, row.data(), d, 1, phi.data());
+                const long double norm2 = dot(row.data(), row.data(), d);
+                const double error = projection.complete(static_cast<double>(norm2), phi.data());
+                const long double have = dot(phi.data(), phi_beyond.data(), spanned + 1);
+                EXPECT_LE(part, have + error + error_beyond * std::sqrt(norm2)) << part;
+                EXPECT_LE(error, 1e-5 * static_cast<double>(std::sqrt(norm2)));
+            }
+        }
+    }
+}
+
 // Most of the squares lie along the first directions of a spectrum that falls, nearly as much as along its axes.
 TEST(Projection, FindsDirections) {
     constexpr std::int64_t d = 200, n = 400, columns = 20;
