@@ -117,6 +117,12 @@ TEST(ProjectedSearch, CertifiesWhereTheSpectrumFalls) {
     }
 }
 
+std::int64_t left_by_directions(const kith::Report& report) {
+    std::int64_t queries = 0;
+    for (const kith::Fallback& f : report.fallbacks) queries += f.why.find("the directions") == 0 ? f.queries : 0;
+    return queries;
+}
+
 // All that the directions leave out decides; no direction at all; one outlier that turns them; directions that end at a
 // cliff; queries far from the points and far from their directions.
 TEST(ProjectedSearch, DataAgainstIt) {
@@ -136,6 +142,15 @@ TEST(ProjectedSearch, DataAgainstIt) {
             }
         }
     }
+}
+
+// Without directions every row would be read: all queries are left to the product of all coordinates.
+TEST(ProjectedSearch, GivesQueriesUp) {
+    const Spectrum points(9000, std::vector<double>(70, 1.0), 8), queries(60, std::vector<double>(70, 1.0), 9);
+    const auto got = kith::search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
+    EXPECT_EQ(60, left_by_directions(got.report));
+    EXPECT_EQ(60, got.report.retried);
+    EXPECT_LT(got.report.candidates, 60.0 * 200);
 }
 
 TEST(ProjectedSearch, GraphsAndIndexes) {
@@ -160,8 +175,10 @@ TEST(ProjectedSearch, GraphsAndIndexes) {
 TEST(ProjectedSearch, IsChosenByASample) {
     kith::Options options = options_of("sqeuclidean", "");
     const std::vector<double> flat(64, 1.0);
+    std::vector<double> rising;
+    for (const double x : falling(64, 1.0)) rising.push_back(10 / x);
     const Spectrum with(1 << 14, falling(64, 1.0), 20), without(1 << 14, flat, 21);
-    const Spectrum like(2048, falling(64, 1.0), 22), unlike(2048, flat, 23, 3.0);
+    const Spectrum like(2048, falling(64, 1.0), 22), unlike(2048, rising, 23);
     const kith::Shape shape{1 << 14, 2048, 64, 5};
     EXPECT_EQ(kith::Path::projected, kith::plan(shape, options).path);
     EXPECT_EQ("projected", kith::search(with.view(), like.view(), 5, options).report.path);
@@ -169,6 +186,8 @@ TEST(ProjectedSearch, IsChosenByASample) {
     EXPECT_EQ(0u, plain.report.path.find("gemm-")) << plain.report.path;
     // Queries unlike the points: a few are tried, the others are filtered by all coordinates.
     const auto tried = kith::search(with.view(), unlike.view(), 5, options);
+    EXPECT_GT(left_by_directions(tried.report), 32);
+    EXPECT_LE(left_by_directions(tried.report), 64);
     options.path = "exact";
     expect_same(kith::search(with.view(), unlike.view(), 5, options), tried, "unlike");
 }

@@ -157,7 +157,7 @@ constexpr double cost_per_coordinate = 12, cost_of_each = 1000;
 constexpr double largest_share = 0.7;
 // Rows that directions are made of at most; rows that the choice is tried with as queries, for about so many
 // neighbours.
-constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighbours = 32;
+constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighbours = 64;
 // Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
 constexpr double most_left = 0.6;
 

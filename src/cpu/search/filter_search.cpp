@@ -34,6 +34,9 @@ constexpr std::int64_t kept_bytes = 256 << 20;
 // candidate costs several times what scanning a point does.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
+// One with a projection that reads more rows than n over this (or these few) as well: so many take up to twice what a
+// pass through panels of all coordinates does.
+constexpr double max_read_share = 6, few_rows_read = 1024;
 // Groups of 32 points between two looks at the progress: so many, or so much work in multiply-adds.
 constexpr std::int64_t max_groups_per_report = 256, work_per_report = 1 << 27;
 
@@ -234,6 +237,8 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     const auto limit_candidates = [&s, n](std::int64_t ranges) {
         s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(ranges),
                                     static_cast<double>(8 * s.k + few_candidates));
+        s.max_rows_read =
+            std::max(static_cast<double>(n) / max_read_share, few_rows_read) / static_cast<double>(ranges);
     };
     if (q <= max_row_queries && rounding != Rounding::projected && !s.points.packed(rounding) &&
         row_filter_serves(s.points, s.queries)) {

@@ -9,9 +9,6 @@ namespace kith::cpu {
 namespace {
 
 // A query that reads more than n over max_share rows (or these few) is left to the next filter: a row takes about what
-// A query that reads more rows than n over this (or these few) is left to the next filter: so many take about what a
-// pass through panels of all coordinates does.
-constexpr double max_share = 10, few_rows = 1024;
 // Of a row ahead of its use: hardware goes on from there.
 constexpr std::int64_t prefetched_words = 128;
 // Candidates that a threshold may be behind: their rows have been read, and each that is left of them saves others.
@@ -27,7 +24,7 @@ ProjectedFilter::ProjectedFilter(const Search& search, const Filter& filter, Sho
       row_words_(filter.row_words()),
       words_(filter.words()),
       width_(filter.tile_queries(kernels_)),
-      most_read_(std::max(static_cast<double>(search.points.rows.rows) / max_share, few_rows)),
+      most_read_(search.max_rows_read),
       queries_(count * row_words_),
       projected_(count * words_),
       thresholds_(static_cast<std::size_t>(count)),

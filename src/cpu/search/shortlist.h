@@ -27,6 +27,8 @@ struct Search {
     // Of each query in one range of the points, candidates up to here are refined; beyond, the query is left to
     // the next filter.
     double max_candidates = std::numeric_limits<double>::infinity();
+    // The same of the rows that a projection leaves.
+    double max_rows_read = std::numeric_limits<double>::infinity();
 };
 
 // The step in which a block of so many queries goes through panels. Hostile orders (each point nearer than the last)
