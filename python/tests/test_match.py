@@ -1,6 +1,9 @@
-"""match: by its definition in numpy, of any arrays, and what it refuses."""
+"""match: by its definition in numpy, by OpenCV's matcher of the features of two views, and what it refuses."""
 from __future__ import annotations
 
+import importlib.resources
+
+import cv2
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -36,6 +39,34 @@ def test_binary_features() -> None:
     bits = [np.unpackbits(x, axis=1).astype(np.float32) for x in (a, b)]
     packed = kith.match(a, b, ratio=0.95, metric="hamming", packed_bits=True)
     np.testing.assert_array_equal(packed.pairs, kith.match(*bits, ratio=0.95, metric="hamming").pairs)
+
+
+@pytest.mark.parametrize("kind", ["SIFT", "ORB"])
+def test_opencvs_matcher(kind: str) -> None:
+    path = importlib.resources.files("sklearn.datasets") / "images" / "china.jpg"
+    image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    assert image is not None
+    height, width = image.shape
+    turn = cv2.getRotationMatrix2D((width / 2, height / 2), 10, 0.9)
+    view = cv2.warpAffine(image, turn, (width, height), flags=cv2.INTER_AREA)
+    finder = cv2.SIFT_create() if kind == "SIFT" else cv2.ORB_create(1000)
+    a, b = (finder.detectAndCompute(shown, None)[1].astype(np.uint8) for shown in (image, view))  # SIFT's are whole numbers
+    norm = cv2.NORM_L2 if kind == "SIFT" else cv2.NORM_HAMMING
+    metric, packed_bits, unit = ("euclidean", False, 1.0) if kind == "SIFT" else ("hamming", True, 8.0 * a.shape[1])
+
+    both = cv2.BFMatcher(norm).knnMatch(a, b, 2)
+    nearest = kith.match(a, b, metric=metric, packed_bits=packed_bits)
+    np.testing.assert_array_equal(nearest.pairs[:, 0], np.arange(len(a)))
+    np.testing.assert_allclose(nearest.distances * unit, [first.distance for first, _ in both], rtol=1e-6)
+
+    kept = [(first.queryIdx, first.trainIdx) for first, second in both if first.distance < 0.8 * second.distance]
+    assert len(kept) > 300
+    pairs = kith.match(a, b, ratio=0.8, metric=metric, packed_bits=packed_bits).pairs
+    np.testing.assert_array_equal(pairs, kept)
+
+    checked = cv2.BFMatcher(norm, crossCheck=True).match(a, b)
+    pairs = kith.match(a, b, mutual=True, metric=metric, packed_bits=packed_bits).pairs
+    np.testing.assert_array_equal(pairs, [(m.queryIdx, m.trainIdx) for m in checked])
 
 
 def test_refused() -> None:
