@@ -49,7 +49,7 @@ def test_opencvs_matcher(kind: str) -> None:
     height, width = image.shape
     turn = cv2.getRotationMatrix2D((width / 2, height / 2), 10, 0.9)
     view = cv2.warpAffine(image, turn, (width, height), flags=cv2.INTER_AREA)
-    finder = cv2.SIFT_create() if kind == "SIFT" else cv2.ORB_create(1000)
+    finder = cv2.SIFT.create() if kind == "SIFT" else cv2.ORB.create(1000)
     a, b = (finder.detectAndCompute(shown, None)[1].astype(np.uint8) for shown in (image, view))  # SIFT's are whole numbers
     norm = cv2.NORM_L2 if kind == "SIFT" else cv2.NORM_HAMMING
     metric, packed_bits, unit = ("euclidean", False, 1.0) if kind == "SIFT" else ("hamming", True, 8.0 * a.shape[1])
