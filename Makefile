@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test wheel test-python bench docs gpu-test sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python bench packages docs gpu-test sanitize fuzz mutants check-contributing \
     format format-check lint clean deps test-deps bench-deps configure
 
 help:  ## this list
@@ -35,6 +35,9 @@ wheel: build  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
 
 test-python: build  ## the Python package beside torch, jax, faiss, UMAP, scanpy and scikit-learn's own tests
 	scripts/test-python $(BUILD) --full
+
+packages: build  ## the Python package beside what pip installs: speed, recall, memory, install size in one table
+	scripts/packages $(BUILD) $(ARGS)
 
 docs: configure  ## the documentation site: build/$(PRESET)/docs/html/index.html
 	scripts/install-deps python docs

@@ -3,9 +3,7 @@
 usage: python3 bench/baselines [--device cuda] [--quick] [--json FILE] ... (--help)
 """
 import argparse
-import datetime
-import json
-import os
+import functools
 import pathlib
 import sys
 
@@ -43,10 +41,12 @@ def main():
     settings = parse()
     import machine
     machine.set_environment(settings)
+    import baseline
     import cases
     import library
     import baselines_cpu
     import baselines_gpu
+    import record
     import rounds
     import table
 
@@ -62,27 +62,19 @@ def main():
     print(", ".join(f"{key} {value}" for key, value in machine.versions().items()))
     print(table.HEADER, flush=True)
     baselines = baselines_gpu.ALL if settings.device == "cuda" else baselines_cpu.ALL
+    own = functools.partial(baseline.kith, kith)
     cells, absent = [], {}
 
-    def record():
-        if not settings.json:
-            return
-        about["load_after"] = [round(x, 2) for x in os.getloadavg()]
-        document = {"command": ["python3", "bench/baselines", *sys.argv[1:]],
-                    "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                    "machine": about, "blas": machine.blas(), "versions": {"kith": kith.version()} | machine.versions(),
-                    "build": kith.build_info(), "cells": cells}
-        pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
-
     for case in cases.cases(settings):
-        cell = rounds.run(case, kith, baselines, settings)
+        cell = rounds.run(case, own, baselines, settings)
         cells.append(cell)
         for name, why in cell["absent"].items():
             if name not in absent:
                 print(f"skipped: {name}: {why}")
         absent |= cell["absent"]
         print(*table.lines(cell), sep="\n", flush=True)
-        record()
+        record.write(settings, ["bench/baselines", *sys.argv[1:]], about, cells,
+                     {"versions": {"kith": kith.version()} | machine.versions(), "build": kith.build_info()})
         del case  # its arrays, before the next case's are made
         machine.release(settings)
     print()

@@ -1,6 +1,8 @@
 """A baseline: one way of one library to answer a case. kith's own two have the same form."""
 import dataclasses
 
+import machine
+
 
 @dataclasses.dataclass
 class Baseline:
@@ -9,6 +11,11 @@ class Baseline:
     mode: str     # "one-shot", or "prepared": points handed over beforehand
     run: object   # () -> q x k ids
     report: dict = dataclasses.field(default_factory=dict)
+    facts: dict = dataclasses.field(default_factory=dict)  # of the record beside its times
+
+    def timed(self, synchronize):
+        """(ids, seconds, processor seconds of its process)"""
+        return machine.timed(self.run, synchronize)
 
 
 def kith(library, case, settings):

@@ -1,4 +1,5 @@
-"""The baselines on the CPU, each by its fastest exact calls: faiss, scikit-learn, usearch, scipy, torch."""
+"""The baselines on the CPU, each by its fastest exact calls: faiss, scikit-learn, usearch, scipy, torch,
+KeOps."""
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,6 +7,7 @@ import numpy as np
 
 from baseline import Baseline
 
+FEW_DIMENSIONS = 8  # up to which trees race
 MATRIX = ("sqeuclidean", "inner_product", "cosine")
 
 
@@ -47,6 +49,9 @@ def scikit_learn(case, settings):
     keep = np.sqrt if case.metric == "hellinger" else (lambda rows: rows)
     model = NearestNeighbors(n_neighbors=k, algorithm="brute", metric=metric, n_jobs=settings.threads).fit(keep(x))
     yield Baseline("sklearn NearestNeighbors", "scikit-learn", "prepared", lambda: model.kneighbors(keep(y))[1])
+    if case.metric == "sqeuclidean" and x.shape[1] <= FEW_DIMENSIONS:
+        tree = NearestNeighbors(n_neighbors=k, algorithm="kd_tree", n_jobs=settings.threads).fit(x)
+        yield Baseline("sklearn kd_tree", "scikit-learn", "prepared", lambda: tree.kneighbors(y)[1])
 
 
 def usearch(case, settings):
@@ -63,7 +68,14 @@ def usearch(case, settings):
 
 
 def scipy(case, settings):
+    from scipy.spatial import cKDTree
     from scipy.spatial.distance import cdist
+    if case.metric == "sqeuclidean" and case.points.shape[1] <= FEW_DIMENSIONS:
+        tree, workers = cKDTree(case.points), settings.threads
+        yield Baseline("scipy cKDTree, built", "scipy", "one-shot",
+                       lambda: cKDTree(case.points).query(case.queries, case.k, workers=workers)[1].reshape(-1, case.k))
+        yield Baseline("scipy cKDTree", "scipy", "prepared",
+                       lambda: tree.query(case.queries, case.k, workers=workers)[1].reshape(-1, case.k))
     if case.metric in MATRIX:
         return  # one multiply-add at a time: never near the others
     change = np.sqrt if case.metric == "hellinger" else (lambda rows: rows)
@@ -102,4 +114,17 @@ def torch(case, settings):
     yield Baseline("torch matmul+topk", "torch", "one-shot", run)
 
 
-ALL = {"faiss": faiss, "scikit-learn": scikit_learn, "usearch": usearch, "scipy": scipy, "torch": torch}
+def pykeops(case, settings):
+    from pykeops.numpy import LazyTensor
+    if case.metric != "sqeuclidean":
+        return
+
+    def nearest(queries):
+        difference = LazyTensor(queries[:, None, :]) - LazyTensor(case.points[None, :, :])
+        return (difference ** 2).sum(-1).argKmin(case.k, dim=1)
+
+    nearest(case.queries[:2])  # compiles
+    yield Baseline("KeOps argKmin", "pykeops", "one-shot", lambda: nearest(case.queries).astype(np.int64))
+
+
+ALL = {"faiss": faiss, "scikit-learn": scikit_learn, "usearch": usearch, "scipy": scipy, "torch": torch, "pykeops": pykeops}

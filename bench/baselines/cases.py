@@ -84,6 +84,7 @@ CPU = [
     Data("100k-16", random_host(100_000, 10_000, 16, 1000), MATRIX_METRICS, CPU_GOAL),
     Data("100k-128", random_host(100_000, 10_000, 128, 1000), MATRIX_METRICS, CPU_GOAL),
     Data("100k-768", random_host(100_000, 10_000, 768, 1000), MATRIX_METRICS, CPU_GOAL),
+    Data("100k-3", random_host(100_000, 10_000, 3, 1000), ("sqeuclidean",), (*CPU_GOAL, "scipy")),
     Data("1m-128-one", random_host(1_000_000, 1, 128, 1), MATRIX_METRICS, CPU_GOAL),
     Data("100k-128-direct", random_host(100_000, 1000, 128, 200), DIRECT_METRICS, ("scipy", "scikit-learn")),
 ]

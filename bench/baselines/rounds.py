@@ -2,7 +2,6 @@
 import statistics
 import time
 
-import baseline
 import machine
 import oracle
 
@@ -17,9 +16,9 @@ def first_line(error):
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
 
 
-def gather(case, library, baselines, settings):
+def gather(case, own, baselines, settings):
     """kith's two ways and the baselines; and those that could not start, with the reason."""
-    found, absent = baseline.kith(library, case, settings), {}
+    found, absent = list(own(case, settings)), {}
     for name, make in baselines.items():
         if settings.baselines is not None and name not in settings.baselines:
             continue
@@ -32,15 +31,15 @@ def gather(case, library, baselines, settings):
     return found, absent
 
 
-def run(case, library, baselines, settings):
+def run(case, own, baselines, settings):
     synchronize = machine.synchronizer(settings)
     multiply = machine.matrix_product(settings)
-    found, absent = gather(case, library, baselines, settings)
+    found, absent = gather(case, own, baselines, settings)
     machine.release(settings)
     first, cpu_first, ids = {}, {}, {}
     for c in list(found):
         try:
-            result, first[c.name], spent = machine.timed(c.run, synchronize)
+            result, first[c.name], spent = c.timed(synchronize)
             cpu_first[c.name] = spent
             ids[c.name] = oracle.host(result)
         except Exception as error:
@@ -63,7 +62,7 @@ def run(case, library, baselines, settings):
         turn = r % len(racing)
         for c in racing[turn:] + racing[:turn]:
             time.sleep(PAUSE_SECONDS)
-            _, seconds, spent = machine.timed(c.run, synchronize)
+            _, seconds, spent = c.timed(synchronize)
             times[c.name].append(seconds)
             cpu[c.name].append(spent)
         time.sleep(PAUSE_SECONDS)
@@ -81,6 +80,6 @@ def run(case, library, baselines, settings):
                         "rounds": len(times[c.name]), "pairs_per_s": case.pairs() / median,
                         "recall": case.truth.recall(ids[c.name], case.k),
                         "share_of_matrix_product": case.pairs() * d / median / product,
-                        **({"report": c.report} if c.report else {})})
+                        **({"report": c.report} if c.report else {}), **c.facts})
     return {"case": case.name, "n": n, "q": q, "d": d, "metric": case.metric, "k": case.k, "goal": case.goal,
             "matrix_product_gflops": 2e-9 * product, "verified": verified, "absent": absent, "results": results}

@@ -49,6 +49,26 @@ def summary(cells):
         yield SUMMARY.format(cell["case"], cell["metric"], cell["k"], *columns, f"{100 * share:.0f} %", exact(cell))
 
 
+def megabytes(result, name):
+    return f"{result[name] / 1e6:,.0f}" if name in result else "?"
+
+
+def packages(cells):
+    """packages.py's table, in Markdown: a line for each case and way of a library, the fastest first."""
+    yield ("| case | library | way | median ms | least | cpu ms | 10^9 pairs/s | its time / kith's | recall | memory MB | "
+           "installed MB | with all it needs |")
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for cell in cells:
+        for r in sorted(cell["results"], key=lambda r: r["median_s"]):
+            own = r["library"] == "kith"
+            columns = [f"{cell['n']:,} x {cell['d']}, {cell['q']:,} queries, k {cell['k']}",
+                       f"{r['library']} {r.get('version', '?')}", f"{r['name']} ({r['mode']})", f"{1e3 * r['median_s']:.1f}",
+                       f"{1e3 * r['min_s']:.1f}", f"{1e3 * r['cpu_s']:.1f}", f"{1e-9 * r['pairs_per_s']:.3f}", "" if own else f"{ratio(cell, r):.2f}",
+                       f"{r['recall']:.4f}" + f", {exact(cell)}" * own, megabytes(r, "memory_bytes"),
+                       megabytes(r, "installed_bytes"), megabytes(r, "installed_with_needed_bytes")]
+            yield f"| {' | '.join(columns)} |"
+
+
 def figure(x):
     return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
 

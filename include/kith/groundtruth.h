@@ -145,7 +145,8 @@ struct RunResult {
     double waited_seconds = 0;    // for rows
 };
 // A worker: does units until none is left, beside any number of others. Throws bad_file where an input has changed
-// since init, or where the folder cannot be written to; cancelled, with the unit given back.
+// since init, or where the folder cannot be written to; invalid_argument where an option is out of range; cancelled,
+// with the unit given back.
 KITH_EXPORT RunResult run(const std::string& folder, const RunOptions& options = {});
 
 // Does one unit, for whoever schedules units by other means: anywhere, in any order, any number of times. False where

@@ -41,6 +41,17 @@ def _settings(like: Any, kind: Kind, f64: bool, device: str, memory: int, thread
                           kind.stream(like) if stream is None else stream, callback_of(progress))
 
 
+def _out(out: Any) -> tuple[Any, Any]:
+    """The arrays that a caller wants written to."""
+    try:
+        distances, indices = out
+    except (TypeError, ValueError):
+        raise TypeError(f"out: expected (distances, indices), got {type(out).__name__}") from None
+    if indices is None:
+        raise ValueError("out: no indices; expected (distances, indices), of which only the distances may be None")
+    return distances, indices
+
+
 def _rows(array: Any, name: str) -> int:
     shape = getattr(array, "shape", None)
     if shape is None:

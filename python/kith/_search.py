@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _rows, _settings
+from ._arguments import Progress, _integer, _metric, _out, _rows, _settings
 from ._arrays import Kind, array_interface, kind_of, readable
 from ._radius import RadiusMethods
 from ._results import Neighbors, TopK
@@ -18,8 +18,8 @@ def _outputs(kind: Kind, like: Any, rows: int, k: int, f64: bool, out: Out) -> t
     if _integer(k, "k") < 1:
         raise ValueError(f"k is {k}: expected at least 1")
     if out is not None:
-        distances, indices = out
-        for part in out:
+        distances, indices = _out(out)
+        for part in (distances, indices):
             if part is not None and not kind_of(part).writable:
                 raise TypeError(f"out: an array of {type(part).__module__.partition('.')[0]} cannot be written to")
         return distances, indices

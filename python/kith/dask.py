@@ -14,17 +14,15 @@ results are merged in pairs, and nothing else is sent between workers. The answe
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any, Callable, Sequence
+from typing import Any, Callable
 
 import dask
 import dask.array as da
 import numpy as np
 
 from . import groundtruth as _jobs
-from . import shards
-from ._arguments import _integer, _metric
+from ._chunks import Chunk, Wanted, look_at, searched, wanted
 from ._results import Neighbors
-from ._search import graph as _graph
 
 __all__ = ["graph", "groundtruth", "search"]
 
@@ -61,7 +59,8 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     Raises
     ------
     ValueError, TypeError
-        At once for chunks of unknown size and what arguments show by themselves; the rest when it is computed.
+        At once for chunks of unknown size and what arguments, types and columns show by themselves; the rest, which coordinates
+        and the workers' devices show, when it is computed.
 
     Examples
     --------
@@ -71,12 +70,9 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     >>> found.distances.compute()
     array([[0., 5.]], dtype=float32)
     """
-    how = _how(k, metric, p, inverse_covariance, variances, packed_bits, formula, start)
-    task = {"device": device, "threads": _integer(threads, "threads"), "memory": _integer(memory, "memory"), "path": path,
-            "isa": isa}
-    base, asked = _rows(points, "points"), _rows(queries, "queries")
-    _same_columns(base, asked)
-    return _searched(base, asked, k, how, task, f64, None)
+    want = wanted(k, f64, None, metric, p, inverse_covariance, variances, packed_bits, formula, start, device, threads, memory,
+                  path, isa)
+    return _searched(_rows(points, "points"), _rows(queries, "queries"), want)
 
 
 def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqeuclidean", p: float = 2.0,
@@ -105,11 +101,10 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
            [0],
            [1]])
     """
-    how = _how(k, metric, p, inverse_covariance, variances, packed_bits, formula, start)
-    task = {"device": device, "threads": _integer(threads, "threads"), "memory": _integer(memory, "memory"), "path": path,
-            "isa": isa}
+    want = wanted(k, f64, include_self, metric, p, inverse_covariance, variances, packed_bits, formula, start, device, threads,
+                  memory, path, isa)
     base = _rows(points, "points")
-    return _searched(base, base, k, how, task, f64, include_self)
+    return _searched(base, base, want)
 
 
 def groundtruth(folder: Any, **how: Any) -> Any:
@@ -151,18 +146,18 @@ def groundtruth(folder: Any, **how: Any) -> Any:
     return dask.delayed(sum)(done)
 
 
-def _how(k: int, metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str | None,
-         start: float) -> dict[str, Any]:
-    """The named arguments of a metric, looked at once."""
-    if _integer(k, "k") < 1:
-        raise ValueError(f"k is {k}: expected at least 1")
-    if metric == "mahalanobis" and inverse_covariance is None:
-        raise ValueError("inverse_covariance: none; expected that of all points (kith.inverse_covariance), which no chunk has")
-    if metric == "seuclidean" and variances is None:
-        raise ValueError("variances: none; expected those of all points (kith.variances), which no chunk has")
-    _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
-    return {"metric": metric, "p": p, "inverse_covariance": inverse_covariance, "variances": variances,
-            "packed_bits": packed_bits, "formula": formula, "start": start}
+class _Dask:
+    """Dask's tasks: lazy, and named by their arguments, so that equal ones are done once."""
+
+    def share(self, value: Any) -> Any:
+        return dask.delayed(value)
+
+    def task(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return dask.delayed(function, pure=True)(*arguments)
+
+    def pair(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
+        both = self.task(function, *arguments)
+        return both[0], both[1]
 
 
 def _rows(array: Any, name: str) -> Any:
@@ -175,73 +170,16 @@ def _rows(array: Any, name: str) -> Any:
     return array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
 
 
-def _same_columns(points: Any, queries: Any) -> None:
-    if points.shape[1] != queries.shape[1]:
-        raise ValueError(f"queries: {queries.shape[1]} columns; expected {points.shape[1]}, as the points have")
+def _searched(points: Any, queries: Any, want: Wanted) -> Neighbors:
+    look_at(points.shape[0], (points.shape[1], queries.shape[1]), (points.dtype, queries.dtype), want)
+    types = np.float64 if want.f64 else np.float32, np.int64
+    found = [[da.from_delayed(part, (each.size, want.k), dtype=dtype, meta=np.empty((0, 0), dtype))
+              for part, dtype in zip((each.distances, each.indices), types)]
+             for each in searched(_Dask(), _chunks(points), _chunks(queries), want)]
+    return Neighbors(*(da.concatenate(parts) for parts in zip(*found)))
 
 
-def _searched(points: Any, queries: Any, k: int, how: dict[str, Any], task: dict[str, Any], f64: bool,
-              include_self: bool | None) -> Neighbors:
-    """`include_self` None: a search, else a graph of the points."""
-    if points.shape[0] == 0:
-        raise ValueError("points: 0 rows; expected at least 1")
-    base = [chunk for chunk in _chunks(points) if chunk[2] > 0]
-    others = k - bool(include_self)
-    how = {**how, **task}
-    shared = dask.delayed(how)  # once in the graph, however many tasks take it
-    found: tuple[list[Any], list[Any]] = ([], [])
-    for asked, first, rows in _chunks(queries):
-        parts = [dask.delayed(_part, pure=True)(shard, start, asked, first, others, include_self is not None, shared)
-                 for shard, start, _ in base] if others else []
-        pair = dask.delayed(_whole, pure=True)(_tree(parts), asked, first, include_self, shared, f64)
-        for place, dtype in enumerate((np.float64 if f64 else np.float32, np.int64)):
-            found[place].append(da.from_delayed(pair[place], (rows, k), dtype=dtype, meta=np.empty((0, 0), dtype)))
-    return Neighbors(*(da.concatenate(parts) for parts in found))
-
-
-def _chunks(array: Any) -> list[tuple[Any, int, int]]:
-    """Each chunk of rows as a delayed array, its first row among all, and its rows."""
+def _chunks(array: Any) -> list[Chunk]:
     sizes = array.chunks[0]
     firsts = [0, *accumulate(sizes)]
-    return [(chunk, int(first), int(size)) for chunk, first, size in zip(array.to_delayed()[:, 0], firsts, sizes)]
-
-
-def _tree(parts: Sequence[Any]) -> Any:
-    """Merged in pairs: as many merges run beside each other as there can."""
-    merge: Callable[..., Any] = dask.delayed(_merged, pure=True)
-    parts = list(parts)
-    while len(parts) > 1:
-        parts = [merge(*parts[i:i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return parts[0] if parts else None
-
-
-def _part(shard: Any, first_point: int, queries: Any, first_query: int, k: int, graph_: bool,
-          how: dict[str, Any]) -> shards.Partial:
-    if len(queries) == 0:
-        return shards.Partial(np.empty((0, k), np.int64), np.empty((0, k), np.float64), int(queries.shape[1]))
-    if graph_:
-        return shards.graph(shard, first_point, queries, first_query, k, **how)
-    return shards.search(shard, first_point, queries, k, **how)
-
-
-def _merged(a: shards.Partial, b: shards.Partial) -> shards.Partial:
-    return shards.merge(a, b) if len(a.indices) else a
-
-
-def _whole(partial: shards.Partial | None, queries: Any, first_query: int, include_self: bool | None, how: dict[str, Any],
-           f64: bool) -> tuple[Any, Any]:
-    metric = {name: value for name, value in how.items() if name not in ("device", "threads", "memory", "path", "isa")}
-    parts: list[tuple[Any, Any]] = []
-    if include_self:
-        own = _graph(queries, 1, include_self=True, f64=f64, **how) if len(queries) else None
-        indices = np.empty((0, 1), np.int64) if own is None else np.asarray(own.indices)
-        distances = np.empty((0, 1), np.float64 if f64 else np.float32) if own is None else np.asarray(own.distances)
-        parts.append((distances, np.where(indices >= 0, indices + first_query, indices)))
-    if partial is not None:
-        if len(partial.indices):
-            parts.append(tuple(shards.finish(partial, f64=f64, **metric)))
-        else:
-            parts.append((np.empty(partial.keys.shape, np.float64 if f64 else np.float32), partial.indices))
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate([b for _, b in parts], axis=1)
+    return [Chunk(chunk, int(first), int(size)) for chunk, first, size in zip(array.to_delayed()[:, 0], firsts, sizes)]

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric
+from ._arguments import Progress, _integer, _metric, _out
 from ._arrays import readable
 from ._progress import callback_of
 from ._results import Neighbors
@@ -241,7 +241,9 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
     ------
     OSError
         Where an input has changed since `init`, naming the rows, or the folder cannot be written to.
-    ValueError, MemoryError, DeviceError, Cancelled
+    ValueError
+        Where ``units`` is negative or ``lease`` out of range.
+    MemoryError, DeviceError, Cancelled
 
     Examples
     --------
@@ -406,7 +408,7 @@ def merge(folder: Folder, *, f64: bool = False, out: Out = None, progress: Progr
     job = info(folder)
     if out is None:
         out = (np.empty((job.queries, job.k), np.float64 if f64 else np.float32), np.empty((job.queries, job.k), np.int64))
-    distances, indices = out
+    distances, indices = _out(out)
     _core.groundtruth_merge(folder, _settings(f64=f64, progress=progress), indices, distances)
     return Neighbors(distances, indices)
 

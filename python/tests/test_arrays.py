@@ -184,6 +184,21 @@ def test_bad_outputs(out: Any, error: type[Exception]) -> None:
         kith.search(POINTS, QUERIES, 4, out=out)
 
 
+@pytest.mark.parametrize("out, error, words", [
+    ((np.empty((7, 4), np.float32), None), ValueError, "out: no indices"),
+    (np.empty((7, 4), np.int64), TypeError, "out: expected \\(distances, indices\\), got ndarray"),
+    (3, TypeError, "out: expected \\(distances, indices\\), got int"),
+])
+def test_outputs_that_are_no_pair(out: Any, error: type[Exception], words: str) -> None:
+    index = kith.Index(POINTS)
+    calls: list[Callable[[], Any]] = [
+        lambda: kith.search(POINTS, QUERIES, 4, out=out), lambda: index.search(QUERIES, 4, out=out),
+        lambda: kith.graph(POINTS, 4, out=out), lambda: index.graph(4, out=out)]
+    for call in calls:
+        with pytest.raises(error, match=words):
+            call()
+
+
 def test_outputs_that_overlap() -> None:
     square = np.random.default_rng(0).random((300, 8), np.float32)
     with pytest.raises(ValueError, match="overlaps"):

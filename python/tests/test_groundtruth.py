@@ -129,11 +129,15 @@ def test_refused(tmp_path: Path) -> None:
             jobs.run_unit(tmp_path, unit)
     with pytest.raises(ValueError, match="lease: 0.1"):
         jobs.run(tmp_path, lease=0.1)
+    with pytest.raises(ValueError, match="units is -1"):
+        jobs.run(tmp_path, units=-1)
     with pytest.raises(ValueError, match="threads"):
         jobs.run(tmp_path, threads=-1)
     jobs.run(tmp_path)
     with pytest.raises(ValueError, match="indices"):
         jobs.merge(tmp_path, out=(np.empty((60, 10), np.float32), np.empty((60, 9), np.int64)))
+    with pytest.raises(ValueError, match="out: no indices"):
+        jobs.merge(tmp_path, out=(np.empty((60, 9), np.float32), None))
 
 
 def test_progress_and_cancel(tmp_path: Path) -> None:

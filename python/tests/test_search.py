@@ -2,10 +2,8 @@
 from __future__ import annotations
 
 import copy
-import gc
 import multiprocessing
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -219,22 +217,6 @@ def test_fork_after_use() -> None:
     for found in results.get(timeout=120):
         np.testing.assert_array_equal(found, expected)
     child.join()
-
-
-def test_no_leak() -> None:
-    """10,000 calls take no more memory than the first 1,000 did."""
-    def calls(count: int) -> None:
-        for _ in range(count):
-            kith.search(POINTS, QUERIES, 5, threads=1)
-            kith.topk(QUERIES, 2, threads=1)
-            with pytest.raises(ValueError):
-                kith.search(POINTS, QUERIES, 0)
-        gc.collect()
-
-    calls(1000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    calls(9000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8192  # KiB: 300 bytes a call
 
 
 def test_import_is_quiet_and_light() -> None:

@@ -187,6 +187,8 @@ Step UnitWorker::standing(double pairs, double rate) const {
 
 RunResult run(const std::string& folder, const RunOptions& options) {
     checked_lease(options.lease);
+    if (options.units < 0)
+        throw Error(ErrorCode::invalid_argument, fmt::format("units is {}: expected at least 0", options.units));
     Stop stop(options.on_step);
     const Job job = checked_job(folder, stop);
     return UnitWorker(job, options, stop).all();

@@ -134,6 +134,7 @@ TEST_F(GroundTruth, Refuses) {
     EXPECT_EQ(code_of([&] { groundtruth::init(job_, options_); }), ErrorCode::invalid_argument);
     EXPECT_EQ(code_of([&] { groundtruth::run_unit(job_, {3, 0}); }), ErrorCode::invalid_argument);
     EXPECT_EQ(code_of([&] { groundtruth::run(job_, {.lease = 0}); }), ErrorCode::invalid_argument);
+    EXPECT_EQ(code_of([&] { groundtruth::run(job_, {.units = -1}); }), ErrorCode::invalid_argument);
     // A file that changes.
     points_[2 * d] += 1;
     write("base.fvecs", points_, n);
