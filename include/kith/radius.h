@@ -40,6 +40,7 @@ struct RadiusNeighbors {
     std::vector<std::int64_t> ids;
     std::vector<float> distances;     // unless Options::f64
     std::vector<double> distances64;  // with Options::f64
+    bool f64 = false;                 // which of the two, also where both are empty
     Report report;
 };
 

@@ -125,6 +125,7 @@ Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const Radi
 RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill) {
     RadiusNeighbors all;
     all.queries = q;
+    all.f64 = f64;
     all.offsets.reserve(static_cast<std::size_t>(q) + 1);
     all.offsets.push_back(0);
     all.report = fill([&](const RadiusRows& rows) {

@@ -148,7 +148,7 @@ void CsrWriter::finish() {
 void write_csr(const std::string& path, const RadiusNeighbors& neighbors, std::int64_t points) {
     OutputSet outputs;
     outputs.add_bytes("the output", path);
-    const bool f64 = neighbors.distances.size() != neighbors.ids.size();
+    const bool f64 = neighbors.f64 || neighbors.distances.size() != neighbors.ids.size();
     if (neighbors.offsets.size() != static_cast<std::size_t>(neighbors.queries) + 1 ||
         (f64 && neighbors.distances64.size() != neighbors.ids.size()) ||
         neighbors.offsets.back() != static_cast<std::int64_t>(neighbors.ids.size()))

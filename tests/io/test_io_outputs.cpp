@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "io_scratch.h"
+#include "kith/csr.h"
 #include "kith/output.h"
 
 #ifndef KITH_SANITIZED
@@ -196,6 +197,22 @@ TEST_F(IoOutputs, RemovedByASignalHandler) {
     for (int i = 0; i < 100; ++i) remove_temporary_files();
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(files(), 0u);
+}
+
+// Of an empty answer, too.
+TEST_F(IoOutputs, SparseMatrixOfTheTypeThatWasAskedFor) {
+    const std::vector<double> points{0, 1, 2};
+    for (const double r : {0.5, 5.0}) {
+        for (const bool f64 : {false, true}) {
+            Options options;
+            options.device = "cpu";
+            options.f64 = f64;
+            write_csr(path("near.npz"), radius_graph(view(points.data(), 3, 1), r, options), 3);
+            const std::string bytes = get(path("near.npz"));
+            EXPECT_EQ(f64, bytes.find("'<f8'") != std::string::npos) << r;
+            EXPECT_EQ(!f64, bytes.find("'<f4'") != std::string::npos) << r;
+        }
+    }
 }
 
 #ifndef KITH_SANITIZED
