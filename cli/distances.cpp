@@ -14,7 +14,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
-#include "say.h"
+#include "results.h"
 
 namespace kith::cli {
 namespace {
@@ -74,24 +74,26 @@ int execute(const Args& args) {
     outputs.commit();
     write_seconds += writing.seconds();
 
+    const Json files = {{"out", args.out}};
     if (args.output.json) {
         Json object = {{"command", "distances"}, {"kith", KITH_VERSION}};
         object["shape"] = {
             {"n", base.info.rows}, {"q", queries.info.rows}, {"d", base.info.cols}, {"type", name(base.info.type)}};
         object["metric"] = to_json(options.metric);
         object["report"] = {{"path", report.path}, {"device", report.device}, {"pairs", report.pairs}};
-        object["times"] = {{"read_seconds", read_seconds},
-                           {"compute_seconds", report.seconds - write_seconds},
-                           {"write_seconds", write_seconds},
-                           {"total_seconds", total.seconds()}};
-        object["files"] = {{"out", args.out}};
+        add_end(object,
+                {{"read", read_seconds},
+                 {"compute", report.seconds - write_seconds},
+                 {"write", write_seconds},
+                 {"total", total.seconds()}},
+                files);
         print_json(object);
         return exit_ok;
     }
-    if (!args.output.quiet)
-        say("{} x {} distances ({}) in {} on {}, {}\nout written to {}\n", grouped(queries.info.rows),
-            grouped(base.info.rows), name(options.metric.id), duration(report.seconds), report.device, report.path,
-            args.out);
+    say_end(args.output,
+            fmt::format("{} x {} distances ({}) in {} on {}, {}\n", grouped(queries.info.rows), grouped(base.info.rows),
+                        name(options.metric.id), duration(report.seconds), report.device, report.path),
+            files);
     return exit_ok;
 }
 

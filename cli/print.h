@@ -1,22 +1,13 @@
 // Results in words: numbers, tables, reports. Results go to standard output, everything about them to standard error.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
+#include "kith/stopwatch.h"
 #include "kith/types.h"
 
 namespace kith::cli {
-
-class Stopwatch {
-public:
-    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point start_ = Clock::now();
-};
 
 // 1234567 as "1,234,567".
 std::string grouped(std::int64_t number);

@@ -20,7 +20,6 @@
 #include "print.h"
 #include "progress.h"
 #include "results.h"
-#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -208,23 +207,23 @@ int execute(const Args& args) {
         object["metric"] = to_json(options.metric);
         object["within"] = static_cast<std::int64_t>(pairs);
         object["report"] = to_json(answer.report);
-        object["times"] = {{"read_seconds", read_seconds},
-                           {"prepare_seconds", answer.report.prepare_seconds},
-                           {"search_seconds", answer.report.seconds},
-                           {"write_seconds", writing.seconds()},
-                           {"total_seconds", total.seconds()}};
-        object["files"] = files;
+        add_end(object,
+                {{"read", read_seconds},
+                 {"prepare", answer.report.prepare_seconds},
+                 {"search", answer.report.seconds},
+                 {"write", writing.seconds()},
+                 {"total", total.seconds()}},
+                files);
         if (files.empty()) object["rows"] = json_of(answer);
         print_json(object);
         return exit_ok;
     }
     if (files.empty()) print_rows(answer, graph ? "point" : "query", args.f64);
-    if (!args.output.quiet) {
-        say_text(summary(answer.report));
-        say("{} within, {:.4g} of each\n", counted(static_cast<std::int64_t>(pairs), "point", "points"),
-            pairs / static_cast<double>(std::max<std::int64_t>(q, 1)));
-        say_written(files);
-    }
+    say_end(args.output,
+            fmt::format("{}{} within, {:.4g} of each\n", summary(answer.report),
+                        counted(static_cast<std::int64_t>(pairs), "point", "points"),
+                        pairs / static_cast<double>(std::max<std::int64_t>(q, 1))),
+            files);
     return exit_ok;
 }
 

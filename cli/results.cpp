@@ -69,4 +69,17 @@ void say_written(const Json& files) {
         say("{} written to {}\n", what == "out" ? "result" : what, path.get<std::string>());
 }
 
+void add_end(Json& object, std::initializer_list<std::pair<const char*, double>> times, const Json& files) {
+    Json seconds = Json::object();
+    for (const auto& [what, time] : times) seconds[fmt::format("{}_seconds", what)] = time;
+    object["times"] = std::move(seconds);
+    object["files"] = files;
+}
+
+void say_end(const OutputArgs& output, const std::string& text, const Json& files) {
+    if (output.quiet) return;
+    say_text(text);
+    say_written(files);
+}
+
 }  // namespace kith::cli

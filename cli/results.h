@@ -4,11 +4,14 @@
 
 #include <CLI/App.hpp>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "files.h"
 #include "json.h"
 #include "kith/io.h"
+#include "options.h"
 
 namespace kith::cli {
 
@@ -41,5 +44,10 @@ void write_out(OutputSet& outputs, const ResultArgs& args, const Neighbors& neig
 Json to_json(const ResultArgs& args);
 // A line for each of such names.
 void say_written(const Json& files);
+
+// The end of what a command prints as JSON: its times, named without "_seconds", and its files.
+void add_end(Json& object, std::initializer_list<std::pair<const char*, double>> times, const Json& files);
+// The end of what it says instead: `text`, and its files; nothing where it is to be quiet.
+void say_end(const OutputArgs& output, const std::string& text, const Json& files);
 
 }  // namespace kith::cli

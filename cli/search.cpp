@@ -20,7 +20,6 @@
 #include "print.h"
 #include "progress.h"
 #include "results.h"
-#include "say.h"
 #include "streamed.h"
 
 namespace kith::cli {
@@ -234,12 +233,13 @@ int execute(const Args& args) {
             object["streamed"] = {{"shards", answer.streamed->shards},
                                   {"blocks", answer.streamed->blocks},
                                   {"waited_seconds", answer.streamed->waited_seconds}};
-        object["times"] = {{"read_seconds", answer.read_seconds},
-                           {"prepare_seconds", neighbors.report.prepare_seconds},
-                           {"search_seconds", neighbors.report.seconds},
-                           {"write_seconds", answer.write_seconds},
-                           {"total_seconds", total.seconds()}};
-        object["files"] = files;
+        add_end(object,
+                {{"read", answer.read_seconds},
+                 {"prepare", neighbors.report.prepare_seconds},
+                 {"search", neighbors.report.seconds},
+                 {"write", answer.write_seconds},
+                 {"total", total.seconds()}},
+                files);
         if (files.empty()) object["neighbors"] = first_rows_json(neighbors);
         print_json(object);
         return exit_ok;
@@ -253,11 +253,9 @@ int execute(const Args& args) {
             "{}", first_rows(neighbors, answer.shape.q, args.graph ? "point" : "query", terminal_width(STDOUT_FILENO)));
         std::fflush(stdout);
     }
-    if (!args.output.quiet) {
-        say_text((answer.streamed ? summary(*answer.streamed) : summary(neighbors.report)) +
-                 gaps_text(answer.gaps, args.k));
-        say_written(files);
-    }
+    say_end(args.output,
+            (answer.streamed ? summary(*answer.streamed) : summary(neighbors.report)) + gaps_text(answer.gaps, args.k),
+            files);
     return exit_ok;
 }
 

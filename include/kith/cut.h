@@ -1,4 +1,5 @@
-// How many points and queries are held at once, so that a search of them stays within a given memory.
+// How many points and queries are held at once, so that a search of them stays within a given memory. Public because
+// kith::io and the command line, which sees public headers alone, cut their work alike (docs/adr/0007).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Matrices of files as points: a search takes no integers of 32 and 64 bits. Of kith::io.
+// Matrices of files as points: a search takes no integers of 32 and 64 bits. Of kith::io; public because its jobs and
+// the command line, which sees public headers alone, convert alike (docs/adr/0007).
 #pragma once
 
 #include <functional>

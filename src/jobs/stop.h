@@ -1,22 +1,13 @@
 // Whether a call goes on: its caller is told where it stands, and may end it.
 #pragma once
 
-#include <chrono>
 #include <utility>
 
 #include "kith/error.h"
 #include "kith/groundtruth.h"
+#include "kith/stopwatch.h"
 
 namespace kith::groundtruth {
-
-class Stopwatch {
-public:
-    double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point start_ = Clock::now();
-};
 
 // Of one call, in its thread.
 class Stop {
