@@ -52,9 +52,25 @@ Json metric_json(const Job& job) {
     return json;
 }
 
-Json rows_json(const Rows& rows) {
+// Files within the job's folder are named from there, so that the folder can be moved; others by their absolute paths.
+std::string named_from(const std::filesystem::path& folder, const std::filesystem::path& path) {
+    std::filesystem::path rest, above = path;
+    std::error_code failed;
+    while (above.has_relative_path() && above.filename() != "..") {
+        rest = rest.empty() ? above.filename() : above.filename() / rest;
+        above = above.parent_path();
+        if (std::filesystem::equivalent(above, folder, failed)) return rest.string();
+    }
+    return path.string();
+}
+std::string found_from(const std::filesystem::path& folder, const std::string& path) {
+    return std::filesystem::absolute(folder / path).string();
+}
+
+Json rows_json(const std::string& folder, const Rows& rows) {
     Json files = Json::array(), pieces = Json::array();
-    for (const RowFile& file : rows.files) files.push_back({{"path", file.path}, {"rows", file.rows}});
+    for (const RowFile& file : rows.files)
+        files.push_back({{"path", named_from(folder, file.path)}, {"rows", file.rows}});
     for (const RowPiece& piece : rows.pieces)
         pieces.push_back({{"file", piece.file},
                           {"file_row", piece.file_row},
@@ -73,8 +89,8 @@ Json manifest_json(const Job& job) {
             {"k", job.k},
             {"memory", job.memory},
             {"metric", metric_json(job)},
-            {"base", rows_json(job.base)},
-            {"queries", rows_json(job.queries)}};
+            {"base", rows_json(job.folder, job.base)},
+            {"queries", rows_json(job.folder, job.queries)}};
 }
 
 [[noreturn]] void refuse(const std::string& what, const std::string& found) {
@@ -97,14 +113,15 @@ double real(const std::string& what, const std::string& text) {
     return value;
 }
 
-Rows rows_from(const Json& json) {
+Rows rows_from(const std::string& folder, const Json& json) {
     Rows rows;
     rows.format = json.at("format").get<std::string>();
     rows.count = json.at("rows").get<std::int64_t>();
     rows.cols = json.at("cols").get<std::int64_t>();
     rows.type = type_named(json.at("type").get<std::string>());
     for (const Json& file : json.at("files"))
-        rows.files.push_back({file.at("path").get<std::string>(), file.at("rows").get<std::int64_t>()});
+        rows.files.push_back(
+            {found_from(folder, file.at("path").get<std::string>()), file.at("rows").get<std::int64_t>()});
     for (const Json& piece : json.at("pieces"))
         rows.pieces.push_back({piece.at("file").get<std::int64_t>(), piece.at("file_row").get<std::int64_t>(),
                                piece.at("first").get<std::int64_t>(), piece.at("rows").get<std::int64_t>(),
@@ -146,8 +163,8 @@ Job job_from(const std::string& folder, const Json& json) {
     job.graph = json.at("command").get<std::string>() == "graph";
     job.k = json.at("k").get<std::int64_t>();
     job.memory = json.at("memory").get<std::int64_t>();
-    job.base = rows_from(json.at("base"));
-    job.queries = rows_from(json.at("queries"));
+    job.base = rows_from(folder, json.at("base"));
+    job.queries = rows_from(folder, json.at("queries"));
     read_metric(json.at("metric"), job);
     return job;
 }

@@ -89,6 +89,22 @@ TEST_F(GroundTruth, IsOneSearch) {
     EXPECT_EQ(verified.computed, 11);
 }
 
+// Files within the job's folder go where it goes; others stay where they are.
+TEST_F(GroundTruth, FolderCanBeMoved) {
+    std::filesystem::create_directories(job_ + "/rows");
+    std::filesystem::rename(folder_ + "/base.fvecs", job_ + "/rows/base.fvecs");
+    options_.base = {job_ + "/./rows/base.fvecs"};
+    groundtruth::init(job_, options_);
+    groundtruth::run_unit(job_, {0, 0});
+    const std::string moved = folder_ + "/elsewhere";
+    std::filesystem::rename(job_, moved);
+    EXPECT_EQ(groundtruth::files_of(groundtruth::info(moved))[0], moved + "/rows/base.fvecs");
+    EXPECT_EQ(groundtruth::files_of(groundtruth::info(moved))[1], options_.queries);
+    groundtruth::run(moved);
+    EXPECT_EQ(groundtruth::merge(moved).ids, expected().ids);
+    EXPECT_TRUE(groundtruth::verify(moved, {.sample = 5}).is_exact());
+}
+
 TEST_F(GroundTruth, EstimatesFromAllPoints) {
     options_.metric = MetricId::mahalanobis;
     const groundtruth::JobInfo job = groundtruth::init(job_, options_);
