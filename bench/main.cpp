@@ -1,4 +1,5 @@
-// kith-bench: times one search or selection, or the suite of named ones, beside the limits of this machine.
+// kith-bench: times one search or selection, or the suite of named ones, beside the limits of this machine; and the
+// papers' tables.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -10,6 +11,7 @@
 #include "document.h"
 #include "machine/parallel.h"
 #include "machine_limits.h"
+#include "papers/study.h"
 #include "search/goal_study.h"
 #include "search/kato.h"
 #include "search/streams.h"
@@ -36,6 +38,7 @@ struct Args {
     kith::bench::StreamStudy streams;
     kith::bench::KatoStudy kato;
     kith::bench::Study study;
+    kith::bench::PaperStudy papers;
 };
 
 void add_common(CLI::App* command, Args& args) {
@@ -92,6 +95,18 @@ void add_streams(CLI::App* search, kith::bench::StreamStudy& streams) {
     search->add_flag(
         "--streamed", streams.streamed,
         "16,777,216 x 128 points of host memory that stream through a GPU, beside the bus and resident points");
+}
+
+void add_papers(CLI::App* command, kith::bench::PaperStudy& papers) {
+    command->add_option("name", papers.table, "A table or figure, see --list")->type_name("NAME");
+    command->add_flag("--list", papers.list, "What there is");
+    command->add_flag("--resume", papers.resume, "Go on where the --json file ends");
+    command->add_option("--times", papers.times, "Take the cells that they share from the --json file of another table")
+        ->type_name("FILE");
+    command->add_option("--methods", papers.methods, "Only these")->delimiter(',')->type_name("NAME");
+    command->add_option("--limit", papers.limit, "Leave cells out that are expected to take more seconds")
+        ->capture_default_str();
+    command->add_flag("--quick", papers.quick, "A smaller grid");
 }
 
 // The least time that the machine could need: every point (value) read once, every multiply-add done once.
@@ -223,7 +238,9 @@ int run_main(int argc, char** argv) {
             ->excludes(metric);
         command->add_option("--path", args.options.path, "Force a path by name");
     }
-    for (CLI::App* command : {search, select, suite}) add_common(command, args);
+    CLI::App* papers = app.add_subcommand("papers", "Tables and figures of the papers, beside the papers' figures");
+    add_papers(papers, args.papers);
+    for (CLI::App* command : {search, select, suite, papers}) add_common(command, args);
     CLI11_PARSE(app, argc, argv);
 
     if (args.formula.empty()) {
@@ -231,6 +248,11 @@ int run_main(int argc, char** argv) {
     } else {
         args.options.metric.id = kith::MetricId::formula;
         args.options.metric.formula = args.formula;
+    }
+    if (papers->parsed()) {
+        args.papers.repeat = args.repeat;
+        args.papers.json = args.json;
+        return kith::bench::run(args.papers, args.options) ? 0 : 1;
     }
     if (args.study.asked()) {
         args.study.repeat = args.repeat;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "crossing.h"
 #include "kith/error.h"
 
 namespace kith::bench {
@@ -70,7 +71,7 @@ public:
             result.lines.push_back(table_.shows == Shows::operations ? count(panel, series) : time(panel, series));
         for (Line& line : result.lines) compare(result, line);
         if (table_.shows == Shows::crossing && result.lines.size() == 2)
-            result.crossing = crossing(panel.at, result.lines[0].seconds, result.lines[1].seconds);
+            result.crossing = bench::crossing(panel.at, result.lines[0].seconds, result.lines[1].seconds);
         return result;
     }
 
@@ -155,34 +156,9 @@ private:
             line.paper_ratio[i] = ratio(found->series.paper[i], line.series.paper[i]);
     }
 
-    // Where two lines cross, by straight lines between the x that were measured.
-    static double crossing(const std::vector<std::int64_t>& at, const std::vector<double>& rising,
-                           const std::vector<double>& flat) {
-        for (std::size_t i = 1; i < at.size(); ++i) {
-            const double before = flat[i - 1] - rising[i - 1], after = flat[i] - rising[i];
-            if (before < 0 || !(after < 0)) continue;
-            const double from = static_cast<double>(at[i - 1]), to = static_cast<double>(at[i]);
-            return from + (to - from) * before / (before - after);
-        }
-        return no_figure;
-    }
-
     Runner& runner_;
     const Table& table_;
 };
-
-// Least squares through (n, crossing).
-void fit(MeasuredTable& result) {
-    double count = 0, x = 0, y = 0, xx = 0, xy = 0;
-    for (const MeasuredPanel& each : result.panels) {
-        if (std::isnan(each.crossing)) continue;
-        const auto n = static_cast<double>(each.panel.n);
-        count += 1, x += n, y += each.crossing, xx += n * n, xy += n * each.crossing;
-    }
-    if (count < 2) return;
-    result.slope = (count * xy - x * y) / (count * xx - x * x);
-    result.intercept = (y - result.slope * x) / count;
-}
 
 bool needs_gpu(const Table& table) {
     return std::ranges::none_of(table.panels, [](const Panel& panel) {
@@ -229,7 +205,14 @@ MeasuredTable measure(const Table& table, Runner& runner, bool quick,
         result.panels.push_back(meter.measure(panel));
         done(result.panels.back());
     }
-    fit(result);
+    std::vector<double> sizes, crossings;
+    for (const MeasuredPanel& each : result.panels) {
+        sizes.push_back(static_cast<double>(each.panel.n));
+        crossings.push_back(each.crossing);
+    }
+    const StraightLine line = line_through(sizes, crossings);
+    result.slope = line.slope;
+    result.intercept = line.intercept;
     return result;
 }
 

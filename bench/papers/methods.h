@@ -1,0 +1,56 @@
+// The columns of the papers' tables: methods by name, each timed on the same data.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "kith/types.h"
+
+namespace kith::bench::papers {
+
+inline constexpr double no_time = std::numeric_limits<double>::quiet_NaN();
+
+struct Shape {
+    std::int64_t n = 0;  // points
+    std::int64_t q = 0;  // queries
+    std::int64_t d = 0;
+    std::int64_t k = 0;
+
+    bool operator==(const Shape&) const = default;
+};
+
+// One run in seconds: of processor time where the method takes one core, for other work on the machine does not count
+// there, else of the clock. Steps are NaN where the method does not tell them apart.
+struct Steps {
+    double total = no_time;
+    double wall = no_time;  // the same by the clock
+    double distance = no_time, sort = no_time, copy = no_time;
+    double prepare = no_time;  // of the total: building the tree
+};
+
+// Points and queries of a shape, uniform in [0, 1)^d, of fixed seeds; host memory. Neighbours as kith finds them.
+struct Inputs {
+    Shape shape;
+    Rows points, queries;
+    std::vector<std::int64_t> ids;  // q x k, sqeuclidean
+
+    Inputs(const Shape& shape, const Options& options);
+};
+
+struct Method {
+    const char* name;   // what it is called in tables and on the command line
+    const char* paper;  // the paper's column that it stands beside
+    const char* what;   // for a person to read
+    bool gpu = false;
+    std::string (*missing)();  // "", or why it cannot run here
+    Steps (*run)(const Inputs& data, const Options& options, std::int64_t* ids);
+};
+
+const std::vector<Method>& methods();
+// Throws invalid_argument with the list of names.
+const Method& method_named(const std::string& name);
+
+}  // namespace kith::bench::papers

@@ -1,0 +1,235 @@
+// Runs the cells of a table in order, each as often as its time permits, and keeps what earlier runs found.
+#include "papers/study.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "gpu/backend.h"
+#include "kith/error.h"
+#include "machine/parallel.h"
+#include "papers/report.h"
+#include "search/kato.h"
+#include "search/streams.h"
+#include "select/study.h"
+
+namespace kith::bench {
+
+namespace {
+
+using namespace papers;  // NOLINT(google-build-using-namespace): of this project
+
+constexpr double enough = 1;  // seconds: a cell that took them is not run again
+
+std::string without_dashes(std::string name) {
+    std::erase(name, '-');
+    return name;
+}
+
+const PaperTable* table_of(const std::vector<PaperTable>& tables, const std::string& name) {
+    for (const PaperTable& each : tables)
+        if (without_dashes(each.name) == without_dashes(name)) return &each;
+    return nullptr;
+}
+
+void print_list(const std::vector<PaperTable>& tables) {
+    for (const PaperTable& each : tables)
+        fmt::print("{:<20} {}: {}{}\n", each.name, each.paper, each.title,
+                   each.on_gpu.empty() ? "" : "; on a GPU `select --table " + each.on_gpu + "`");
+    fmt::print("{:<20} Kato and Hosino 2009, Table I\n{:<20} Sismanis et al. 2012, Fig. 5\n", "kato", streams_table);
+    fmt::print("of `kith-bench select --table`: {}\nmethods:\n", table_names());
+    for (const Method& each : methods()) {
+        const std::string missing = each.missing();
+        fmt::print("  {:<12} {}{}\n", each.name, each.what, missing.empty() ? "" : "; not here: " + missing);
+    }
+}
+
+std::string processor() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
+    return "CPU";
+}
+
+std::string device_of(const Options& options) {
+    const int threads = options.threads ? options.threads : machine::default_threads();
+    std::string name = fmt::format("{}, {} threads", processor(), threads);
+    if (options.device != "cpu" && gpu::device_count() > 0) name += ", " + gpu::device_info(0).name;
+    return name;
+}
+
+double load() {
+    double average = no_time;
+    return getloadavg(&average, 1) == 1 ? average : no_time;
+}
+
+Cell measure(const Method& method, const Inputs& inputs, const Options& options, int repeat) {
+    Cell cell;
+    std::vector<std::int64_t> ids(inputs.ids.size());
+    std::vector<Steps> all;
+    double total = 0;
+    cell.load = load();
+    // The first run warms up, unless it is long enough to count.
+    Steps steps = method.run(inputs, options, ids.data());
+    std::int64_t same = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) same += ids[i] == inputs.ids[i];
+    cell.same_ids = static_cast<double>(same) / static_cast<double>(ids.size());
+    if (steps.total >= enough) all.push_back(steps);
+    while (all.empty() || (total < enough && steps.total < enough && static_cast<int>(all.size()) < repeat)) {
+        steps = method.run(inputs, options, ids.data());
+        total += steps.total;
+        all.push_back(steps);
+    }
+    std::ranges::sort(all, {}, &Steps::total);
+    cell.steps = all[all.size() / 2];
+    cell.least = all.front().total;
+    cell.most = all.back().total;
+    cell.runs = static_cast<int>(all.size());
+    return cell;
+}
+
+// Whole on the disk before it takes the place of the one before.
+void save(const Results& results, const std::string& name) {
+    if (name.empty()) return;
+    write(to_json(results), name + ".part");
+    std::filesystem::rename(name + ".part", name);
+}
+
+class Runs {
+public:
+    Runs(const PaperStudy& study, const Options& options, const PaperTable& table)
+        : study_(study),
+          options_(options),
+          results_{.table = table, .device = device_of(options), .quick = study.quick} {
+        if (!study.times.empty()) take(study.times, false);
+        if (study.resume && !study.json.empty() && std::filesystem::exists(study.json)) take(study.json, true);
+        if (study.quick)
+            for (Panel& panel : results_.table.panels)
+                if (panel.axis == Axis::n) std::erase_if(panel.at, [&](std::int64_t n) { return n > table.quick_n; });
+        if (study.quick)
+            std::erase_if(results_.table.panels, [&](const Panel& panel) { return panel.shape.n > table.quick_n; });
+    }
+
+    bool run() {
+        print_head(results_);
+        for (const Panel& panel : results_.table.panels) {
+            // By x first: the time of a cell tells what the next larger one takes.
+            for (const std::int64_t x : panel.at)
+                for (const Line& line : panel.lines) run(method_named(line.method), shape_at(panel, x));
+            print(results_, panel);
+        }
+        print_foot(results_);
+        save(results_, study_.json);
+        constexpr double same = 0.999;  // f32 and f64 may order near ties otherwise
+        return std::ranges::all_of(results_.cells, [](const auto& each) {
+            return std::isnan(each.second.same_ids) || each.second.same_ids >= same;
+        });
+    }
+
+private:
+    void take(const std::string& file, bool same_table) {
+        const Json document = read(file);
+        const std::string table = document.value("table", ""), device = document.value("device", "");
+        if (same_table && table != results_.table.name)
+            throw Error(ErrorCode::bad_file,
+                        fmt::format("{}: of table {}; expected {}", file, table, results_.table.name));
+        if (device != results_.device)
+            throw Error(ErrorCode::bad_file, fmt::format("{}: of {}; this is {}", file, device, results_.device));
+        for (const auto& [key, cell] : cells_of(document, file)) results_.cells[key] = cell;
+    }
+
+    bool wanted(const Method& method) const {
+        if (!study_.methods.empty() && !std::ranges::count(study_.methods, method.name)) return false;
+        return method.gpu ? options_.device != "cpu" : !options_.device.starts_with("cuda");
+    }
+
+    // From the largest measured cell that has fewer pairs, as the product of pairs and dimensions.
+    double expected(const Method& method, const Shape& shape) const {
+        double most = 0, seconds = 0;
+        const auto work = [](double n, double q, double d) { return n * q * d; };
+        const double own =
+            work(static_cast<double>(shape.n), static_cast<double>(shape.q), static_cast<double>(shape.d));
+        for (const auto& [key, cell] : results_.cells) {
+            const auto& [name, n, q, d, k] = key;
+            if (name != method.name || d != shape.d) continue;
+            const double other = work(static_cast<double>(n), static_cast<double>(q), static_cast<double>(d));
+            if (other > own || other < most) continue;
+            most = other;
+            seconds = cell.steps.total * own / other;
+        }
+        return seconds;
+    }
+
+    void run(const Method& method, const Shape& shape) {
+        const Key key = key_of(method.name, shape);
+        if (results_.cells.contains(key) || !wanted(method)) return;
+        if (std::string why = method.missing(); !why.empty()) {
+            results_.missing[method.name] = std::move(why);
+            return;
+        }
+        if (const double seconds = expected(method, shape); seconds > study_.limit) {
+            results_.left_out[key] =
+                fmt::format("about {} s expected, more than {}", figure(seconds), figure(study_.limit));
+            return;
+        }
+        if (!inputs_ || inputs_->shape != shape) inputs_ = std::make_unique<Inputs>(shape, options_);
+        results_.cells[key] = measure(method, *inputs_, options_, study_.repeat);
+        save(results_, study_.json);
+    }
+
+    const PaperStudy& study_;
+    const Options& options_;
+    Results results_;
+    std::unique_ptr<Inputs> inputs_;
+};
+
+// What other subcommands measure.
+bool delegate(const PaperStudy& study, const Options& options, const std::string& table) {
+    if (study.resume || !study.times.empty() || !study.methods.empty())
+        throw Error(ErrorCode::invalid_argument, table + ": --resume, --times and --methods serve tables of cells");
+    if (table == "kato") {
+        KatoStudy kato;
+        kato.table = table;
+        kato.quick = study.quick;
+        kato.repeat = study.repeat;
+        kato.json = study.json;
+        return run(kato, options);
+    }
+    if (table == streams_table) {
+        StreamStudy streams;
+        streams.table = table;
+        streams.quick = study.quick;
+        streams.repeat = study.repeat;
+        streams.json = study.json;
+        return run(streams, options);
+    }
+    Study selection;
+    selection.table = table;
+    selection.quick = study.quick;
+    selection.repeat = study.repeat;
+    selection.json = study.json;
+    run(selection, options);
+    return true;
+}
+
+}  // namespace
+
+bool run(const PaperStudy& study, const Options& options) {
+    const std::vector<PaperTable> tables = garcia_tables();
+    if (study.list || study.table.empty()) {
+        print_list(tables);
+        return true;
+    }
+    for (const std::string& each : study.methods) method_named(each);
+    const PaperTable* const table = table_of(tables, study.table);
+    if (!table) return delegate(study, options, study.table);
+    if (options.device.starts_with("cuda") && !table->on_gpu.empty()) return delegate(study, options, table->on_gpu);
+    return Runs(study, options, *table).run();
+}
+
+}  // namespace kith::bench

@@ -1,0 +1,26 @@
+// `kith-bench papers`: tables and figures of the papers, cell by cell, with files that a later run goes on from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kith/types.h"
+
+namespace kith::bench {
+
+struct PaperStudy {
+    std::string table;                 // name; dashes do not count
+    bool list = false;                 // only the names
+    bool quick = false;                // a smaller grid
+    bool resume = false;               // go on from `json`
+    std::vector<std::string> methods;  // only these columns; empty: all
+    std::string times;                 // a file of another table, whose cells count
+    double limit = 180;                // seconds: cells that are expected to take longer are left out
+    int repeat = 5;                    // most runs of a cell
+    std::string json;                  // file, written after every cell; "": none
+};
+
+// Prints, and writes the JSON. Whether every method found kith's neighbours. Throws kith::Error.
+bool run(const PaperStudy& study, const Options& options);
+
+}  // namespace kith::bench

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""The test `papers`: kith-bench papers measures, goes on where a file ends, takes cells of another table, refuses other files.
+
+usage: check_papers.py KITH_BENCH
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def main(bench):
+    with tempfile.TemporaryDirectory() as folder:
+        five, one = (pathlib.Path(folder, name) for name in ("fig-5.json", "table-1.json"))
+
+        def papers(*arguments):
+            return subprocess.run([bench, "papers", *map(str, arguments)], capture_output=True, text=True)
+
+        listed = papers("--list")
+        assert listed.returncode == 0 and "garcia-table-1" in listed.stdout and "tang-1" in listed.stdout, listed
+
+        few = ("--device", "cpu", "--quick", "--repeat", 1)
+        first = papers("garcia-fig-5", *few, "--methods", "bf-c,kith-1", "--json", five)
+        assert first.returncode == 0, first
+        document = json.loads(five.read_text())
+        cells = document["cells"]
+        assert [(c["method"], c["n"]) for c in cells] == [(m, n) for m in ("bf-c", "kith-1") for n in (1200, 2400)], cells
+        assert all(c["d"] == 32 and c["k"] == 20 and c["seconds"] > 0 and c["same_ids"] > 0.999 for c in cells), cells
+        assert all(0 < c["distance_s"] + c["sort_s"] <= 1.01 * c["seconds"] for c in cells if c["method"] == "bf-c"), cells
+
+        # Cells that are there stay; others join them.
+        document["cells"] = [dict(c, seconds=123.0) for c in cells if (c["method"], c["n"]) != ("bf-c", 2400)]
+        five.write_text(json.dumps(document))
+        again = papers("garcia-fig-5", *few, "--methods", "bf-c", "--resume", "--json", five, "--limit", 1e9)
+        assert again.returncode == 0, again
+        found = {(c["method"], c["n"]): c["seconds"] for c in json.loads(five.read_text())["cells"]}
+        assert found["bf-c", 1200] == 123 and found["kith-1", 2400] == 123 and 0 < found["bf-c", 2400] < 123, found
+
+        # Of another table: what both have. What would take too long is left out, and said.
+        taken = papers("garciatable1", *few, "--methods", "bf-c", "--times", five, "--json", one, "--limit", 0)
+        assert taken.returncode == 0 and "left out" in taken.stdout, taken
+        document = json.loads(one.read_text())
+        found = {(c["n"], c["d"]): c["seconds"] for c in document["cells"]}
+        assert found[1200, 32] == 123 and found[1200, 8] < 123 and (2400, 8) not in found, found
+        assert {(c["n"], c["d"]) for c in document["left_out"]} == {(2400, d) for d in (8, 16, 64, 80, 96)}, document
+
+        refused = papers("garcia-table-1", *few, "--resume", "--json", five)
+        assert refused.returncode == 2 and "garcia-fig-5" in refused.stderr, refused
+        five.write_text('{"table": "garcia-fig-5"}')
+        refused = papers("garcia-fig-5", *few, "--resume", "--json", five)
+        assert refused.returncode == 2, refused
+        unknown = papers("garcia-table-9", "--device", "cpu")
+        assert unknown.returncode == 2 and "garcia-table-9" in unknown.stderr, unknown
+    print("papers: as they should be")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
