@@ -89,20 +89,24 @@ bool tree_pays(const Request& r, const Machine& m) {
            s.n >= tree_points && s.k <= s.n / tree_share && (r.prepared || s.q >= tree_queries);
 }
 
-// A sample is looked at for directions where there are so many coordinates, points and queries, and at most n /
-// tree_share neighbours.
-constexpr std::int64_t projected_dimensions = 64, projected_points = 1 << 14, projected_queries = 2048;
+// A sample is looked at for directions where there are so many coordinates, points and queries (pairs of these), and at
+// most n / tree_share neighbours.
+constexpr std::int64_t projected_dimensions = 64, projected_points = 1 << 14, projected_queries = 1024;
+constexpr double projected_pairs = 1 << 27;
 
-// What a projection takes, its rows among it.
+// What a projection takes, its rows and its sample among it.
 double projected_bytes(const Shape& s) {
-    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5);
+    constexpr double sample = 1 << 26;
+    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
 }
 
 // Whether directions of the points, if they have any, save more than finding them takes.
 bool projection_may_pay(const Request& r, const Machine& m) {
     const Shape& s = r.shape;
-    return s.d >= projected_dimensions && s.n >= projected_points && s.k <= s.n / tree_share &&
-           (r.prepared || s.q >= projected_queries) && projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
+    const double pairs = static_cast<double>(s.n) * static_cast<double>(s.q);
+    return s.d >= projected_dimensions && s.d <= cpu::max_projected_dimensions && s.n >= projected_points &&
+           s.k <= s.n / tree_share && (r.prepared || (s.q >= projected_queries && pairs >= projected_pairs)) &&
+           projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
 }
 
 // A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their
@@ -199,7 +203,9 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     // to filter.
     p.candidate_capacity =
         std::min(clamped(2.0 * static_cast<double>(r.shape.k) + 512), std::max<std::int64_t>(r.shape.n, 1));
-    const double per_query = 24.0 * static_cast<double>(p.candidate_capacity) + 16.0 * static_cast<double>(r.shape.d);
+    const double per_coordinate = p.path == Path::projected ? 28 : 16;
+    const double per_query =
+        24.0 * static_cast<double>(p.candidate_capacity) + per_coordinate * static_cast<double>(r.shape.d);
     const double fixed = 4096.0 * static_cast<double>(p.threads);
     const double budget = cpu_budget(r, m, per_query + fixed);
     const double fit = (budget - fixed) / per_query / p.threads;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/validate.h"
+#include "cpu/simd/isa.h"
 #include "exact/progress.h"
 #include "search_cases.h"
 
@@ -178,18 +179,40 @@ TEST(ProjectedSearch, IsChosenByASample) {
     std::vector<double> rising;
     for (const double x : falling(64, 1.0)) rising.push_back(10 / x);
     const Spectrum with(1 << 14, falling(64, 1.0), 20), without(1 << 14, flat, 21);
-    const Spectrum like(2048, falling(64, 1.0), 22), unlike(2048, rising, 23);
-    const kith::Shape shape{1 << 14, 2048, 64, 5};
+    const Spectrum like(8192, falling(64, 1.0), 22), unlike(8192, rising, 23);
+    const kith::Shape shape{1 << 14, 8192, 64, 5};
     EXPECT_EQ(kith::Path::projected, kith::plan(shape, options).path);
     EXPECT_EQ("projected", kith::search(with.view(), like.view(), 5, options).report.path);
     const auto plain = kith::search(without.view(), like.view(), 5, options);
     EXPECT_EQ(0u, plain.report.path.find("gemm-")) << plain.report.path;
-    // Queries unlike the points: a few are tried, the others are filtered by all coordinates.
+    // Queries unlike the points: a few are tried, the others are filtered by all coordinates, in f32, which is precise
+    // enough for them.
+    options.isa = kith::cpu::supported(kith::cpu::Isa::avx2) ? "avx2" : "baseline";
     const auto tried = kith::search(with.view(), unlike.view(), 5, options);
     EXPECT_GT(left_by_directions(tried.report), 32);
     EXPECT_LE(left_by_directions(tried.report), 64);
-    options.path = "exact";
+    EXPECT_EQ(0u, tried.report.path.find("gemm-")) << tried.report.path;
+    options.path = "gemm-f32";
     expect_same(kith::search(with.view(), unlike.view(), 5, options), tried, "unlike");
+    // An Index remembers it.
+    options.path = "";
+    const kith::Index index(with.view(), options);
+    std::vector<std::int64_t> left;
+    for (const std::int64_t first : {0, 40, 80})
+        left.push_back(
+            left_by_directions(index.search(kith::view(unlike.rows.data() + first * 64, 40, 64), 5, options).report));
+    EXPECT_GT(left[0], 20);
+    EXPECT_EQ(0, left[1] + left[2]);
+}
+
+// Queries with a NaN have no neighbours, whatever is read for others.
+TEST(ProjectedSearch, QueriesWithANaNAreCertified) {
+    const Spectrum points(9000, falling(70, 1.0), 30);
+    Spectrum queries(100, falling(70, 1.0), 31);
+    for (std::size_t i = 0; i < 100; i += 4) queries.rows[i * 70 + i % 70] = std::numeric_limits<float>::quiet_NaN();
+    const auto got = kith::search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
+    EXPECT_EQ(0, left_by_directions(got.report));
+    EXPECT_EQ(100, got.report.certified);
 }
 
 TEST(ProjectedSearch, IsCancelled) {

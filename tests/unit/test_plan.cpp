@@ -206,14 +206,15 @@ TEST(Plan, ProjectsManyQueriesOfManyDimensions) {
         r.all_points = radius;
         return kith::planner::make(r, m).path;
     };
-    EXPECT_EQ(kith::Path::projected, path({1 << 14, 2048, 64, 256}));
+    EXPECT_EQ(kith::Path::projected, path({1 << 14, 8192, 64, 256}));
     EXPECT_EQ(kith::Path::projected, path({1 << 14, 1, 64, 256}, true));
-    for (const kith::Shape& other : {kith::Shape{(1 << 14) - 1, 2048, 64, 10}, kith::Shape{1 << 14, 2047, 64, 256},
-                                     kith::Shape{1 << 14, 2048, 63, 256}, kith::Shape{1 << 14, 2048, 64, 257}})
+    for (const kith::Shape& other : {kith::Shape{(1 << 14) - 1, 16384, 64, 10}, kith::Shape{1 << 14, 8191, 64, 256},
+                                     kith::Shape{1 << 18, 1023, 64, 256}, kith::Shape{1 << 14, 8192, 63, 256},
+                                     kith::Shape{1 << 14, 8192, 4097, 256}, kith::Shape{1 << 14, 8192, 64, 257}})
         EXPECT_EQ(kith::Path::gemm_f32, path(other)) << other.n << " " << other.q << " " << other.d << " " << other.k;
-    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 2048, 64, 256}, false, true));
-    m.free_bytes = 16 << 20;
-    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 2048, 1024, 256}));
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 8192, 64, 256}, false, true));
+    m.free_bytes = 128 << 20;
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 8192, 1024, 256}));
     Request r = of({1 << 14, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
     r.path = "projected";
     EXPECT_THROW(kith::planner::make(r, m), kith::Error);

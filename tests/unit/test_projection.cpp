@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "adversarial.h"
@@ -11,6 +12,13 @@
 namespace {
 
 using namespace kith;
+
+cpu::Projection made_of(const cpu::TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
+                        std::int64_t d, std::int64_t columns) {
+    const std::function<bool(const Progress&)> none;
+    ProgressMeter progress(none, 1);
+    return {tiles, rows, stride, count, d, columns, 2, progress};
+}
 
 std::vector<cpu::Isa> isas() {
     std::vector<cpu::Isa> list;
@@ -72,7 +80,7 @@ TEST(Projection, EnclosesProducts) {
                 for (std::int64_t i = 0; i < n; ++i)
                     for (std::int64_t j = 0; j < d; ++j)
                         rows[i * d + j] = random.gaussian() * std::pow(static_cast<double>(j + 1), -fall) * size;
-                const cpu::Projection made(tiles, rows.data(), d, n / 2, d, 20);
+                const cpu::Projection made = made_of(tiles, rows.data(), d, n / 2, d, 20);
                 for (const std::int64_t columns : {made.columns(), made.columns() / 2}) {
                     const cpu::Projection projection = made.first(columns);
                     ASSERT_EQ(columns, projection.columns());
@@ -112,7 +120,7 @@ TEST(Projection, PaysForRemaindersNearNothing) {
         for (std::int64_t j = 0; j < spanned; ++j) rows[i * d + j] = random.gaussian();
     for (const cpu::Isa isa : isas()) {
         const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
-        const cpu::Projection projection(tiles, rows.data(), d, n, d, spanned);
+        const cpu::Projection projection = made_of(tiles, rows.data(), d, n, d, spanned);
         ASSERT_EQ(spanned, projection.columns());
         std::vector<double> beyond(d, 0.0), phi(projection.room()), phi_beyond(projection.room());
         beyond[30] = 1;
@@ -147,7 +155,7 @@ TEST(Projection, FindsDirections) {
         }
     }
     const cpu::TileKernels& tiles = cpu::tile_kernels(cpu::Isa::baseline);
-    const cpu::Projection projection(tiles, rows.data(), d, n, d, columns);
+    const cpu::Projection projection = made_of(tiles, rows.data(), d, n, d, columns);
     std::vector<double> phi(n * projection.room());
     projection.coordinates(tiles, rows.data(), d, n, phi.data());
     for (std::int64_t i = 0; i < n; ++i)
@@ -156,9 +164,9 @@ TEST(Projection, FindsDirections) {
     EXPECT_GT(along, 0.95 * along_axes);
     EXPECT_LT(along, all);
     // As many columns as there are rows of their own.
-    EXPECT_LE(cpu::Projection(tiles, rows.data(), 0, 5, d, 4).columns(), 1);
+    EXPECT_LE(made_of(tiles, rows.data(), 0, 5, d, 4).columns(), 1);
     const std::vector<double> zeros(5 * d, 0.0);
-    EXPECT_EQ(0, cpu::Projection(tiles, zeros.data(), d, 5, d, 4).columns());
+    EXPECT_EQ(0, made_of(tiles, zeros.data(), d, 5, d, 4).columns());
 }
 
 }  // namespace

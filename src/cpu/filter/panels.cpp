@@ -28,9 +28,9 @@ constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
 // What a row may pay for its rounding to f32: thrice that is finite.
 constexpr double largest_share = 0x1p126;
 
-// Rows that a projection is chosen by: one in 16, between these. Scaled, typical ones are as long as 1 to 2, and longer
-// than this are outliers.
-constexpr std::int64_t least_sample = 1024, most_sample = 4096;
+// Rows that a projection is chosen by: one in 16, between these, and of few values in all. Scaled, typical ones are as
+// long as 1 to 2, and longer than this are outliers.
+constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
 constexpr double largest_sampled = 8;
 
 double norm2_of(const double* v, std::int64_t d) {
@@ -210,7 +210,9 @@ void Filter::pack_projected(const MatrixView& points, const DistanceKeys& distan
 bool Filter::choose_projection(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
                                int threads, bool always, ProgressMeter& progress) {
     if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
-    const std::int64_t sample = std::min(points.rows, std::clamp(points.rows / 16, least_sample, most_sample));
+    if (form_.d > max_projected_dimensions) return false;
+    const std::int64_t sample = std::min(
+        points.rows, std::clamp(std::min(points.rows / 16, sampled_values / form_.d), least_sample, most_sample));
     Buffer<double> vectors(sample * form_.d);
     std::vector<char> used(static_cast<std::size_t>(sample));
     watched_for(threads, sample, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
@@ -241,7 +243,9 @@ std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const Metri
     // Many rows of 0 are none of unit vectors.
     const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
     auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, progress);
-    return filter || !cosine ? filter : make_of(points, metric, isa, threads, rounding, always, false, progress);
+    return filter || !cosine || rounding == Rounding::projected
+               ? filter
+               : make_of(points, metric, isa, threads, rounding, always, false, progress);
 }
 
 std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,

@@ -28,9 +28,10 @@ double product(const double* a, const double* b, std::int64_t d) {
 }
 
 // Vectors of length 1, orthogonal to each other, that span the same; those that the ones before span are left out.
-void orthonormalise(Basis& basis, std::int64_t d) {
+void orthonormalise(Basis& basis, std::int64_t d, ProgressMeter& progress) {
     std::int64_t kept = 0;
-    for (std::int64_t i = 0; i * d < static_cast<std::int64_t>(basis.size()); ++i) {
+    for (std::int64_t i = 0; i * d < static_cast<std::int64_t>(basis.size()) && !progress.cancelled(); ++i) {
+        progress.poll("prepare");
         double* const v = basis.data() + kept * d;
         std::copy_n(basis.data() + i * d, d, v);
         const double before = std::sqrt(product(v, v, d));
@@ -59,7 +60,7 @@ std::vector<double> transposed(const double* rows, std::int64_t count, std::int6
 }  // namespace
 
 Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
-                       std::int64_t d, std::int64_t columns) {
+                       std::int64_t d, std::int64_t columns, int threads, ProgressMeter& progress) {
     // `rows` as a matrix of count x d whose rows end in zeros.
     const std::int64_t width = padded(d);
     Buffer<double> sample(count * width);
@@ -71,12 +72,14 @@ Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_
     for (std::int64_t i = 0; i < std::min(columns, count); ++i)
         basis.insert(basis.end(), rows + i * count / std::min(columns, count) * stride,
                      rows + i * count / std::min(columns, count) * stride + d);
-    orthonormalise(basis, d);
+    orthonormalise(basis, d, progress);
     std::vector<double> length2;
     for (int iteration = 0; iteration <= iterations; ++iteration) {
         set(basis, d);
         std::vector<double> along(static_cast<std::size_t>(count * room()));
-        coordinates(tiles, sample.data(), width, count, along.data());
+        watched_for(threads, count, 32, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+            coordinates(tiles, sample.data() + first * width, width, last - first, along.data() + first * room());
+        });
         const std::vector<double> by_column = transposed(along.data(), count, columns_, room());
         if (iteration == iterations) {
             for (std::int64_t c = 0; c < columns_; ++c)
@@ -84,9 +87,13 @@ Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_
             break;
         }
         std::vector<double> next(static_cast<std::size_t>(columns_ * width));
-        tiles.project(by_column.data(), count, columns_, sample.data(), count, width, next.data(), width);
+        watched_for(threads, columns_, 4, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+            tiles.project(by_column.data() + first * count, count, last - first, sample.data(), count, width,
+                          next.data() + first * width, width);
+        });
         for (std::int64_t c = 0; c < columns_; ++c) std::copy_n(next.data() + c * width, d, basis.data() + c * d);
-        orthonormalise(basis, d);
+        orthonormalise(basis, d, progress);
+        if (progress.cancelled()) return;
     }
     std::vector<std::int64_t> order(length2.size());
     std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -231,7 +238,8 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Projec
     if (others < 1 || most < choices.front()) return std::nullopt;
     Buffer<double> rest(others * d);
     for (std::int64_t i = 0; i < others; ++i) std::copy_n(sample.rows + (2 * i + 1) * d, d, rest.data() + i * d);
-    const Projection all(tiles, sample.rows, step * d, made_of, d, most);
+    const Projection all(tiles, sample.rows, step * d, made_of, d, most, threads, progress);
+    progress.throw_if_cancelled();
     std::vector<std::int64_t> possible;
     for (const std::int64_t c : choices)
         if (c <= all.columns()) possible.push_back(c);

@@ -20,8 +20,9 @@ class Projection {
 public:
     Projection() = default;
     // Up to `columns` directions in which `count` rows of d coordinates, `stride` apart, are long: at most `count`.
+    // Polls `progress`, and is of no use once that is cancelled.
     Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
-               std::int64_t columns);
+               std::int64_t columns, int threads, ProgressMeter& progress);
 
     // The first columns of it.
     Projection first(std::int64_t columns) const;

@@ -56,7 +56,19 @@ public:
         return known ? known->get() : nullptr;
     }
 
+    // Whether a projection has answered most of the queries that it was tried with, which may be unlike the points.
+    bool projection_pays() const {
+        const std::int64_t tried = projected_.load(std::memory_order_relaxed);
+        return tried < least_judged || 2 * unprojected_.load(std::memory_order_relaxed) < tried;
+    }
+    void note_projection(std::size_t tried, std::size_t left) const {
+        projected_.fetch_add(static_cast<std::int64_t>(tried), std::memory_order_relaxed);
+        unprojected_.fetch_add(static_cast<std::int64_t>(left), std::memory_order_relaxed);
+    }
+
 private:
+    static constexpr std::int64_t least_judged = 16;
+    mutable std::atomic<std::int64_t> projected_{0}, unprojected_{0};
     // No lock, which a fork() could leave held.
     template <class T>
     struct Lazy {

@@ -238,7 +238,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
         s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(ranges),
                                     static_cast<double>(8 * s.k + few_candidates));
         s.max_rows_read =
-            std::max(static_cast<double>(n) / max_read_share, few_rows_read) / static_cast<double>(ranges);
+            std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
     };
     if (q <= max_row_queries && rounding != Rounding::projected && !s.points.packed(rounding) &&
         row_filter_serves(s.points, s.queries)) {
@@ -320,24 +320,39 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         used = rounding;
         return any = true;
     };
-    // Whether a projection answers most of the first queries that it is tried with, which are answered then.
-    const auto piloted = [&] {
-        if (left.size() < least_piloted) return true;
-        Numbers first, rest, after;
-        const std::size_t step = left.size() / pilots;
-        for (std::size_t i = 0; i < left.size(); ++i) (i % step == 0 ? first : rest).push_back(left[i]);
-        if (!filter_with(own, s, first, plan, progress, results, report, causes, after)) return false;
-        progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
-        const bool pays = 2 * after.size() < first.size();
-        left.clear();
-        std::merge(rest.begin(), rest.end(), after.begin(), after.end(), std::back_inserter(left));
-        return pays;
+    // Filters with a projection, of many queries a few first; false where it does not answer most of those that it has
+    // been tried with, now or before.
+    const auto projected = [&] {
+        Numbers first = left, rest;
+        if (left.size() >= least_piloted) {
+            const std::size_t step = left.size() / pilots;
+            first.clear();
+            for (std::size_t i = 0; i < left.size(); ++i) (i % step == 0 ? first : rest).push_back(left[i]);
+        }
+        Numbers after;
+        for (const Numbers* some : {&first, &rest}) {
+            if (some->empty()) continue;
+            left = *some;
+            if (plan.forced || points.projection_pays()) {
+                filter(own);
+                points.note_projection(some->size(), left.size());
+            }
+            after.insert(after.end(), left.begin(), left.end());
+        }
+        std::sort(after.begin(), after.end());
+        left = std::move(after);
+        return plan.forced || points.projection_pays();
     };
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
     const bool products = metric::product_form(traits) != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
-    if (own != Rounding::projected || plan.forced || piloted()) filter(own);
-    if (own == Rounding::projected) filter(product_rounding(isa, points.rows.cols));
+    if (own != Rounding::projected) {
+        filter(own);
+    } else {
+        const Rounding product = product_rounding(isa, points.rows.cols);
+        if (!projected()) report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
+        filter(product);
+    }
     if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
     // Rows that repeat others, then what only the products' error hides.
     const Numbers ties = with_cause(exact::Cause::ties, left, causes);

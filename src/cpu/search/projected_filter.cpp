@@ -50,8 +50,9 @@ ProjectedFilter::ProjectedFilter(const Search& search, const Filter& filter, Sho
 // A panel's value is at most w + its error where a row's is at most w + its own.
 void ProjectedFilter::follow(std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
-    const double of_rows = list_.thresholds()[i];
-    thresholds_[at] = round_up(of_rows + further_[at] + std::abs(of_rows) * 0x1p-50);
+    const float of_rows = list_.thresholds()[i];
+    const double w = of_rows;
+    thresholds_[at] = std::isfinite(of_rows) ? round_up(w + further_[at] + std::abs(w) * 0x1p-50) : of_rows;
 }
 
 void ProjectedFilter::group(std::int64_t p) {
@@ -84,7 +85,8 @@ void ProjectedFilter::group(std::int64_t p) {
         if (!(value > list_.thresholds()[i])) list_.offer(i, value, terms.slack, id);
         if (pair + 1 < pairs_.size() && pairs_[pair + 1].query == i) continue;
         list_.settle(i);
-        if (read_[static_cast<std::size_t>(i)] > most_read_) list_.give_up(i, exact::Cause::directions);
+        if (read_[static_cast<std::size_t>(i)] > most_read_ && list_.filtered(i))
+            list_.give_up(i, exact::Cause::directions);
         follow(i);
     }
     pairs_.clear();
