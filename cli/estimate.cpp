@@ -142,13 +142,6 @@ std::string rough_duration(double seconds) {
     return fmt::format("{} days", grouped(std::llround(std::min(seconds / 86400, 1e15))));
 }
 
-// Bytes of a coordinate in what the filter of a path keeps, or a tree.
-double prepared_element(Path path) {
-    if (path == Path::exact) return 0;
-    if (path == Path::tree) return sizeof(double);
-    return path == Path::gemm_f16 || path == Path::gemm_bf16 ? 2 : 4;
-}
-
 }  // namespace
 
 Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, const std::string& machine) {
@@ -156,7 +149,8 @@ Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, 
     const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q), d = static_cast<double>(shape.d);
     const double k = static_cast<double>(shape.k);
     result.point_bytes = (n + (shape.graph ? 0 : q)) * d * static_cast<double>(size_of(shape.type));
-    result.prepared_bytes = static_cast<double>(plan.chunk_points) * d * prepared_element(plan.path);
+    result.prepared_bytes = prepared_bytes(shape, plan);
+    result.has_tree = plan.path == Path::tree;
     result.workspace_bytes = static_cast<double>(plan.workspace_bytes);
     result.result_bytes = q * k * (sizeof(std::int64_t) + (options.f64 ? sizeof(double) : sizeof(float)));
     if (!machine.empty()) {
@@ -186,7 +180,8 @@ std::string estimate_text(const Estimate& e) {
                       : fmt::format("unknown: {}", e.source);
     std::string memory =
         fmt::format("about {}: points and queries {}", bytes_text(e.total_bytes()), bytes_text(e.point_bytes));
-    if (e.prepared_bytes > 0) memory += fmt::format(", the filter's copy {}", bytes_text(e.prepared_bytes));
+    if (e.prepared_bytes > 0)
+        memory += fmt::format(", the {} {}", e.has_tree ? "tree" : "filter's copy", bytes_text(e.prepared_bytes));
     memory += fmt::format(", workspace {}, results {}", bytes_text(e.workspace_bytes), bytes_text(e.result_bytes));
     return fmt::format("{:<12} {}\n{:<12} {}\n", "time", time, "memory", memory);
 }

@@ -63,6 +63,10 @@ struct Plan {
 // The plan of a search of that shape with these options on this machine. Throws as search() would.
 KITH_EXPORT Plan plan(const Shape& shape, const Options& options = {});
 
+// Bytes that a search by that plan takes at most for preparing points of that shape, beyond the points themselves: the
+// filter's copy, or the tree, which is larger while it is made.
+KITH_EXPORT double prepared_bytes(const Shape& shape, const Plan& plan);
+
 // A machine on which searches were measured (docs/performance.md): plans can be made for it that run elsewhere.
 struct MeasuredMachine {
     const char* name;  // "h100"

@@ -386,6 +386,24 @@ const char* name(Path path) {
     return names.at(static_cast<std::size_t>(path));
 }
 
+double prepared_bytes(const Shape& shape, const Plan& plan) {
+    const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
+    switch (plan.path) {
+        case Path::tree:
+            return planner::tree_bytes(shape);
+        case Path::gemm_f16:
+        case Path::gemm_bf16:
+            return 2 * coordinates;
+        case Path::gemm_f32:
+        case Path::direct_f32:
+            return 4 * coordinates;
+        case Path::exact:
+        case Path::select:
+            break;
+    }
+    return 0;
+}
+
 std::string explain(const Plan& p) {
     std::string text;
     const auto line = [&text](const char* key, const std::string& value) {

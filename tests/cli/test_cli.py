@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import shutil
 import signal
 import struct
@@ -83,6 +84,25 @@ class Front(Cli):
         text = kith("info", "--selectors").stdout
         for selector in ("nth-element", "threshold"):
             self.assertIn(selector, text)
+
+    @unittest.skipIf(os.environ.get("KITH_SANITIZE"), "a sanitizer takes memory of its own")
+    def test_plan_says_what_a_tree_takes(self):
+        n, points = 500000, self.at("points.u8bin")
+        points.write_bytes(struct.pack("<II", n, 3) + random.Random(1).randbytes(3 * n))
+
+        def most_bytes(path):
+            """Resident at most, of a process whose exit the system accounts for."""
+            process = subprocess.Popen([cli_support.KITH, "graph", "--base", path, "-k", "1", "--quiet", "--ids", self.at("n.npy")])
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss * 1024
+
+        plan = json.loads(kith("plan", "-n", n, "--graph", "-d", 3, "-k", 1, "--type", "u8", "--device", "cpu", "--json").stdout)
+        self.assertEqual(plan["plan"]["path"], "tree")
+        self.assertGreater(plan["estimate"]["bytes"]["total"], most_bytes(points) - most_bytes(self.at("grid.npy")))
+        text = kith("plan", "-n", n, "--graph", "-d", 3, "-k", 1, "--device", "cpu").stdout
+        self.assertIn("the tree 42.0 MiB", text)
 
     def test_plan(self):
         shape = ("-n", 1000000, "-q", 100, "-d", 128, "-k", 10, "--device", "cpu")
