@@ -25,6 +25,9 @@ class Index {
 public:
     // points n x d (n, d >= 1). Options::metric, device, memory, isa are fixed here; the rest can change per search.
     KITH_EXPORT explicit Index(const MatrixView& points, const Options& options = {});
+    // The same without a copy: points in host memory, which must stay as they are as long as the Index lives, are read
+    // there, and prepared by the first search.
+    KITH_EXPORT static Index borrowing(const MatrixView& points, const Options& options = {});
     KITH_EXPORT ~Index();
     KITH_EXPORT Index(Index&&) noexcept;
     KITH_EXPORT Index& operator=(Index&&) noexcept;
@@ -57,6 +60,7 @@ public:
 
 private:
     struct State;
+    Index(const MatrixView& points, const Options& options, bool copy);
     std::unique_ptr<State> state_;
 };
 

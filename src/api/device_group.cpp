@@ -121,7 +121,7 @@ std::unique_ptr<DeviceIndex> DeviceGroup::prepared(const std::string& device, co
     Shape shape = shape_;
     shape.n = points.rows;
     shape.graph = false;
-    return std::make_unique<DeviceIndex>(points, metric_, shape, options, copy, progress);
+    return std::make_unique<DeviceIndex>(points, metric_, shape, options, copy, copy, progress);
 }
 
 // How many points a device holds, by the first device that has room for a plan.

@@ -11,10 +11,10 @@
 namespace kith::api {
 
 DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
-                         bool copy, ProgressMeter& progress)
-    : memory_(options.memory), isa_(options.isa) {
+                         bool copy, bool to_come, ProgressMeter& progress)
+    : memory_(options.memory), isa_(options.isa), to_come_(to_come) {
     prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
-        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, true);
+        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, to_come);
         return prepare(points, metric, plan, copy, options, progress);
     });
 }
@@ -31,7 +31,8 @@ Plan DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType q
                          call.isa,
                          call.selector,
                          call.memory,
-                         call.threads};
+                         call.threads,
+                         has_tree()};
     if (!fresh) {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (lock && last_ && last_->first == key) return last_->second;
@@ -57,7 +58,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
         asked.chunk_points = prepared_.plan.chunk_points;
         asked.share = share;
-        asked.prepared = true;
+        asked.prepared = to_come_;
+        asked.has_tree = has_tree();
         asked.all_points = all_points;
         return planner::make(asked, machine(merged.device));
     };

@@ -14,9 +14,9 @@ namespace kith::api {
 class DeviceIndex {
 public:
     // Validated points on the device that `options` names, prepared for searches of that shape. `copy`: they outlive
-    // the caller's memory. Throws what planning and preparing throw.
+    // the caller's memory. `to_come`: there may be many such searches. Throws what planning and preparing throw.
     DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
-                bool copy, ProgressMeter& progress);
+                bool copy, bool to_come, ProgressMeter& progress);
 
     const Prepared& prepared() const { return prepared_; }
     // "cpu" or "cuda:N".
@@ -33,8 +33,7 @@ public:
     Plan plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
         bool fresh = false;
         Plan found = plan(q, 1, false, query_type, call, 1, fresh);
-        const bool some = found.path == Path::tree || found.path == Path::projected;
-        return some ? make_plan(q, 1, false, query_type, call, 1, true) : found;
+        return found.path == Path::projected ? make_plan(q, 1, false, query_type, call, 1, true) : found;
     }
 
     // Throws out_of_memory where a budget that was asked for does not suffice for a search of q queries.
@@ -48,6 +47,7 @@ private:
         std::string path, isa, selector;
         std::int64_t memory = 0;
         int threads = 0;
+        bool has_tree = false;
         bool operator==(const Remembered&) const = default;
     };
 
@@ -55,10 +55,12 @@ private:
               bool& fresh) const;
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
                    double share, bool all_points = false) const;
+    bool has_tree() const { return prepared_.cpu && cpu::has_tree(*prepared_.cpu); }
 
     // Of the options that it was made with.
     std::int64_t memory_;
     std::string isa_;
+    bool to_come_;
     Prepared prepared_;
     mutable std::mutex mutex_;  // only tried: in a child it may be held by a thread of the parent
     mutable std::optional<std::pair<Remembered, Plan>> last_;

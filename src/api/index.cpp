@@ -107,7 +107,13 @@ struct Index::State {
     }
 };
 
-Index::Index(const MatrixView& points, const Options& options) : state_(std::make_unique<State>()) {
+Index::Index(const MatrixView& points, const Options& options) : Index(points, options, true) {}
+
+Index Index::borrowing(const MatrixView& points, const Options& options) {
+    return Index(points, options, false);
+}
+
+Index::Index(const MatrixView& points, const Options& options, bool copy) : state_(std::make_unique<State>()) {
     api::guarded([&] {
         api::check_view(points, "points");
         State& s = *state_;
@@ -125,10 +131,10 @@ Index::Index(const MatrixView& points, const Options& options) : state_(std::mak
         if (typical.path.empty() && points.rows < 64) typical.path = name(Path::exact);
         std::vector<std::string> devices = api::devices_of(options);
         if (devices.size() > 1) {
-            s.several = std::make_unique<api::DeviceGroup>(points, s.metric, std::move(devices), shape, typical, true,
+            s.several = std::make_unique<api::DeviceGroup>(points, s.metric, std::move(devices), shape, typical, copy,
                                                            progress);
         } else {
-            s.single = std::make_unique<api::DeviceIndex>(points, s.metric, shape, typical, true, progress);
+            s.single = std::make_unique<api::DeviceIndex>(points, s.metric, shape, typical, copy, true, progress);
         }
     });
 }

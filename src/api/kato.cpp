@@ -120,7 +120,7 @@ private:
             options.device = device;
             options.path = name(Path::exact);
             const DeviceIndex index(points_, metric_, {n_, n_, points_.cols, k_, points_.type, true}, options, false,
-                                    progress);
+                                    false, progress);
             const auto stream = gpu::call_stream(index.prepared().plan.device);
             gpu::triangle_part(*index.prepared().gpu, {part, parts(), grid_, k_, symmetric_, stream.get(), progress},
                                heaps.keys.get(), heaps.ids.get());

@@ -23,6 +23,9 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
+// Whether their tree has been made, which searches then take instead of a scan.
+bool has_tree(const Points& points);
+
 // The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i. Adds to the counters
 // of `report`.
 void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,

@@ -34,6 +34,9 @@ Words words_of(Cause cause) {
         case Cause::alike:
             return {"too many points differ from the k-th neighbour (from the radius) by less than the filter's error",
                     spread};
+        case Cause::boxes:
+            return {"a tree leaves out too few of the points for these queries",
+                    "path direct-f32 or gemm-f32 from the start"};
         case Cause::ties:
             return {"too many points are exactly as near as the k-th neighbour",
                     "keep one of each group of equal rows, or choose a metric that tells the points apart"};

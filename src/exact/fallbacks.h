@@ -15,6 +15,7 @@ enum class Cause : std::uint8_t {
     not_tried,     // the filter had given up most of the queries before
     directions,    // those of a projection leave too many candidates
     alike,         // more points within the filter's error of the k-th neighbour than refining pays for
+    boxes,         // a tree leaves out too few of the points
     ties,          // the same, most of them exactly as near
     equal_rows,    // the same, until rows that repeat others were left out
     out_of_range,  // the bound does not cover the query

@@ -38,8 +38,7 @@ constexpr std::int64_t tree_leaf = 32;
 
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
-    if ((path.path == Path::tree || path.path == Path::projected) && r.all_points)
-        return "serves a number of neighbours, not a radius";
+    if (path.path == Path::projected && r.all_points) return "serves a number of neighbours, not a radius";
     if (path.path != Path::gemm_bf16) return "";
     if (!m.bf16) return "needs a processor with AVX512_BF16";
     return r.isa.empty() || r.isa == "avx512" ? "" : "needs isa avx512";
@@ -76,17 +75,19 @@ bool direct_serves(const Request& r, bool gpu, const Machine& m) {
     return obstacle(*direct, r, gpu, m).empty();
 }
 
-// What a tree takes, and while it is made its points' coordinates and numbers once more.
+// What a tree takes, and while it is made its points' coordinates and numbers once more; boxes have room in the rest.
 double tree_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
 }
 
-// Whether leaving out boxes of points saves more than their tree costs. A budget that was asked for is cut by what a
-// filter takes, which is less.
+// Whether leaving out boxes of points saves more than their tree costs: nothing any more where it has been made. A
+// budget that was asked for is cut by what a filter takes, which is less.
 bool tree_pays(const Request& r, const Machine& m) {
     const Shape& s = r.shape;
-    return r.memory == 0 && tree_bytes(s) <= static_cast<double>(m.free_bytes) / 2 && s.d <= tree_dimensions &&
-           s.n >= tree_points && s.k <= s.n / tree_share && (r.prepared || s.q >= tree_queries);
+    const bool leaves_out = s.d <= tree_dimensions && s.n >= tree_points && s.k <= s.n / tree_share;
+    if (!leaves_out || r.has_tree) return leaves_out;
+    return r.memory == 0 && tree_bytes(s) <= static_cast<double>(m.free_bytes) / 2 &&
+           (r.prepared || s.q >= tree_queries);
 }
 
 // A sample is looked at for directions where there are so many coordinates, points and queries (pairs of these), and at
@@ -397,6 +398,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::gemm_f32:
         case Path::direct_f32:
             return 4 * coordinates;
+        case Path::projected:
+            return planner::projected_bytes(shape);
         case Path::exact:
         case Path::select:
             break;

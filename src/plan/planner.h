@@ -47,8 +47,9 @@ struct Request {
     double share = 1;  // of a GPU's free memory that may be planned with, where `memory` is 0
     int threads = 0;
     std::string path, selector, isa;
-    bool all_points = false;        // every point is looked at, as within a radius: no tree
+    bool all_points = false;        // every point may be wanted, as within a radius: no projection
     bool prepared = false;          // the points are, ahead of their queries, of which there may be many
+    bool has_tree = false;          // and their tree has been made
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
     // Of a selection.
     std::string order;  // "", "ascending" or "descending"

@@ -68,7 +68,7 @@ TEST(Radius, InfinityAndNan) {
     for (const bool open : {false, true}) {
         kith::Radius r(static_cast<double>(inf));
         r.open = open;
-        for (const char* path : {"", "exact", "gemm-f32", "direct-f32"}) {
+        for (const char* path : {"", "exact", "tree", "gemm-f32", "direct-f32"}) {
             kith::Options options;
             options.device = "cpu";
             options.path = path;
@@ -148,7 +148,7 @@ TEST(Radius, BlocksOfDenseRowsAfterSparseOnes) {
         for (std::size_t j = 0; j < 4; ++j)
             queries[i * 4 + j] = static_cast<const float*>(some.data)[i * static_cast<std::size_t>(some.stride) + j];
     const kith::MatrixView asked = kith::view(queries.data(), 1500, 4);
-    for (const char* path : {"", "exact", "gemm-f32", "direct-f32"}) {
+    for (const char* path : {"", "exact", "tree", "gemm-f32", "direct-f32"}) {
         for (const int threads : {1, 2}) {
             kith::Options options;
             options.device = "cpu";
@@ -189,6 +189,40 @@ TEST(Radius, BlocksOfDenseRowsAfterSparseOnes) {
     }
 }
 
+// Counts of differences are the distance keys: no pair is evaluated, not even those at exactly r.
+TEST(Radius, WholeNumbersAreNotRefined) {
+    constexpr std::int64_t n = 3000, q = 20, d = 16;
+    adversarial::Random random(12);
+    std::vector<std::uint8_t> points(n * d), queries(q * d);
+    for (auto* values : {&points, &queries})
+        for (std::uint8_t& x : *values) x = static_cast<std::uint8_t>(random.below(256));
+    const kith::MatrixView all = kith::view(points.data(), n, d), asked = kith::view(queries.data(), q, d);
+    kith::Options options;
+    options.device = "cpu";
+    options.metric = kith::MetricId::hamming;
+    for (const bool bits : {false, true}) {
+        options.metric.packed_bits = bits;
+        const double one = 1.0 / static_cast<double>(bits ? 8 * d : d);
+        for (const double r : {(bits ? 64 : 16) * one, (bits ? 60 : 15) * one}) {
+            for (const bool open : {false, true}) {
+                kith::Radius within(r);
+                within.open = open;
+                options.path = "exact";
+                const auto want = kith::radius(all, asked, within, options);
+                const auto counted = kith::radius_counts(all, asked, within, options);
+                options.path = "direct-f32";
+                const auto got = kith::radius(all, asked, within, options);
+                const auto counts = kith::radius_counts(all, asked, within, options);
+                EXPECT_EQ("", difference(want, got));
+                EXPECT_EQ(counted.counts, counts.counts);
+                EXPECT_EQ(0, got.report.candidates);
+                EXPECT_EQ(0, counts.report.candidates);
+                EXPECT_EQ(q, counts.report.certified);
+            }
+        }
+    }
+}
+
 TEST(Radius, IndexHasTheSameBits) {
     for (const char* metric : {"euclidean", "inner_product", "jaccard", "haversine"}) {
         const auto c = lattice(metric, 1200, 60, metric == std::string("haversine") ? 2 : 5);
@@ -218,7 +252,7 @@ TEST(Radius, ByRounds) {
         options.metric = c.variant.metric;
         kith::ProgressMeter progress(options.progress, 1);
         const kith::MetricSpec spec = kith::api::validate_metric(options.metric, c.points.view, 1, progress);
-        const kith::api::DeviceIndex index(c.points.view, spec, {900, 30, c.points.view.cols, 1}, options, false,
+        const kith::api::DeviceIndex index(c.points.view, spec, {900, 30, c.points.view.cols, 1}, options, false, true,
                                            progress);
         const kith::api::SearchRows search = [&](const kith::MatrixView& rows, std::int64_t k,
                                                  const kith::Options& call, const kith::NeighborsView& out) {
@@ -254,7 +288,7 @@ TEST(Radius, RoundsKeepToTheMemory) {
     options.metric = c.variant.metric;
     kith::ProgressMeter progress(options.progress, 1);
     const kith::MetricSpec spec = kith::api::validate_metric(options.metric, c.points.view, 1, progress);
-    const kith::api::DeviceIndex index(c.points.view, spec, {3000, 400, 4, 1}, options, false, progress);
+    const kith::api::DeviceIndex index(c.points.view, spec, {3000, 400, 4, 1}, options, false, true, progress);
     std::vector<double> radii(400);
     for (std::size_t i = 0; i < 400; ++i) radii[i] = i < 200 ? 0.5 : i % 7 == 0 ? 50 : 2;
     const kith::Radius r = radius_cases::radius_of(radii, false);

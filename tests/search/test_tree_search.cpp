@@ -164,6 +164,35 @@ TEST(TreeSearchOfFew, LeavesASphereToAFilter) {
     }
 }
 
+// What the filter gives up as well is answered by the tree that there is, not by a scan.
+TEST(TreeSearchOfFew, AnswersWhatAFilterGivesUp) {
+    constexpr std::int64_t n = 20000, q = 300, d = 8, k = 10;
+    const std::vector<float> points = adversarial::equally_long(n, d, 5);
+    const std::vector<float> queries(q * d);
+    const kith::MatrixView all = kith::view(points.data(), n, d), asked = kith::view(queries.data(), q, d);
+    kith::Options options = tree_options();
+    const kith::Neighbors found = kith::search(all, asked, k, options);
+    EXPECT_EQ(q, found.report.retried);
+    EXPECT_EQ(0, found.report.scanned);
+    const kith::Index index(all, options);
+    options.path = "exact";
+    EXPECT_EQ(kith::search(all, asked, k, options).ids, found.ids);
+    // Of an Index whichever filter was asked for.
+    options.path = "gemm-f32";
+    EXPECT_EQ(0, index.search(asked, k, options).report.scanned);
+    EXPECT_EQ(found.ids, index.search(asked, k, options).ids);
+    // Coordinates that f32 does not hold have no filter at all.
+    std::vector<double> far(points.begin(), points.end()), centre(q * d);
+    for (double& x : far) x *= 0x1p200;
+    options = tree_options();
+    options.metric = kith::MetricId::cityblock;
+    const kith::MatrixView beyond = kith::view(far.data(), n, d), zeros = kith::view(centre.data(), q, d);
+    const kith::Neighbors away = kith::search(beyond, zeros, k, options);
+    EXPECT_EQ(0, away.report.scanned);
+    options.path = "exact";
+    EXPECT_EQ(kith::search(beyond, zeros, k, options).ids, away.ids);
+}
+
 // The planner takes it for searches of few dimensions; an Index does so ahead of its queries.
 TEST(TreePlan, IsTakenForFewDimensions) {
     constexpr std::int64_t n = 20000, d = 3;
@@ -180,6 +209,12 @@ TEST(TreePlan, IsTakenForFewDimensions) {
     EXPECT_EQ("tree", found.report.path);
     EXPECT_LT(found.report.candidates, 2000);
     EXPECT_NE("tree", kith::search(view, one, 10, options).report.path);
+    // The tree is there, whatever memory is left.
+    options.memory = 1 << 20;
+    EXPECT_EQ("tree", index.search(one, 10, options).report.path);
+    EXPECT_EQ(found.ids, index.search(one, 10, options).ids);
+    EXPECT_NE("tree", kith::graph(view, 10, options).report.path);
+    options.memory = 0;
     const kith::Neighbors most = index.search(one, n / 2, options);
     options.path = "exact";
     EXPECT_EQ(most.ids, index.search(one, n / 2, options).ids);

@@ -270,4 +270,25 @@ inline DataSet make(const std::string& name, std::int64_t n, std::int64_t q, std
     return {n, q, d, std::move(points.values), std::move(queries.values)};
 }
 
+// Rows of whole numbers, all of one length and hardly two equal: no filter tells them apart, seen from their centre.
+inline std::vector<float> equally_long(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+    constexpr int length2 = 4000, most = 40;
+    Random random(seed);
+    std::vector<float> points;
+    while (static_cast<std::int64_t>(points.size()) < n * d) {
+        std::vector<float> row;
+        int left = length2;
+        for (std::int64_t j = 0; j + 1 < d; ++j) {
+            const int x = static_cast<int>(random.below(2 * most + 1)) - most;
+            row.push_back(static_cast<float>(x));
+            left -= x * x;
+        }
+        const int root = left < 0 ? -1 : static_cast<int>(std::lround(std::sqrt(left)));
+        if (root * root != left) continue;
+        row.push_back(static_cast<float>(root));
+        points.insert(points.end(), row.begin(), row.end());
+    }
+    return points;
+}
+
 }  // namespace adversarial

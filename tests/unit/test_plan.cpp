@@ -327,16 +327,35 @@ TEST(Plan, TakesATreeOfFewDimensions) {
     EXPECT_NE(kith::Path::tree, path());
     r.path = "tree";
     EXPECT_EQ(kith::Path::tree, path());
-    r.all_points = true;
-    EXPECT_THROW(path(), kith::Error);
     r.path = "";
     r.shape.n = 100000;
-    EXPECT_NE(kith::Path::tree, path());
-    r.all_points = false;
     EXPECT_EQ(kith::Path::tree, path());
     r.path = "tree";
     r.device = "cuda";
     EXPECT_THROW(path(), kith::Error);
+}
+
+// One that has been made serves all searches that it leaves out enough for, whatever memory is left.
+TEST(Plan, KeepsATreeThatHasBeenMade) {
+    Request r = of({100000, 1, 3, 10, kith::ElementType::f32, false}, kith::metric::Gemm::l2);
+    r.metric.traits.monotone = true;
+    r.device = "cpu";
+    r.prepared = true;
+    for (const std::int64_t free : {std::int64_t{1} << 40, std::int64_t{1} << 20}) {
+        Machine m = with_gpu(std::int64_t{70} << 30);
+        m.free_bytes = free;
+        const auto path = [&] { return kith::planner::make(r, m).path; };
+        for (const std::int64_t memory : {0, 1 << 20}) {
+            r.memory = memory;
+            r.has_tree = false;
+            EXPECT_EQ(memory == 0 && free > 1 << 20, path() == kith::Path::tree);
+            r.has_tree = true;
+            EXPECT_EQ(kith::Path::tree, path());
+            r.shape.k = r.shape.n / 32;
+            EXPECT_NE(kith::Path::tree, path());
+            r.shape.k = 10;
+        }
+    }
 }
 
 // Of few dimensions squared differences are filtered as they are, on either device; elements that f32 does not hold,

@@ -94,6 +94,9 @@ void kernels_hold(MetricId id) {
                                                             nullptr, nullptr, params, nullptr);
                     const std::uint64_t within = kernels.keys(query, leaf.data(), threshold, params, keys);
                     const std::uint64_t boxes = kernels.bounds(query, node.data(), threshold, params, bounds);
+                    alignas(64) double reaches[cpu::node_boxes];
+                    const std::uint64_t whole = kernels.reaches(query, node.data(), threshold, params, reaches);
+                    const bool finite = std::all_of(query, query + d, [](double x) { return std::isfinite(x); });
                     for (std::int64_t p = 0; p < cpu::leaf_points; ++p) {
                         const double rank =
                             exact::rank<M>(query, rows.data() + p * d, nullptr, nullptr, params, nullptr);
@@ -102,6 +105,10 @@ void kernels_hold(MetricId id) {
                         const std::int64_t b = p / rows_of_box;
                         ASSERT_LE(bounds[b], rank) << what;
                         ASSERT_EQ(bounds[b] <= threshold, (boxes >> b & 1) != 0) << what;
+                        ASSERT_EQ(reaches[b] <= threshold, (whole >> b & 1) != 0) << what;
+                        if (finite) {
+                            ASSERT_GE(reaches[b], rank) << what;
+                        }
                     }
                 }
             }
@@ -143,8 +150,12 @@ TEST(TreeKernels, BoundsHoldToTheLastBit) {
             alignas(64) double bounds[cpu::node_boxes];
             cpu::tree_kernels(MetricId::euclidean, isa, d).bounds(q, node, 1, params, bounds);
             ASSERT_LE(bounds[0], exact::rank<metric::Euclidean>(q, inside, nullptr, nullptr, params, nullptr));
+            cpu::tree_kernels(MetricId::euclidean, isa, d).reaches(q, node, 1, params, bounds);
+            ASSERT_GE(bounds[0], exact::rank<metric::Euclidean>(q, inside, nullptr, nullptr, params, nullptr));
             cpu::tree_kernels(MetricId::cityblock, isa, d).bounds(q, node, 1, params, bounds);
             ASSERT_LE(bounds[0], exact::rank<metric::Cityblock>(q, inside, nullptr, nullptr, params, nullptr));
+            cpu::tree_kernels(MetricId::cityblock, isa, d).reaches(q, node, 1, params, bounds);
+            ASSERT_GE(bounds[0], exact::rank<metric::Cityblock>(q, inside, nullptr, nullptr, params, nullptr));
         }
     }
 }
@@ -194,6 +205,12 @@ TEST(Tree, HasEveryPointInItsBoxes) {
             const auto tree = cpu::Tree::make(view(set.points.data(), n, d), metric, cpu::best_isa(), 2, progress);
             ASSERT_EQ(n, tree->points() + static_cast<std::int64_t>(tree->nan_rows().size()));
             for (const std::int64_t row : tree->nan_rows()) ASSERT_TRUE(has_nan(set.points.data() + row * d, d));
+            for (int level = 0; level < tree->levels(); ++level) {
+                std::int64_t points = 0, boxes = tree->leaves();
+                for (int below = 0; below < level; ++below) boxes = (boxes + cpu::node_boxes - 1) / cpu::node_boxes;
+                for (std::int64_t box = 0; box < boxes; ++box) points += tree->count(level, box);
+                ASSERT_EQ(tree->points(), points);
+            }
             for (std::int64_t leaf = 0; leaf < tree->leaves(); ++leaf) {
                 for (std::int64_t p = 0; p < tree->count(leaf); ++p) {
                     const std::int64_t id = tree->ids(leaf)[p];

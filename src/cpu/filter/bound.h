@@ -60,6 +60,7 @@ struct QueryTerms {
     double scale = 1, offset = 0;  // w = rank scale + offset
     double growth = 1;             // direct forms: (1 + g') / (1 - g')
     bool usable = true;            // false: the bound does not hold, scan instead
+    bool exact = false;            // values are the distance keys themselves, where half norm and slack are 0
     bool alike = false;            // all points are equally near: the first of them are the answer
 
     // No point of the k nearest has a filter value above this, if k of them have upper values up to `kth`.

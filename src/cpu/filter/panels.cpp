@@ -338,6 +338,7 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
         t.usable = round_direct(tiles, row, out, share);
         if (share > 0 || is_centred()) t.growth = rounded_.growth;
         t.error += share + points_share_;
+        t.exact = exact::counts_differences(direct_.step);
         return t;
     }
     QueryTerms t = form_.metric == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)

@@ -90,4 +90,8 @@ MatrixView elements(const Points& points) {
     return points.rows;
 }
 
+bool has_tree(const Points& points) {
+    return points.known_tree() != nullptr;
+}
+
 }  // namespace kith::cpu

@@ -48,13 +48,12 @@ public:
     }
     // The tree, made likewise; null where the metric is not monotone.
     const Tree* tree(Isa isa, int threads, ProgressMeter& progress) const;
+    // The same where it has been made, else null.
+    const Tree* known_tree() const { return known(tree_); }
     // Which rows are equal, counted at the first call; null where few are. Throws as filter() does.
     const Repeats* repeats(int threads, ProgressMeter& progress) const;
     // The same where they have been counted, else null.
-    const Repeats* known_repeats() const {
-        const auto* const known = repeats_.value.load(std::memory_order_acquire);
-        return known ? known->get() : nullptr;
-    }
+    const Repeats* known_repeats() const { return known(repeats_); }
 
     // Whether a projection has answered most of the queries that it was tried with, which may be unlike the points.
     bool projection_pays() const {
@@ -80,6 +79,11 @@ private:
         template <class Make>
         const T* get(const Make& make);
     };
+    template <class T>
+    static const T* known(const Lazy<T>& lazy) {
+        const auto* const made = lazy.value.load(std::memory_order_acquire);
+        return made ? made->get() : nullptr;
+    }
     Lazy<Filter>& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
     mutable Lazy<Filter> made_[rounding_count];
     mutable Lazy<Tree> tree_;

@@ -24,6 +24,7 @@ public:
             signed_ = similarity_ || kernels.traits.gemm == metric::Gemm::cross_entropy;
             // An angle's keys end at 1.
             if (metric.id == MetricId::haversine) largest_ = 1;
+            if (metric.id == MetricId::haversine) power_ = 2;
             if (metric.id == MetricId::minkowski) power_ = params_.p;
         } else {
             signed_ = true;
@@ -37,6 +38,9 @@ public:
         return rank <= outer_ && decide(rank);
     }
     bool empty() const { return outer_ != outer_; }
+    // All keys up to the one are within, none beyond the other; NaN: none is.
+    double inner() const { return inner_; }
+    double outer() const { return outer_; }
 
     // A filter's values: none above this is of a pair within.
     float threshold(const QueryTerms& terms) const {
@@ -62,8 +66,8 @@ private:
         return open_ ? distance < r_ : distance <= r_;
     }
 
-    // The largest key that is within, by bisection over binary64. What a report that is not quite monotone deviates by
-    // is less than 2^-34 of the key for each power that a root takes.
+    // The largest key that is within, by bisection over binary64. What a report that may fall deviates by is less than
+    // 2^-34 of the key for each power that a root takes.
     void find_bounds() {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         using Order = exact::Order<double>;
@@ -79,7 +83,7 @@ private:
             (decide(Order::value(middle)) ? low : high) = middle;
         }
         inner_ = outer_ = Order::value(low);
-        if (std::isinf(inner_)) return;
+        if (std::isinf(inner_) || power_ == 0) return;
         constexpr double most = 0x1p30;
         if (power_ > most) {
             inner_ = std::numeric_limits<double>::quiet_NaN();
@@ -93,10 +97,11 @@ private:
 
     double r_;
     bool open_, similarity_ = false, signed_ = false;
-    double largest_ = std::numeric_limits<double>::infinity(), power_ = 2;
+    double largest_ = std::numeric_limits<double>::infinity();
+    double power_ = 0;  // whose root a report that may fall takes; 0: it never falls
     metric::Params params_;
     double (*report_)(double rank, const metric::Params& params) = nullptr;
-    double inner_ = 0, outer_ = 0;  // all keys up to the one are within, none beyond the other; NaN: none is
+    double inner_ = 0, outer_ = 0;
 };
 
 }  // namespace kith::cpu

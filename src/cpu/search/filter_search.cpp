@@ -15,6 +15,7 @@
 #include "cpu/search/row_filter.h"
 #include "cpu/search/scan.h"
 #include "cpu/search/shortlist.h"
+#include "cpu/search/tree_search.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {
@@ -367,6 +368,10 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
                 raise(causes[static_cast<std::size_t>(query)], exact::Cause::equal_rows);
     }
     if (!any) return false;
+    if (points.known_tree()) {
+        search_tree(points, queries, left, graph, isa, threads, progress, results, report);
+        left.clear();
+    }
     scan(points, queries, left.data(), static_cast<std::int64_t>(left.size()), graph, isa, threads, progress, results);
     report.candidates += static_cast<double>(n) * static_cast<double>(left.size());
     count_causes(causes, left, report);

@@ -22,6 +22,7 @@ RadiusBlock::RadiusBlock(const RadiusSearch& search, const std::int64_t* numbers
         else balls_.emplace_back(search.points.metric, r, search.open);
     }
     answered_.resize(size, 1);
+    exact_.resize(size, 0);
     causes_.resize(size, exact::Cause::none);
     needless_.resize(size, 0);
     pending_.resize(size);
@@ -38,6 +39,7 @@ void RadiusBlock::add_query(const QueryTerms& terms) {
     constexpr float nothing = -std::numeric_limits<float>::infinity();
     thresholds_.push_back(usable && !none ? ball.threshold(terms) : nothing);
     accepted_.push_back(usable && !none ? ball.accepted(terms) : nothing);
+    exact_[static_cast<std::size_t>(i)] = usable && terms.exact;
     if (!usable && !none) give_up(i, exact::Cause::out_of_range);
 }
 
@@ -45,7 +47,8 @@ void RadiusBlock::give_up(std::int64_t i, exact::Cause cause) {
     const auto at = static_cast<std::size_t>(i);
     answered_[at] = 0;
     causes_[at] = cause;
-    thresholds_[at] = -std::numeric_limits<float>::infinity();
+    // By a tree there are none.
+    if (at < thresholds_.size()) thresholds_[at] = -std::numeric_limits<float>::infinity();
     listed_ -= static_cast<std::int64_t>(found_[at].size());
     found_[at] = {};
     counts_[at] = 0;

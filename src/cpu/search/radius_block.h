@@ -1,5 +1,7 @@
 // A block of queries on one thread, from filter values to the points within the radius: those that the bound leaves
-// open are candidates, whose canonical distances decide.
+// open are candidates, whose canonical distances decide. Not a Shortlist (shortlist.h): its threshold stands still, so
+// that nothing is dropped once it was kept, no list is full, and no upper value is remembered; what both do is
+// DistanceKeys and ScatteredKeys.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include "cpu/points/points.h"
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/ball.h"
+#include "cpu/search/ball_traversal.h"
 #include "cpu/search/scattered_keys.h"
 #include "exact/fallbacks.h"
 
@@ -46,6 +49,10 @@ public:
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
         if (search_.graph && id == numbers_[i]) return;
         const auto at = static_cast<std::size_t>(i);
+        if (exact_[at] && value == value) {
+            if (balls_[at].within(static_cast<double>(value))) take(i, static_cast<double>(value), id);
+            return;
+        }
         // NaN and -inf are of points that the bound does not cover.
         if (search_.counts && value > -std::numeric_limits<float>::infinity() && value + slack <= accepted_[at]) {
             ++counts_[at];
@@ -58,6 +65,10 @@ public:
     void finish();
     // All pairs with points [first, first + count) in binary64, instead of a filter.
     void scan(std::int64_t i, RowBlock& tile, std::int64_t first, std::int64_t count, double* keys);
+    // All points of a tree that may be within, instead: gives up where more than `most_needless` keys were evaluated in
+    // vain. go_on() is asked now and then.
+    template <class GoOn>
+    void visit(std::int64_t i, BallTraversal& traversal, double most_needless, const GoOn& go_on);
 
     // In no order.
     std::vector<Neighbor>& found(std::int64_t i) { return found_[static_cast<std::size_t>(i)]; }
@@ -88,6 +99,7 @@ private:
     ScatteredKeys scattered_keys_;
     std::vector<Ball> balls_;
     std::vector<float> thresholds_, accepted_;
+    std::vector<char> exact_;  // whether the filter's values are the keys
     std::vector<char> answered_;
     std::vector<exact::Cause> causes_;
     std::vector<double> needless_;
@@ -97,5 +109,33 @@ private:
     std::int64_t listed_ = 0;
     double evaluated_ = 0;  // distance keys
 };
+
+template <class GoOn>
+void RadiusBlock::visit(std::int64_t i, BallTraversal& traversal, double most_needless, const GoOn& go_on) {
+    const Ball& ball = balls_[static_cast<std::size_t>(i)];
+    if (has_nan(i) || ball.empty()) return;
+    const std::int64_t own = search_.graph ? numbers_[i] : -1;
+    const double before = traversal.distance_keys();
+    std::int64_t& count = counts_[static_cast<std::size_t>(i)];
+    const auto needless = [&] {
+        return traversal.distance_keys() - before - (search_.counts ? 0 : static_cast<double>(count));
+    };
+    bool own_is_counted = false, own_is_met = false;
+    traversal.visit(
+        rows_.row(i), ball.outer(), search_.counts ? ball.inner() : std::numeric_limits<double>::quiet_NaN(),
+        [&](double key, std::int64_t id) {
+            if (id == own) own_is_met = true;
+            else if (ball.within(key)) take(i, key, id);
+        },
+        [&](std::int64_t whole) {
+            count += whole;
+            own_is_counted = own >= 0;
+        },
+        [&] { return needless() <= most_needless && go_on(); });
+    // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the boxes or met.
+    if (own_is_counted && !own_is_met) --count;
+    evaluated_ += traversal.distance_keys() - before;
+    if (needless() > most_needless) give_up(i, exact::Cause::boxes);
+}
 
 }  // namespace kith::cpu

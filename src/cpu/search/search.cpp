@@ -56,13 +56,20 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
     }
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(queries.rows));
     std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-    scan(points, queries, numbers.data(), queries.rows, graph, isa, std::max(plan.threads, 1), progress, results);
-    report.scanned += queries.rows;
+    const int threads = std::max(plan.threads, 1);
+    const bool any_tree = plan.path != Path::exact && points.known_tree();
     if (plan.path != Path::exact) {
         exact::Fallbacks fallbacks;
-        fallbacks.add(exact::Cause::no_filter, true, queries.rows);
+        fallbacks.add(exact::Cause::no_filter, !any_tree, queries.rows);
         fallbacks.describe(report);
     }
+    if (any_tree) {
+        search_tree(points, queries, numbers, graph, isa, threads, progress, results, report);
+        report.retried += queries.rows;
+        return;
+    }
+    scan(points, queries, numbers.data(), queries.rows, graph, isa, threads, progress, results);
+    report.scanned += queries.rows;
     report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
 }
 

@@ -74,6 +74,23 @@ public:
             if (mapped.nan[i]) results_.put(first + i, nothing);
     }
 
+    // Queries of those numbers, in their order.
+    void search_some(const MatrixView& queries, const MetricSpec& metric, const std::vector<std::int64_t>& numbers,
+                     bool graph) {
+        run(static_cast<std::int64_t>(numbers.size()), 1,
+            [&](std::int64_t begin, std::int64_t end, const auto& answer) {
+                const DistanceKeys distance_keys(metric, isa_);
+                RowBlock query(1, params_.d);
+                Nearest nothing(1);
+                for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t row = numbers[static_cast<std::size_t>(i)];
+                    distance_keys.load(queries, row, 1, query);
+                    if (query.nan()[0]) results_.put(row, nothing);
+                    else if (!answer(query.row(0), Traversal::none, graph ? row : Traversal::none, row)) return;
+                }
+            });
+    }
+
     // Whether queries from here and there look at few of the points.
     bool pays(const MatrixView& queries, bool graph, const MetricSpec& metric) {
         const std::int64_t few = std::min(queries.rows / few_share, least_tried),
@@ -163,6 +180,13 @@ bool tree_search(const Points& points, const MatrixView& queries, bool graph, Is
     report.candidates += search.distance_keys();
     if (pays) report.certified += queries.rows;
     return pays;
+}
+
+void search_tree(const Points& points, const MatrixView& queries, const std::vector<std::int64_t>& numbers, bool graph,
+                 Isa isa, int threads, ProgressMeter& progress, const Results& results, Report& report) {
+    TreeSearch search(points, isa, threads, progress, results);
+    search.search_some(queries, points.metric, numbers, graph);
+    report.candidates += search.distance_keys();
 }
 
 }  // namespace kith::cpu

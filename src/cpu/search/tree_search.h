@@ -1,6 +1,9 @@
 // The path "tree": distance keys of the points of those leaves alone that may hold a neighbour.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "cpu/points/points.h"
 #include "cpu/search/results.h"
 #include "exact/progress.h"
@@ -12,5 +15,9 @@ namespace kith::cpu {
 // serves these queries better, and answers them all.
 bool tree_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
                  ProgressMeter& progress, const Results& results, Report& report);
+
+// Answers the queries of those numbers, whatever it looks at, by the tree of the points, which has been made.
+void search_tree(const Points& points, const MatrixView& queries, const std::vector<std::int64_t>& numbers, bool graph,
+                 Isa isa, int threads, ProgressMeter& progress, const Results& results, Report& report);
 
 }  // namespace kith::cpu

@@ -65,8 +65,10 @@ std::uint64_t keys(const double* q, const double* leaf, double threshold, const 
     return within;
 }
 
-template <class M, int dims>
-std::uint64_t bounds(const double* q, const double* node, double threshold, const metric::Params& params, double* out) {
+// Distance keys of a point of each box: of its coordinate point_of(q's, the lower end, the upper end).
+template <class M, int dims, class PointOf>
+std::uint64_t box_keys(const double* q, const double* node, double threshold, const metric::Params& params, double* out,
+                       const PointOf& point_of) {
     const V most = Real::set(threshold);
     std::uint64_t within = 0;
     for (int b = 0; b < node_boxes; b += W) {
@@ -74,8 +76,7 @@ std::uint64_t bounds(const double* q, const double* node, double threshold, cons
             const V at = Real::set(q[j]);
             const V low = Real::load(node + 2 * j * node_boxes + b);
             const V high = Real::load(node + (2 * j + 1) * node_boxes + b);
-            const V above = at < low ? low : at;
-            M::template step<Real>(a, at, high < above ? high : above, params);
+            M::template step<Real>(a, at, point_of(at, low, high), params);
         });
         Real::store(out + b, key);
         within |= lanes_within<double, false>(key, most) << b;
@@ -84,8 +85,23 @@ std::uint64_t bounds(const double* q, const double* node, double threshold, cons
 }
 
 template <class M, int dims>
+std::uint64_t bounds(const double* q, const double* node, double threshold, const metric::Params& params, double* out) {
+    return box_keys<M, dims>(q, node, threshold, params, out, [](V at, V low, V high) {
+        const V above = at < low ? low : at;
+        return high < above ? high : above;
+    });
+}
+
+template <class M, int dims>
+std::uint64_t reaches(const double* q, const double* node, double threshold, const metric::Params& params,
+                      double* out) {
+    return box_keys<M, dims>(q, node, threshold, params, out,
+                             [](V at, V low, V high) { return at - low < high - at ? high : low; });
+}
+
+template <class M, int dims>
 constexpr TreeKernels kernels_of() {
-    if constexpr (M::traits.monotone) return {keys<M, dims>, bounds<M, dims>};
+    if constexpr (M::traits.monotone) return {keys<M, dims>, bounds<M, dims>, reaches<M, dims>};
     else return {};
 }
 

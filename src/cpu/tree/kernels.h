@@ -24,6 +24,10 @@ struct TreeKernels {
     // section 10).
     std::uint64_t (*bounds)(const double* q, const double* node, double threshold, const metric::Params& params,
                             double* out) = nullptr;
+    // The same of the points of the boxes that are farthest from q, whose coordinates are finite: upper bounds of the
+    // distance keys of all points within.
+    std::uint64_t (*reaches)(const double* q, const double* node, double threshold, const metric::Params& params,
+                             double* out) = nullptr;
 };
 
 // Null functions where the metric is not monotone (metric::Traits).

@@ -1,6 +1,8 @@
 // Points in the order of a k-d tree, in leaves, and the bounding boxes of the leaves and of groups of them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,6 +29,11 @@ public:
     // Of a leaf: how many points, their coordinates as TreeKernels::keys takes them, their ids.
     std::int64_t count(std::int64_t leaf) const {
         return leaf + 1 < leaves() ? leaf_points : points_ - leaf * leaf_points;
+    }
+    // How many points there are in a box of a level.
+    std::int64_t count(int level, std::int64_t box) const {
+        const std::int64_t points = leaf_points << (level * std::countr_zero(static_cast<std::uint64_t>(node_boxes)));
+        return std::min(points, points_ - box * points);
     }
     const double* coordinates(std::int64_t leaf) const { return coordinates_.data() + leaf * d_ * leaf_points; }
     const std::int64_t* ids(std::int64_t leaf) const { return ids_.data() + leaf * leaf_points; }
