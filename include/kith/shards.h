@@ -14,6 +14,8 @@
 
 namespace kith {
 
+class Index;  // kith/index.h
+
 // The nearest of each query among some of the points. What a search returns does not suffice to merge it with others:
 // two distances may be equal after their root is taken and rounded where the order knows which is smaller. So it holds
 // the distance keys (docs/exactness.md, section 1), which are compared, and of which finish() makes the distances.
@@ -27,15 +29,17 @@ struct PartialNeighbors {
 
 // The k nearest of each query in a shard: rows of a larger set of points, of which row 0 has the id `first_point`.
 // Shards and queries lie in host memory. The metric must be complete: inverse_covariance and variances are of all
-// points, and are not estimated from a shard. `report` unless null: as search() gives it. Throws as search() does.
+// points, and are not estimated from a shard. `report` unless null: as search() gives it. `prepared` unless null: an
+// Index of the shard (Index::borrowing), which serves all blocks of queries. Throws as search() does.
 KITH_EXPORT PartialNeighbors search_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
-                                          std::int64_t k, const Options& options = {}, Report* report = nullptr);
+                                          std::int64_t k, const Options& options = {}, Report* report = nullptr,
+                                          const Index* prepared = nullptr);
 
 // The same of a graph: the queries are points too, row 0 of them the one of id `first_query`, and none is its own
 // neighbour. Options::include_self is invalid_argument.
 KITH_EXPORT PartialNeighbors graph_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
                                          std::int64_t first_query, std::int64_t k, const Options& options = {},
-                                         Report* report = nullptr);
+                                         Report* report = nullptr, const Index* prepared = nullptr);
 
 // Makes `into` the k best of what both hold of the same queries, by (key, id). A neighbour that both hold is taken
 // once, so the order, the grouping and the repetition of merges do not matter. Throws invalid_argument where queries, k

@@ -14,6 +14,7 @@
 #include "cpu/primitives/top_k.h"
 #include "exact/refuse.h"
 #include "exact/watched.h"
+#include "kith/index.h"
 #include "kith/kith.h"
 
 namespace kith {
@@ -26,6 +27,7 @@ constexpr double no_key = std::numeric_limits<double>::infinity();
 struct Shard {
     const MatrixView& points;
     std::int64_t first;
+    const Index* prepared;
 };
 
 void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k, const Metric& metric) {
@@ -37,6 +39,10 @@ void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k, 
         refuse("first_point: {}; expected ids of at least 0 and below 2^63", shard.first);
     for (const MatrixView* view : {&shard.points, &queries})
         if (view->device != host_memory) refuse("device: cuda:{}; expected a shard in host memory", view->device);
+    if (shard.prepared &&
+        (shard.prepared->size() != shard.points.rows || shard.prepared->dimensions() != shard.points.cols))
+        refuse("prepared: {} x {}; expected the shard's {} x {}", shard.prepared->size(), shard.prepared->dimensions(),
+               shard.points.rows, shard.points.cols);
     if (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data)
         refuse("inverse_covariance: none; expected that of all points: a shard has another");
     if (metric.id == MetricId::seuclidean && !metric.variances.data)
@@ -91,7 +97,9 @@ PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std
     constexpr std::int64_t cell_bytes = sizeof(std::int64_t) + sizeof(double);
     api::check_result_memory(searched, queries.rows, cell_bytes);
     found.ids.resize(static_cast<std::size_t>(queries.rows * searched));
-    const Report done = search_into(shard.points, queries, searched, options, {found.ids.data(), nullptr, host_memory});
+    const NeighborsView out{found.ids.data(), nullptr, host_memory};
+    const Report done = shard.prepared ? shard.prepared->search_into(queries, searched, options, out)
+                                       : search_into(shard.points, queries, searched, options, out);
     if (report) *report = done;
     if (meets) found.ids = without_own(found.ids, queries.rows, k, [&](std::int64_t i) { return ahead + i; });
     add_keys(shard.points, queries, options, found);
@@ -118,16 +126,19 @@ double (*report_of(MetricId id))(double, const metric::Params&) {
 }  // namespace
 
 PartialNeighbors search_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
-                              std::int64_t k, const Options& options, Report* report) {
-    return api::guarded([&] { return search_among({shard, first_point}, queries, k, false, 0, options, report); });
+                              std::int64_t k, const Options& options, Report* report, const Index* prepared) {
+    return api::guarded([&] {
+        return search_among({shard, first_point, prepared}, queries, k, false, 0, options, report);
+    });
 }
 
 PartialNeighbors graph_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
-                             std::int64_t first_query, std::int64_t k, const Options& options, Report* report) {
+                             std::int64_t first_query, std::int64_t k, const Options& options, Report* report,
+                             const Index* prepared) {
     return api::guarded([&] {
         if (first_query < 0) refuse("first_query: {}; expected an id of at least 0", first_query);
         if (options.include_self) refuse("include_self: true; expected a graph without the points themselves");
-        return search_among({shard, first_point}, queries, k, true, first_query, options, report);
+        return search_among({shard, first_point, prepared}, queries, k, true, first_query, options, report);
     });
 }
 

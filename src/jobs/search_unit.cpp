@@ -47,6 +47,7 @@ UnitSearch::UnitSearch(const Job& job, Options options, Stop& stop)
 
 PartialNeighbors UnitSearch::run(const WorkUnit& unit, const std::optional<WorkUnit>& next,
                                  const std::function<bool(const Progress&)>& progress) {
+    if (unit.shard != prepared_shard_) prepared_.reset();
     const Matrix& shard = shards_.hold(unit.shard);
     const Matrix& block = blocks_.hold(unit.block);
     if (next && reads_ahead_) {
@@ -58,8 +59,12 @@ PartialNeighbors UnitSearch::run(const WorkUnit& unit, const std::optional<WorkU
     const RowPiece& points = job_.shard(unit);
     const RowPiece& queries = job_.block(unit);
     try {
-        if (job_.graph) return graph_shard(shard.view(), points.first, block.view(), queries.first, job_.k, options);
-        return search_shard(shard.view(), points.first, block.view(), job_.k, options);
+        if (!prepared_) prepared_ = Index::borrowing(shard.view(), options);
+        prepared_shard_ = unit.shard;
+        if (job_.graph)
+            return graph_shard(shard.view(), points.first, block.view(), queries.first, job_.k, options, nullptr,
+                               &*prepared_);
+        return search_shard(shard.view(), points.first, block.view(), job_.k, options, nullptr, &*prepared_);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
         throw Error(error.code(), fmt::format("points: {}; queries: {}: {}", described(job_.base, points),

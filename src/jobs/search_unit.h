@@ -1,4 +1,5 @@
-// A unit's search: reads the rows that it needs, keeps those that the next unit needs too, and reads its others ahead.
+// A unit's search: reads the rows that it needs, keeps those that the next unit needs too, prepared where they are
+// points, and reads its others ahead.
 #pragma once
 
 #include <functional>
@@ -6,6 +7,7 @@
 
 #include "jobs/job.h"
 #include "jobs/piece_reader.h"
+#include "kith/index.h"
 #include "kith/shards.h"
 
 namespace kith::groundtruth {
@@ -28,6 +30,8 @@ private:
     Options options_;
     bool reads_ahead_;
     PieceReader shards_, blocks_;
+    std::int64_t prepared_shard_ = -1;
+    std::optional<Index> prepared_;  // reads what shards_ holds
 };
 
 // Whether the job's memory holds the rows of two units while one is searched.

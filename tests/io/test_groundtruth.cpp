@@ -5,14 +5,18 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "exact/progress.h"
+#include "jobs/search_unit.h"
 #include "kith/error.h"
 #include "kith/groundtruth.h"
 #include "kith/io.h"
 #include "kith/kith.h"
 
 using namespace kith;
+using groundtruth::RowPiece, groundtruth::WorkUnit;
 
 namespace {
 
@@ -89,6 +93,37 @@ TEST_F(GroundTruth, IsOneSearch) {
     EXPECT_EQ(verified.computed, 11);
 }
 
+// Units of one shard that follow each other prepare it once.
+TEST_F(GroundTruth, PreparesAShardOnce) {
+    options_.query_rows = 20;
+    groundtruth::init(job_, options_);
+    const groundtruth::Job job = groundtruth::read_job(job_);
+    groundtruth::Stop stop({});
+    Options options;
+    options.device = "cpu";
+    groundtruth::UnitSearch search(job, options, stop);
+    ProgressMeter::milliseconds_between = 0;
+    std::vector<int> prepared;
+    for (const std::int64_t number : {0, 1, 2, 3}) {
+        const WorkUnit unit = job.unit(number);
+        prepared.push_back(0);
+        const PartialNeighbors found = search.run(unit, std::nullopt, [&](const Progress& progress) {
+            prepared.back() += std::string_view(progress.stage) == "prepare";
+            return true;
+        });
+        const RowPiece& shard = job.shard(unit);
+        const PartialNeighbors alone = search_shard(view(points_.data() + shard.first * d, shard.rows, d), shard.first,
+                                                    view(queries_.data() + job.block(unit).first * d, 20, d), k);
+        EXPECT_EQ(found.ids, alone.ids);
+        EXPECT_EQ(found.keys, alone.keys);
+    }
+    ProgressMeter::milliseconds_between = 100;
+    EXPECT_GT(prepared[0], 0);
+    EXPECT_EQ(prepared[1], 0);
+    EXPECT_GT(prepared[2], 0);
+    EXPECT_EQ(prepared[3], 0);
+}
+
 // Files within the job's folder go where it goes; others stay where they are.
 TEST_F(GroundTruth, FolderCanBeMoved) {
     std::filesystem::create_directories(job_ + "/rows");
@@ -150,7 +185,6 @@ TEST_F(GroundTruth, Refuses) {
     EXPECT_EQ(code_of([&] { groundtruth::init(job_, options_); }), ErrorCode::invalid_argument);
     EXPECT_EQ(code_of([&] { groundtruth::run_unit(job_, {3, 0}); }), ErrorCode::invalid_argument);
     EXPECT_EQ(code_of([&] { groundtruth::run(job_, {.lease = 0}); }), ErrorCode::invalid_argument);
-    EXPECT_EQ(code_of([&] { groundtruth::run(job_, {.units = -1}); }), ErrorCode::invalid_argument);
     // A file that changes.
     points_[2 * d] += 1;
     write("base.fvecs", points_, n);

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "kith/index.h"
 #include "kith/shards.h"
 #include "same_answer.h"
 #include "search_cases.h"
@@ -58,12 +60,16 @@ TEST_P(Shards, OfAnyCutGiveTheSearch) {
             for (std::size_t i = 0; i + 1 < cut.size(); ++i) {
                 options.path = i % 2 ? "exact" : "";
                 const kith::MatrixView shard = rows_of(c.points.view, cut[i], cut[i + 1] - cut[i]);
-                found.push_back(kith::search_shard(shard, cut[i], c.queries.view, c.k, options));
+                std::optional<kith::Index> index;
+                if (i % 3 == 0) index = kith::Index::borrowing(shard, options);
+                const kith::Index* const prepared = index ? &*index : nullptr;
+                found.push_back(kith::search_shard(shard, cut[i], c.queries.view, c.k, options, nullptr, prepared));
                 kith::PartialNeighbors rows;
                 const std::vector<std::int64_t> blocks = borders(c.points.view.rows, 3, random);
                 for (std::size_t b = 0; b + 1 < blocks.size(); ++b) {
                     const kith::MatrixView queries = rows_of(c.points.view, blocks[b], blocks[b + 1] - blocks[b]);
-                    const auto block = kith::graph_shard(shard, cut[i], queries, blocks[b], c.k, options);
+                    const auto block =
+                        kith::graph_shard(shard, cut[i], queries, blocks[b], c.k, options, nullptr, prepared);
                     rows.queries += block.queries;
                     rows.k = block.k;
                     rows.dimensions = block.dimensions;
@@ -139,6 +145,9 @@ TEST(Shards, RefuseWhatTheyCannotMerge) {
     two.keys.pop_back();
     EXPECT_NE(std::string::npos, refused([&] { kith::finish(two, options); }).find("3 keys"));
     EXPECT_NE(std::string::npos, refused([&] { kith::search_shard(view, -1, view, 1, options); }).find("first_point"));
+    const kith::Index other(rows_of(view, 0, 1), options);
+    EXPECT_NE(std::string::npos,
+              refused([&] { kith::search_shard(view, 0, view, 1, options, nullptr, &other); }).find("prepared: 1 x"));
     EXPECT_NE(std::string::npos,
               refused([&] { kith::graph_shard(view, 0, view, -1, 1, options); }).find("first_query"));
     for (const auto id : {kith::MetricId::mahalanobis, kith::MetricId::seuclidean}) {
