@@ -1,5 +1,5 @@
-// The differential fuzzer: random searches, graphs, searches by radius and selections through every entry point, each
-// against the oracle.
+// The differential fuzzer: random searches, graphs, searches by radius, matches and selections through every entry
+// point, each against the oracle.
 //
 //     differential [--seed S] [--trials N | --seconds T] [--device cpu|cuda]
 //
@@ -14,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "kith/match.h"
 #include "radius_cases.h"
 #include "random_case.h"
 #include "search_cases.h"
@@ -221,6 +222,55 @@ std::string radius_trial(std::uint64_t seed, const std::string& device, std::str
     }
 }
 
+// Against a scan for the two nearest in either direction.
+std::string match_trial(std::uint64_t seed, const std::string& device, std::string& label) {
+    Case c = random_case::make(seed, device);
+    Random random(~seed);
+    kith::MatchOptions options;
+    options.mutual = chance(random, 2);
+    if (c.n >= 2 && !c.definition->similarity && chance(random, 2)) options.ratio = 1 - 0.5 * random.uniform();
+    label = "match of " + c.label + (options.mutual ? ", mutual" : "") + (options.ratio ? ", ratio" : "");
+    const kith::Metric& metric = c.variant.metric;
+    const bool estimated = (metric.id == kith::MetricId::seuclidean && !metric.variances.data) ||
+                           (metric.id == kith::MetricId::mahalanobis && !metric.inverse_covariance.data);
+    if (estimated || (c.device != "cpu" && c.variant.name == "functor")) return "";
+    random_case::user_step = c.step.get();
+    random_case::user_start = c.start;
+    options.search = c.options();
+    options.search.metric.chosen = true;
+    kith::Options scan = options.search;
+    scan.device = "cpu";
+    scan.path = "exact";
+    scan.isa = "";
+    scan.f64 = true;
+    const kith::MatrixView &a = c.queries.view, &b = c.points.view;
+    const kith::Neighbors forth = kith::search(b, a, 2, scan), back = kith::search(a, b, 1, scan);
+    kith::Matches want;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(a.rows); ++i) {
+        const std::int64_t j = forth.ids[2 * i];
+        if (j < 0) continue;
+        const double distance = forth.distances64[2 * i];
+        if (options.ratio && !(distance < *options.ratio * forth.distances64[2 * i + 1])) continue;
+        if (options.mutual && back.ids[static_cast<std::size_t>(j)] != static_cast<std::int64_t>(i)) continue;
+        want.first.push_back(static_cast<std::int64_t>(i));
+        want.second.push_back(j);
+        want.distances.push_back(distance);
+    }
+    kith::Matches got;
+    try {
+        got = kith::match(a, b, options);
+    } catch (const kith::Error& error) {
+        const bool forced = !options.search.path.empty() || !options.search.isa.empty();
+        if (error.code() != kith::ErrorCode::invalid_argument || !forced) throw;
+        options.search.path = options.search.isa = "";
+        got = kith::match(a, b, options);
+    }
+    if (got.first != want.first || got.second != want.second || got.distances.size() != want.distances.size())
+        return "other matches";
+    const std::size_t bytes = want.distances.size() * sizeof(double);
+    return bytes == 0 || std::memcmp(got.distances.data(), want.distances.data(), bytes) == 0 ? "" : "other distances";
+}
+
 std::string select_trial(std::uint64_t seed, const std::string& device, std::string& label) {
     Random random(seed);
     const std::int64_t rows = random_case::log_uniform(random, 60), cols = random_case::log_uniform(random, 20000);
@@ -280,6 +330,7 @@ std::string select_trial(std::uint64_t seed, const std::string& device, std::str
 std::string trial(std::uint64_t seed, const std::string& device, std::string& label) {
     try {
         if (seed % 8 == 7) return select_trial(seed, device, label);
+        if (seed % 16 == 5) return match_trial(seed, device, label);
         return seed % 8 == 6 ? radius_trial(seed, device, label) : search_trial(seed, device, label);
     } catch (const std::exception& error) {
         return std::string("threw: ") + error.what();
