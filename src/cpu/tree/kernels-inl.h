@@ -65,10 +65,10 @@ std::uint64_t keys(const double* q, const double* leaf, double threshold, const 
     return within;
 }
 
-// Distance keys of a point of each box: of its coordinate point_of(q's, the lower end, the upper end).
-template <class M, int dims, class PointOf>
+// Distance keys of a point of each box, whose coordinate choose(q's, the lower end, the upper end, to) gives.
+template <class M, int dims, class Choose>
 std::uint64_t box_keys(const double* q, const double* node, double threshold, const metric::Params& params, double* out,
-                       const PointOf& point_of) {
+                       const Choose& choose) {
     const V most = Real::set(threshold);
     std::uint64_t within = 0;
     for (int b = 0; b < node_boxes; b += W) {
@@ -76,7 +76,9 @@ std::uint64_t box_keys(const double* q, const double* node, double threshold, co
             const V at = Real::set(q[j]);
             const V low = Real::load(node + 2 * j * node_boxes + b);
             const V high = Real::load(node + (2 * j + 1) * node_boxes + b);
-            M::template step<Real>(a, at, point_of(at, low, high), params);
+            V x;
+            choose(at, low, high, &x);
+            M::template step<Real>(a, at, x, params);
         });
         Real::store(out + b, key);
         within |= lanes_within<double, false>(key, most) << b;
@@ -86,17 +88,18 @@ std::uint64_t box_keys(const double* q, const double* node, double threshold, co
 
 template <class M, int dims>
 std::uint64_t bounds(const double* q, const double* node, double threshold, const metric::Params& params, double* out) {
-    return box_keys<M, dims>(q, node, threshold, params, out, [](V at, V low, V high) {
+    return box_keys<M, dims>(q, node, threshold, params, out, [](const V& at, const V& low, const V& high, V* nearest) {
         const V above = at < low ? low : at;
-        return high < above ? high : above;
+        *nearest = high < above ? high : above;
     });
 }
 
 template <class M, int dims>
 std::uint64_t reaches(const double* q, const double* node, double threshold, const metric::Params& params,
                       double* out) {
-    return box_keys<M, dims>(q, node, threshold, params, out,
-                             [](V at, V low, V high) { return at - low < high - at ? high : low; });
+    return box_keys<M, dims>(
+        q, node, threshold, params, out,
+        [](const V& at, const V& low, const V& high, V* farthest) { *farthest = at - low < high - at ? high : low; });
 }
 
 template <class M, int dims>
