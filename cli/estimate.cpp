@@ -48,8 +48,9 @@ Matrix random_matrix(std::int64_t rows, std::int64_t cols, ElementType type, std
 class Trial {
 public:
     Trial(const Shape& shape, const Options& options, const Plan& plan)
-        : shape_(shape), options_(options), tree_(plan.path == Path::tree) {
-        options_.path = name(plan.path);
+        : shape_(shape), options_(options), tree_(plan.path == Path::tree), projected_(plan.path == Path::projected) {
+        // What directions save the data decide; without them all coordinates are filtered.
+        options_.path = projected_ ? "" : name(plan.path);
         options_.progress = [](const Progress&) { return !interrupted(); };
         if (options.metric.id == MetricId::mahalanobis) {
             identity_.resize(static_cast<std::size_t>(shape.d * shape.d));
@@ -106,8 +107,9 @@ public:
         return pair_ * n * q + query_ * q + point_ * n;
     }
     std::string described() const {
-        return fmt::format("this machine, measured now with {} x {}", counted(q_, "query", "queries"),
-                           counted(n_, "point", "points"));
+        return fmt::format("this machine, measured now with {} x {}{}", counted(q_, "query", "queries"),
+                           counted(n_, "point", "points"),
+                           projected_ ? " by all coordinates; along few directions it takes less" : "");
     }
 
 private:
@@ -127,7 +129,7 @@ private:
 
     Shape shape_;
     Options options_;
-    bool tree_;
+    bool tree_, projected_;
     std::vector<double> identity_;
     std::int64_t most_points_ = 0, n_ = 0, q_ = 0;
     double pair_ = 0, query_ = 0, point_ = 0;  // seconds for each

@@ -112,6 +112,8 @@ class Front(Cli):
         self.assertEqual(plan["plan"]["device"], "cpu")
         self.assertEqual(plan["metric"]["name"], "cosine")
         self.assertEqual(json.loads(kith("plan", "-n", 500, "--graph", "-d", 2, "-k", 1, "--json").stdout)["shape"]["q"], 500)
+        # What directions save nobody knows before.
+        self.assertIn("by all coordinates", kith("plan", "-n", 60000, "-q", 10000, "-d", 784, "-k", 10, "--device", "cpu").stdout)
         several = ("plan", "-n", "1e6", "--graph", "-d", 128, "-k", 10, "--machine", "h100")
         self.assertIn("busiest", kith(*several).stdout)
         self.assertEqual([s["devices"] for s in json.loads(kith(*several, "--json").stdout)["schedules"]], list(range(1, 9)))
