@@ -22,33 +22,16 @@ std::vector<std::string> product_metrics() {
     return list;
 }
 
-const Execution executions[] = {{"projected", "", 2, false},
-                                {"projected", "baseline", 1, false},
-                                {"projected", "avx2", 3, true},
-                                {"projected", "avx512", 2, false},
-                                {"projected", "", 1, true}};
+const std::vector<Execution> executions = {{"projected", "", 2, false},
+                                           {"projected", "baseline", 1, false},
+                                           {"projected", "avx2", 3, true},
+                                           {"projected", "avx512", 2, false},
+                                           {"projected", "", 1, true}};
 
 class Projected : public testing::TestWithParam<std::string> {};
 
 TEST_P(Projected, AnswersAsTheOracle) {
-    std::uint64_t turn = GetParam().size();
-    for (const std::string& data : adversarial::names()) {
-        for (const std::int64_t d : {32, 33, 65, 100}) {
-            const search_cases::Size size{turn % 3 ? 700 : 2000, 40, d, turn % 2 ? 10 : 70};
-            const auto type = arrays::element_types[turn % 6];
-            const auto query_type = turn % 4 ? type : kith::ElementType::f64;
-            const auto all = variants(GetParam(), d, type);
-            const auto c = search_cases::make_case(all[turn % all.size()], data, size, type, query_type,
-                                                   arrays::shapes[turn % 3], turn);
-            const Execution& execution = executions[turn % std::size(executions)];
-            const auto got = search_cases::answer("cpu", c, execution, turn % 5 == 0);
-            ++turn;
-            if (!got && execution.isa == "avx512") continue;
-            ASSERT_TRUE(got) << c.label << ", " << execution.label();
-            ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << execution.label();
-            EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned);
-        }
-    }
+    search_cases::in_dimensions(GetParam(), {32, 33, 65, 100}, {700, 40, 0, 0}, {2000, 40, 0, 0}, executions);
 }
 
 INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(product_metrics()),

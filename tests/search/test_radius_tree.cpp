@@ -111,15 +111,8 @@ TEST(RadiusByTree, IsTakenAndLooksAtFewPoints) {
 TEST(RadiusByTree, LeavesASphereToAFilter) {
     constexpr std::int64_t n = 30000, q = 600, d = 8;
     adversarial::Random random(8);
-    std::vector<float> points(n * d), queries(q * d);
-    for (std::int64_t i = 0; i < n; ++i) {
-        double row[d], sum = 0;
-        for (double& x : row) {
-            x = random.gaussian();
-            sum += x * x;
-        }
-        for (std::int64_t j = 0; j < d; ++j) points[i * d + j] = static_cast<float>(row[j] / std::sqrt(sum));
-    }
+    const std::vector<float> points = adversarial::sphere(n, d, random);
+    std::vector<float> queries(q * d);
     for (float& x : queries) x = static_cast<float>(1e-3 * random.gaussian());
     const kith::MatrixView all = kith::view(points.data(), n, d), asked = kith::view(queries.data(), q, d);
     kith::Options options = on_cpu();

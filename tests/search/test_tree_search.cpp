@@ -21,31 +21,14 @@ std::vector<std::string> monotone_metrics() {
     return list;
 }
 
-const Execution executions[] = {{"tree", "", 2, false},
-                                {"tree", "baseline", 1, false},
-                                {"tree", "avx2", 3, true},
-                                {"tree", "avx512", 2, false},
-                                {"tree", "", 1, true}};
+const std::vector<Execution> executions = {{"tree", "", 2, false},
+                                           {"tree", "baseline", 1, false},
+                                           {"tree", "avx2", 3, true},
+                                           {"tree", "avx512", 2, false},
+                                           {"tree", "", 1, true}};
 
 TEST_P(TreeSearch, AnswersAsTheOracle) {
-    std::uint64_t turn = GetParam().size();
-    for (const std::string& data : adversarial::names()) {
-        for (const std::int64_t d : {1, 2, 3, 5, 8, 9, 34}) {
-            const search_cases::Size size{turn % 3 ? 900 : 3000, 60, d, turn % 2 ? 10 : 70};
-            const auto type = arrays::element_types[turn % 6];
-            const auto query_type = turn % 4 ? type : kith::ElementType::f64;
-            const auto all = variants(GetParam(), d, type);
-            const auto c = search_cases::make_case(all[turn % all.size()], data, size, type, query_type,
-                                                   arrays::shapes[turn % 3], turn);
-            const Execution& execution = executions[turn % std::size(executions)];
-            const auto got = search_cases::answer("cpu", c, execution, turn % 5 == 0);
-            ++turn;
-            if (!got && execution.isa == "avx512") continue;
-            ASSERT_TRUE(got) << c.label << ", " << execution.label();
-            ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << execution.label();
-            EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned);
-        }
-    }
+    search_cases::in_dimensions(GetParam(), {1, 2, 3, 5, 8, 9, 34}, {900, 60, 0, 0}, {3000, 60, 0, 0}, executions);
 }
 
 TEST_P(TreeSearch, GraphsAsTheOracle) {
@@ -139,15 +122,8 @@ TEST(TreeSearchOfFew, IsCancelled) {
 TEST(TreeSearchOfFew, LeavesASphereToAFilter) {
     constexpr std::int64_t n = 30000, q = 400, d = 8, k = 10;
     adversarial::Random random(8);
-    std::vector<float> points(n * d), queries(q * d);
-    for (std::int64_t i = 0; i < n; ++i) {
-        double row[d], sum = 0;
-        for (double& x : row) {
-            x = random.gaussian();
-            sum += x * x;
-        }
-        for (std::int64_t j = 0; j < d; ++j) points[i * d + j] = static_cast<float>(row[j] / std::sqrt(sum));
-    }
+    const std::vector<float> points = adversarial::sphere(n, d, random);
+    std::vector<float> queries(q * d);
     for (float& x : queries) x = static_cast<float>(1e-3 * random.gaussian());
     const kith::MatrixView all = kith::view(points.data(), n, d), asked = kith::view(queries.data(), q, d);
     for (const kith::MetricId metric : {kith::MetricId::euclidean, kith::MetricId::seuclidean}) {

@@ -31,6 +31,23 @@ private:
     std::uint64_t state_;
 };
 
+// n points on a sphere of radius 1.
+inline std::vector<float> sphere(std::int64_t n, std::int64_t d, Random& random) {
+    std::vector<float> points(static_cast<std::size_t>(n * d));
+    std::vector<double> row(static_cast<std::size_t>(d));
+    for (std::int64_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (double& x : row) {
+            x = random.gaussian();
+            sum += x * x;
+        }
+        for (std::int64_t j = 0; j < d; ++j)
+            points[static_cast<std::size_t>(i * d + j)] =
+                static_cast<float>(row[static_cast<std::size_t>(j)] / std::sqrt(sum));
+    }
+    return points;
+}
+
 // Rows being made: the points, or the queries that go with them.
 struct Rows {
     std::int64_t rows;

@@ -200,6 +200,31 @@ inline void many_points(const std::string& device, const std::string& metric) {
     }
 }
 
+// Adversarial data in those dimensions, sizes and executions of a path in turn, every query accounted for.
+inline void in_dimensions(const std::string& metric, const std::vector<std::int64_t>& dimensions, Size few, Size many,
+                          const std::vector<Execution>& executions) {
+    std::uint64_t turn = metric.size();
+    for (const std::string& data : adversarial::names()) {
+        for (const std::int64_t d : dimensions) {
+            Size size = turn % 3 ? few : many;
+            size.d = d;
+            size.k = turn % 2 ? 10 : 70;
+            const auto type = arrays::element_types[turn % 6];
+            const auto query_type = turn % 4 ? type : ElementType::f64;
+            const auto all = variants(metric, d, type);
+            const Case c =
+                make_case(all[turn % all.size()], data, size, type, query_type, arrays::shapes[turn % 3], turn);
+            const Execution& execution = executions[turn % executions.size()];
+            const auto got = answer("cpu", c, execution, turn % 5 == 0);
+            ++turn;
+            if (!got && execution.isa == "avx512") continue;
+            ASSERT_TRUE(got) << c.label << ", " << execution.label();
+            ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << execution.label();
+            EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned);
+        }
+    }
+}
+
 // Filters with enough points to tighten their thresholds on, and data that loosen their bounds.
 inline void every_filter(const std::string& device, const std::string& metric) {
     std::uint64_t turn = metric.size();

@@ -131,15 +131,10 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
                 terms = {direct_.step == Step::chebyshev ? 0.0f : -paid, 2 * paid};
                 if (covered) packed.share = std::max(packed.share, paid);
             } else {
-                double norm = 1;
-                if (form_.metric == metric::Gemm::cosine) covered = form_.make_unit(row, norm);
-                // Of 0 no unit vector is to be centred.
-                if (norm == 0 && form_.own == metric::Gemm::l2) covered = false;
-                if (form_.metric == metric::Gemm::cross_entropy) covered = form_.make_logarithms(tiles, row, zeros);
-                const bool factored = !form_.factor.values.empty();
-                const double more = factored ? form_.make_factored(tiles, row) : 0;
-                if (more != more) covered = false;
-                s = round(tiles, row, factored ? form_.zero.data() : form_.centre.data(), form_.scale, to);
+                double more = 0;
+                covered = form_.metric == metric::Gemm::cross_entropy ? form_.make_logarithms(tiles, row, zeros)
+                                                                      : form_.make(tiles, row, more);
+                s = round(tiles, row, form_.origin(), form_.scale, to);
                 for (const std::int64_t j : zeros) set_lowest(to, j, pairs_ != nullptr);
                 covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
                 terms = bound_.point(s, more);
@@ -175,15 +170,15 @@ void Filter::pack_projected(const MatrixView& points, const DistanceKeys& distan
     distance_keys.load(points, first, count, rows);
     Buffer<double> vectors(panel_points * form_.d), coordinates(panel_points * room);
     RowSums sums[panel_points] = {};
-    double mores[panel_points] = {};
+    double more[panel_points] = {};
     for (std::int64_t i = 0; i < count; ++i) {
         double* const vector = vectors.data() + i * form_.d;
         float* const to = rows_.data() + (first + i) * row_words();
-        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, mores[i]);
+        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, more[i]);
         RowSums& s = sums[i];
         if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
         if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
-            row_terms_[first + i] = bound_.point(s, mores[i]);
+            row_terms_[first + i] = bound_.point(s, more[i]);
             packed.largest = std::max(packed.largest, s.rounded2);
             continue;
         }
@@ -201,7 +196,7 @@ void Filter::pack_projected(const MatrixView& points, const DistanceKeys& distan
         std::fill_n(to, words_, 0.0f);
         if (!(out[i] < infinity)) continue;
         const RowSums s = round_projected(tiles, sums[i].norm2, coordinates.data() + i * room, to);
-        out[i] = projected_bound_.point(s, mores[i]).half_norm;
+        out[i] = projected_bound_.point(s, more[i]).half_norm;
         packed.largest_projected = std::max(packed.largest_projected, s.rounded2);
     }
     tiles.transpose(rounded, stride, words_, out + panel_header);

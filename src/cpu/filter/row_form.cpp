@@ -143,15 +143,20 @@ double RowForm::make_factored(const TileKernels& tiles, double* row) const {
     return scale * scale * (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor.rank_error));
 }
 
-bool RowForm::make_vector(const TileKernels& tiles, double* row, double* vector, double& more) const {
+bool RowForm::make(const TileKernels& tiles, double* row, double& more) const {
     double norm = 1;
     bool covered = metric != metric::Gemm::cosine || make_unit(row, norm);
     // Of 0 no unit vector is to be centred.
     if (norm == 0 && own == metric::Gemm::l2) covered = false;
     more = factored() ? make_factored(tiles, row) : 0;
+    return covered && more == more;
+}
+
+bool RowForm::make_vector(const TileKernels& tiles, double* row, double* vector, double& more) const {
+    const bool covered = make(tiles, row, more);
     const double* const from = origin();
     for (std::int64_t j = 0; j < d; ++j) vector[j] = (row[j] - from[j]) * scale;
-    return covered && more == more;
+    return covered;
 }
 
 }  // namespace kith::cpu

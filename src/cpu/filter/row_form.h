@@ -39,7 +39,9 @@ struct RowForm {
     // The coordinates less the centre after the factor: what their share of the bound is beside that of l2, NaN where
     // they are not covered.
     double make_factored(const TileKernels& tiles, double* row) const;
-    // The vector that is rounded, of all forms but cross entropies. `more`: as make_factored() has it.
+    // All of it but the centre and the scale, of all forms but cross entropies. `more`: as make_factored() has it.
+    bool make(const TileKernels& tiles, double* row, double& more) const;
+    // The same, and the vector that is rounded.
     bool make_vector(const TileKernels& tiles, double* row, double* vector, double& more) const;
 };
 
