@@ -52,9 +52,14 @@ void remove_temporary_files() noexcept {
         char* path = slot->path.exchange(nullptr);
         if (!path) continue;
         ::unlink(path);
-        // Back to its owner, if the place is still empty; he may have gone, then it stays here.
-        char* empty = nullptr;
-        slot->path.compare_exchange_strong(empty, path);
+        // Back to its owner, who may have gone, then it stays there; or, if the place has been taken since, to any that
+        // is empty, as nothing may be freed here.
+        const auto put = [path](io::TemporaryName::Slot* to) {
+            char* empty = nullptr;
+            return to->path.compare_exchange_strong(empty, path);
+        };
+        io::TemporaryName::Slot* to = put(slot) ? nullptr : io::first.load();
+        while (to && !put(to)) to = to->next;
     }
 }
 
