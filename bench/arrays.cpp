@@ -1,11 +1,13 @@
 // Matrices and results as shared arrays.
 #include "arrays.h"
 
+#include <cmath>
 #include <cstddef>
 
 #include "device_memory.h"
 #include "gpu/backend.h"
 #include "kith/io.h"
+#include "machine/parallel.h"
 
 namespace kith::bench {
 
@@ -58,6 +60,27 @@ Rows rows_of(const std::string& file, int device) {
         for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(std::to_integer<int>(matrix.bytes[i]));
     else gpu::copy(to, matrix.bytes.data(), made.bytes());
     return device == host_memory ? made : made.on(device);
+}
+
+Rows shifted_images(const std::string& file, std::int64_t rows, int device) {
+    const Rows images = rows_of(file, host_memory);
+    const std::int64_t count = images.view.rows, d = images.view.cols, side = std::lround(std::sqrt(d));
+    if (side * side != d) throw Error(ErrorCode::invalid_argument, "images: '" + file + "': not square");
+    Rows out(rows, d, ElementType::f32, host_memory);
+    const auto* const from = static_cast<const float*>(images.view.data);
+    auto* const to = static_cast<float*>(out.memory.get());
+    machine::parallel_tasks(machine::default_threads(), rows, [&](std::int64_t row) {
+        // Of the nine places of a pixel and its neighbours the middle one first.
+        const std::int64_t copy = row / count, shift = (copy / 2 + 4) % 9, down = shift / 3 - 1, right = shift % 3 - 1;
+        const float* const image = from + row % count * d;
+        for (std::int64_t y = 0; y < side; ++y)
+            for (std::int64_t x = 0; x < side; ++x) {
+                const std::int64_t at = (x + right + side) % side;
+                to[row * d + y * side + x] =
+                    image[(y + down + side) % side * side + (copy % 2 == 1 ? side - 1 - at : at)];
+            }
+    });
+    return out.on(device);
 }
 
 Output::Output(std::int64_t rows, std::int64_t k, int device, bool f64)

@@ -30,6 +30,10 @@ Rows queries_of(const OrdinarySet& set, std::int64_t queries, std::int64_t point
 // A file of u8 or f32, as f32.
 Rows rows_of(const std::string& file, int device);
 
+// Square images of such a file and, until there are `rows` of them, their mirror images and both of these shifted by
+// a pixel in every direction.
+Rows shifted_images(const std::string& file, std::int64_t rows, int device);
+
 // A result's memory: f32 distances, f64 where asked.
 struct Output {
     std::shared_ptr<void> ids, distances;

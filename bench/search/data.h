@@ -19,8 +19,9 @@ enum class Data : std::uint8_t {
     clusters,  // 1,000 Gaussian centres, shared by points and queries; Gaussian of deviation 0.01 around them
     unit,      // Gaussian directions, of length 1
     uniform,   // every coordinate in [0, 1); of integers every value
+    spectrum,  // Gaussian, of deviation i^-0.7 in coordinate i from 1 on
 };
-inline constexpr const char* data_names[] = {"gaussian", "clusters", "unit", "uniform"};
+inline constexpr const char* data_names[] = {"gaussian", "clusters", "unit", "uniform", "spectrum"};
 Data data_named(const std::string& name);  // throws invalid_argument
 
 // The element type of a name that a search takes. Throws invalid_argument.
@@ -64,6 +65,7 @@ KITH_BENCH_BOTH inline float coordinate(const Recipe& r, std::int64_t row, std::
         const std::uint64_t of_centre = cluster * static_cast<std::uint64_t>(d) + static_cast<std::uint64_t>(column);
         value = gaussian_of(bits_at(cluster_seed, of_centre)) + cluster_deviation * value;
     }
+    if (r.data == Data::spectrum) value *= std::pow(static_cast<float>(column + 1), -0.7f);
     if (r.largest > 0) {
         const float edge = 0.99f * static_cast<float>(r.largest);
         value = std::fmin(std::fmax(value, -edge), edge);

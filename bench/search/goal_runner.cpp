@@ -27,6 +27,7 @@ Recipe recipe_of(const GoalSet& set, std::uint64_t seed) {
 }
 
 Rows points_of(const GoalSet& set, const GoalInputs& inputs, int device) {
+    if (set.copies_to > 0) return shifted_images(inputs.images, set.copies_to, device);
     if (set.of_file) return rows_of(inputs.images, device);
     if (set.ordinary) return points_of(*set.ordinary, set.n, device);
     return rows_of(recipe_of(set, points_seed), set.n, set.d, set.type, device);
@@ -83,7 +84,7 @@ GoalSet GoalRunner::shaped(GoalSet set) const {
         if (inputs_.images.empty()) throw Error(ErrorCode::invalid_argument, "needs --images FILE");
         if (!set.graph && inputs_.queries.empty()) throw Error(ErrorCode::invalid_argument, "needs --queries FILE");
         const FileInfo info = MatrixReader(inputs_.images).info();
-        set.n = info.rows;
+        set.n = set.copies_to > 0 ? set.copies_to : info.rows;
         set.d = info.cols;
         if (!set.graph) set.q = MatrixReader(inputs_.queries).info().rows;
     } else if (inputs_.quick) {

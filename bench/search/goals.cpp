@@ -3,6 +3,8 @@
 #include "search/goals.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "kith/plan.h"
 
@@ -26,6 +28,19 @@ GoalSet special(const std::string& name, Data data, ElementType type, MetricId m
 
 GoalSet images(const std::string& name, bool graph) {
     return {.name = name, .graph = graph, .of_file = true, .kind = GoalKind::of_gaussian, .goals = half};
+}
+
+// Of images, shifted and mirrored to as many points as the other sets have.
+GoalSet many_images() {
+    GoalSet set = images("images-million", false);
+    set.copies_to = set.n;
+    set.kind = GoalKind::rate;
+    set.goals = {{10, 1300}, {100, 900}};
+    return set;
+}
+
+GoalSet spectrum(std::int64_t d, std::vector<Goal> goals) {
+    return {.name = "spectrum-" + std::to_string(d), .data = Data::spectrum, .d = d, .goals = std::move(goals)};
 }
 
 // Metrics in their direct form, and kl_divergence: k 100 within 15 % of k 10.
@@ -76,6 +91,10 @@ const std::vector<GoalSet>& search_goals() {
         {.name = "graph", .n = graph_points, .graph = true, .goals = {{10, 1500}, {100, 1000}}},
         images("images-graph", true),
         images("images", false),
+        many_images(),
+        spectrum(128, {{10, 2600}, {100, 1900}}),
+        spectrum(768, {{10, 1100}, {100, 800}}),
+        spectrum(1536, {{10, 900}, {100, 600}}),
         special("clusters", Data::clusters, ElementType::f32, sqeuclidean),
         special("unit-sqeuclidean", Data::unit, ElementType::f32, sqeuclidean),
         special("unit-cosine", Data::unit, ElementType::f32, cosine),

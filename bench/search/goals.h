@@ -32,8 +32,9 @@ struct GoalSet {
     MetricId metric = MetricId::sqeuclidean;
     std::string formula = "";  // of MetricId::formula
     std::int64_t n = std::int64_t{1} << 20, q = 8192, d = 128;
-    bool graph = false;                     // the points are the queries
-    bool of_file = false;                   // --images and --queries instead of `data`
+    bool graph = false;          // the points are the queries
+    bool of_file = false;        // --images and --queries instead of `data`
+    std::int64_t copies_to = 0;  // of files: the images shifted and mirrored until there are so many; 0: as they are
     const OrdinarySet* ordinary = nullptr;  // instead of `data`; null: none
     double p = 2;                           // of minkowski
     bool packed_bits = false;               // of hamming

@@ -30,7 +30,7 @@ enum class Path : std::uint8_t {
     gemm_f32,    // products in f32 (CPU)
     direct_f32,  // the metric itself in f32
     tree,        // binary64, without the points of boxes that are too far (CPU)
-    projected,   // products in f32 along the directions in which points differ most, then of all coordinates (CPU)
+    projected,   // products along the directions in which points differ most, then of all coordinates, as above
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances
 };

@@ -86,13 +86,17 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q),
                      d = static_cast<double>(shape.d);
         const char* const metric = name(options.metric.id);
-        double rate = planner::known_rate(known, plan.path, metric, d, static_cast<double>(shape.k));
+        // What directions save the data decide: all coordinates are what it may take.
+        const bool directions = plan.path == Path::projected && plan.device != host_memory;
+        double rate = planner::known_rate(known, directions ? Path::gemm_f16 : plan.path, metric, d,
+                                          static_cast<double>(shape.k));
         if (rate == 0)
             return MeasuredTime{
                 0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, name(plan.path))};
         if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
         MeasuredTime time{known.start_seconds + n * q / rate,
-                          fmt::format("rates of {}, {}", known.facts.what, known.source)};
+                          fmt::format("rates of {}, {}{}", known.facts.what, known.source,
+                                      directions ? ", by all coordinates; along few directions it takes less" : "")};
         const double coordinates = (n + (shape.graph ? 0 : q)) * d;
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
         if (known.copied_bytes > 0)

@@ -110,6 +110,17 @@ bool projection_may_pay(const Request& r, const Machine& m) {
            projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
 }
 
+// The same on a GPU, where matrix units need far more coordinates to be worth leaving some out, and all points fit.
+constexpr std::int64_t gpu_projected_dimensions = 256, gpu_projected_points = 1 << 17, gpu_projected_queries = 1 << 15;
+bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
+    const Shape& s = r.shape;
+    const double free = r.memory > 0 ? static_cast<double>(r.memory) : static_cast<double>(device.free_bytes);
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    const double bytes = gpu::tuning::point_bytes(s.d, element, Path::projected, r.data_device == host_memory);
+    return s.d >= gpu_projected_dimensions && s.n >= gpu_projected_points && s.k <= s.n / tree_share &&
+           (r.prepared || s.q >= gpu_projected_queries) && bytes * static_cast<double>(s.n) <= 0.4 * free;
+}
+
 // A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their
 // queries are planned with one, which counts as many.
 constexpr double queries_to_come = 1024;
@@ -126,7 +137,9 @@ std::string why_unfiltered(const Request& r) {
     return few_pairs(r.shape) ? ", as the pairs are too few for a filter" : "";
 }
 
-Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why) {
+// `device`: the GPU, or null.
+Path choose_path(const Request& r, const Machine::Device* device, const Machine& m, std::string& why) {
+    const bool gpu = device != nullptr;
     const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
     if (!r.path.empty()) {
         for (const PathFacts& path : paths()) {
@@ -151,7 +164,8 @@ Path choose_path(const Request& r, bool gpu, const Machine& m, std::string& why)
             why += fmt::format("path tree: {}. ", path.what);
             return path.path;
         }
-        if (path.path == Path::projected && !projection_may_pay(r, m)) continue;
+        if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
+            continue;
         if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
@@ -262,10 +276,10 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                              : t::exact_query_tile);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
-    p.isa = p.path == Path::gemm_f16 ? gpu_isa(r.isa, device) : "";
+    p.isa = p.path == Path::gemm_f16 || p.path == Path::projected ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = filter && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && s.n >= t::symmetric_points &&
-                  s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
+    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
+                  s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
                   !r.metric.traits.factored &&
                   gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
@@ -304,8 +318,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
 const std::vector<PathFacts>& paths() {
     static const std::vector<PathFacts> list = {
         {Path::tree, true, false, "boxes of points that are too far are left out, the others in binary64"},
-        {Path::projected, true, false,
-         "an f32 matrix product filters, along the directions in which points differ most if a sample has such, "
+        {Path::projected, true, true,
+         "a matrix product filters, along the directions in which points differ most if a sample has such, "
          "binary64 refines and certifies"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
@@ -352,27 +366,27 @@ Plan make(const Request& r, const Machine& machine) {
     if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;
     p.device = devices.front();
-    const bool gpu = p.device != host_memory;
-    if (gpu && r.metric.user && !r.metric.user_device) {
+    const Machine::Device* const device =
+        p.device == host_memory ? nullptr : &machine.devices[static_cast<std::size_t>(p.device)];
+    if (device && r.metric.user && !r.metric.user_device) {
         if (r.device != "auto" && !r.device.empty())
             refuse("device: the functor has no device side (functor_metric_cuda makes one); expected cpu or auto");
         p.device = host_memory;
         p.why += "device cpu: the functor has no device side. ";
-        p.path = choose_path(r, false, machine, p.why);
+        p.path = choose_path(r, nullptr, machine, p.why);
         cpu_tiles(r, machine, p);
         return p;
     }
-    if (gpu) {
-        p.why +=
-            fmt::format("device cuda:{} ({}). ", p.device, machine.devices[static_cast<std::size_t>(p.device)].name);
+    if (device) {
+        p.why += fmt::format("device cuda:{} ({}). ", p.device, device->name);
     } else if (r.device == "cpu") {
         p.why += "device cpu: asked for. ";
     } else {
         p.why += fmt::format("device cpu: {}. ", machine.no_device.empty() ? "the data lie there" : machine.no_device);
     }
-    p.path = choose_path(r, gpu, machine, p.why);
+    p.path = choose_path(r, device, machine, p.why);
     p.forced = !r.path.empty();
-    if (gpu) gpu_tiles(r, machine.devices[static_cast<std::size_t>(p.device)], p);
+    if (device) gpu_tiles(r, *device, p);
     else cpu_tiles(r, machine, p);
     return p;
 }
@@ -399,6 +413,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::direct_f32:
             return 4 * coordinates;
         case Path::projected:
+            if (plan.device != host_memory)
+                return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
             return planner::projected_bytes(shape);
         case Path::exact:
         case Path::select:

@@ -4,23 +4,16 @@
 #include <cmath>
 #include <limits>
 
-#include "api/validate.h"
 #include "cpu/simd/isa.h"
 #include "exact/progress.h"
 #include "search_cases.h"
+#include "spectrum.h"
 
 namespace {
 
 using search_cases::Execution;
-
-std::vector<std::string> product_metrics() {
-    std::vector<std::string> list;
-    for (const std::string& metric : metric_names()) {
-        const auto form = kith::metric::product_form(kith::api::traits_of(kith::metric_named(metric).id));
-        if (form != kith::metric::Gemm::none && form != kith::metric::Gemm::cross_entropy) list.push_back(metric);
-    }
-    return list;
-}
+using spectrum::falling;
+using spectrum::Spectrum;
 
 const std::vector<Execution> executions = {{"projected", "", 2, false},
                                            {"projected", "baseline", 1, false},
@@ -34,45 +27,8 @@ TEST_P(Projected, AnswersAsTheOracle) {
     search_cases::in_dimensions(GetParam(), {32, 33, 65, 100}, {700, 40, 0, 0}, {2000, 40, 0, 0}, executions);
 }
 
-INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(product_metrics()),
+INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(search_cases::product_metrics()),
                          [](const auto& info) { return info.param; });
-
-// Rows whose coordinates have those standard deviations, turned by reflections so that no axis is a direction.
-struct Spectrum {
-    std::vector<float> rows;
-    std::int64_t n, d;
-
-    Spectrum(std::int64_t count, const std::vector<double>& deviations, std::uint64_t seed, double shift = 0)
-        : n(count), d(static_cast<std::int64_t>(deviations.size())) {
-        adversarial::Random random(17), own(seed);
-        std::vector<std::vector<double>> mirrors(3, std::vector<double>(deviations.size()));
-        for (auto& mirror : mirrors) {
-            double norm2 = 0;
-            for (double& x : mirror) {
-                x = random.gaussian();
-                norm2 += x * x;
-            }
-            for (double& x : mirror) x /= std::sqrt(norm2);
-        }
-        std::vector<double> v(deviations.size());
-        for (std::int64_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < v.size(); ++j) v[j] = own.gaussian() * deviations[j];
-            for (const auto& mirror : mirrors) {
-                double along = 0;
-                for (std::size_t j = 0; j < v.size(); ++j) along += mirror[j] * v[j];
-                for (std::size_t j = 0; j < v.size(); ++j) v[j] -= 2 * along * mirror[j];
-            }
-            for (const double x : v) rows.push_back(static_cast<float>(x + shift));
-        }
-    }
-    kith::MatrixView view() const { return kith::view(rows.data(), n, d); }
-};
-
-std::vector<double> falling(std::int64_t d, double power) {
-    std::vector<double> s;
-    for (std::int64_t j = 0; j < d; ++j) s.push_back(std::pow(static_cast<double>(j + 1), -power));
-    return s;
-}
 
 kith::Options options_of(const std::string& metric, const std::string& path) {
     kith::Options options;

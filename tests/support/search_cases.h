@@ -10,6 +10,7 @@
 
 #include "admissible.h"
 #include "adversarial.h"
+#include "api/validate.h"
 #include "arrays.h"
 #include "kith/kith.h"
 #include "metric_variants.h"
@@ -55,6 +56,16 @@ inline Case make_case(const Variant& variant, const std::string& data, Size size
     out.queries = arrays::make(set.queries, size.q, size.d, query_type, shape);
     out.k = size.k;
     return out;
+}
+
+// The metrics that a projection serves.
+inline std::vector<std::string> product_metrics() {
+    std::vector<std::string> list;
+    for (const std::string& metric : metric_names()) {
+        const auto form = kith::metric::product_form(kith::api::traits_of(kith::metric_named(metric).id));
+        if (form != kith::metric::Gemm::none && form != kith::metric::Gemm::cross_entropy) list.push_back(metric);
+    }
+    return list;
 }
 
 // How a search runs: nothing of it may change a bit of the answer.
@@ -202,7 +213,7 @@ inline void many_points(const std::string& device, const std::string& metric) {
 
 // Adversarial data in those dimensions, sizes and executions of a path in turn, every query accounted for.
 inline void in_dimensions(const std::string& metric, const std::vector<std::int64_t>& dimensions, Size few, Size many,
-                          const std::vector<Execution>& executions) {
+                          const std::vector<Execution>& executions, const std::string& device = "cpu") {
     std::uint64_t turn = metric.size();
     for (const std::string& data : adversarial::names()) {
         for (const std::int64_t d : dimensions) {
@@ -215,9 +226,9 @@ inline void in_dimensions(const std::string& metric, const std::vector<std::int6
             const Case c =
                 make_case(all[turn % all.size()], data, size, type, query_type, arrays::shapes[turn % 3], turn);
             const Execution& execution = executions[turn % executions.size()];
-            const auto got = answer("cpu", c, execution, turn % 5 == 0);
+            const auto got = answer(device, c, execution, turn % 5 == 0);
             ++turn;
-            if (!got && execution.isa == "avx512") continue;
+            if (!got && (execution.isa == "avx512" || execution.isa == "sm_90a")) continue;
             ASSERT_TRUE(got) << c.label << ", " << execution.label();
             ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", " << execution.label();
             EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned);

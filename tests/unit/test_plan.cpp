@@ -263,6 +263,38 @@ TEST(Plan, ScansWhereNothingIsFiltered) {
               kith::planner::make(of(large, kith::metric::Gemm::none), with_gpu(std::int64_t{70} << 30)).path);
 }
 
+// On a GPU from more coordinates and points on, where everything stays on the device.
+TEST(Plan, LooksForDirectionsOnGpus) {
+    Machine m = with_gpu(std::int64_t{70} << 30);
+    const auto plan = [&](const kith::Shape& shape, bool prepared, std::int64_t memory = 0) {
+        Request r = of(shape, kith::metric::Gemm::l2);
+        r.prepared = prepared;
+        r.memory = memory;
+        return kith::planner::make(r, m);
+    };
+    const kith::Plan index = plan({1 << 17, 1, 256, 10}, true), once = plan({1 << 17, 1 << 15, 256, 10}, false);
+    EXPECT_EQ(kith::Path::projected, index.path);
+    EXPECT_EQ(kith::Path::projected, once.path);
+    EXPECT_EQ("sm_90a", once.isa);
+    EXPECT_EQ(std::int64_t{1} << 17, once.chunk_points);
+    for (const kith::Shape& other :
+         {kith::Shape{(1 << 17) - 1, 1 << 16, 256, 10}, kith::Shape{1 << 17, 1 << 16, 255, 10},
+          kith::Shape{1 << 17, (1 << 15) - 1, 256, 10}, kith::Shape{1 << 17, 1 << 16, 256, (1 << 11) + 1}})
+        EXPECT_EQ(kith::Path::gemm_f16, plan(other, false).path) << other.n << " " << other.q << " " << other.d;
+    // Vectors of all coordinates and of the directions are on the device.
+    EXPECT_LT(plan({1 << 17, 1 << 15, 255, 10}, false).workspace_bytes, once.workspace_bytes);
+    EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 22, 1 << 15, 768, 10}, true, std::int64_t{8} << 30).path);
+    Request r = of({1 << 17, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
+    r.path = "projected";
+    EXPECT_THROW(kith::planner::make(r, m), kith::Error);
+    r.shape.graph = true;
+    r.shape.n = r.shape.q = 1 << 18;
+    r.shape.d = 96;
+    r.metric.traits.gemm = kith::metric::Gemm::l2;
+    EXPECT_TRUE(kith::planner::make(r, m).forced);
+    EXPECT_FALSE(kith::planner::make(r, m).symmetric);
+}
+
 // The product of a query with logarithms serves both devices, of up to as many dimensions as any other.
 TEST(Plan, FiltersCrossEntropies) {
     Request r = of(large, kith::metric::Gemm::cross_entropy);

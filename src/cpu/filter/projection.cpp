@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "exact/power_law.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {
@@ -213,12 +214,7 @@ private:
         if (sample_.form != metric::Gemm::l2) base = std::sqrt(q2 * *std::max_element(squares.begin(), squares.end()));
         const double rank =
             static_cast<double>(expected_neighbours) * static_cast<double>(values.size()) / static_cast<double>(n_);
-        std::sort(values.begin(), values.end());
-        const auto at = [&](std::size_t i) { return std::max(values[std::min(i, values.size() - 1)] + base, 1e-300); };
-        if (rank >= 1) return at(static_cast<std::size_t>(rank)) - base;
-        constexpr std::size_t far = 16;
-        const double slope = std::log(at(far - 1) / at(0)) / std::log(static_cast<double>(far));
-        return at(0) * std::pow(rank, slope) - base;
+        return exact::value_at_rank(values, -base, rank);
     }
 
     const ProjectionSample& sample_;

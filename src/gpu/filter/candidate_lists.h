@@ -30,6 +30,18 @@ struct CandidateLists {
     unsigned* lengths = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
+
+    // Those of queries [first, first + count).
+    CandidateLists part(std::int64_t first, std::int64_t count) const {
+        CandidateLists out = *this;
+        out.q = count;
+        out.candidates += first * capacity;
+        out.counts += first;
+        out.threshold += first;
+        out.overflowed += first;
+        out.query_error += first;
+        return out;
+    }
 };
 
 // out[p] = the row at position p, of n.

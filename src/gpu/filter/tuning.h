@@ -62,4 +62,11 @@ inline std::int64_t factored_rows(std::int64_t d) {
     return std::max<std::int64_t>(256, (std::int64_t{1} << 20) / d / 256 * 256);
 }
 
+// The most columns of a projection.
+inline constexpr std::int64_t most_directions = 255;
+// Rows that are multiplied by a projection's matrix at a time: 64 MiB of coordinates.
+inline std::int64_t projected_rows(std::int64_t stride) {
+    return (std::int64_t{1} << 23) / stride / 256 * 256;
+}
+
 }  // namespace kith::gpu::tuning

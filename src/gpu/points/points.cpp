@@ -7,6 +7,7 @@
 #include "gpu/filter/pass.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/prepare_filter.h"
+#include "gpu/points/projection.h"
 #include "gpu/points/repeats.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/upload.h"
@@ -202,7 +203,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     InFlight work(stream);
     points->n = view.rows;
     points->d = view.cols;
-    points->metric = device_metric(spec, plan.path == Path::gemm_f16, stream, host);
+    points->metric = device_metric(spec, plan.path == Path::gemm_f16 || plan.path == Path::projected, stream, host);
     points->streams = plan.chunk_points < view.rows;
     points->source = view;
     if (points->streams) {
@@ -220,6 +221,10 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     measure(chunk.points, points->metric, stream);
     if (plan.path != Path::exact)
         chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan.path), stream);
+    if (plan.path == Path::projected) {
+        auto found = find_projection(chunk.filter, points->n, plan.forced, stream);
+        if (found) chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
+    }
     progress.poll(stage);
     progress.throw_if_cancelled();
     work.wait("preparing the points");

@@ -40,13 +40,16 @@ struct FilterVectors {
     Buffer<float> point_error;      // the point's share of the error bound
 };
 
-struct Repeats;  // repeats.h
+struct Repeats;           // repeats.h
+struct ProjectedVectors;  // projection.h
 
 // Points that a search handles at once: all of them, or a chunk that streams.
 struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
+    std::shared_ptr<const ProjectedVectors>
+        projected;  // of `filter`; null: the plan has no projection, or it does not pay
     // Other filters, and which rows are equal: made at the first queries that want them, or that `filter` leaves
     // without a certificate.
     struct Finer {
@@ -55,6 +58,14 @@ struct Chunk {
         std::shared_ptr<const Repeats> repeats;
         std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
         std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
+        // Queries that the projection has been tried with, and those of them that it left without a certificate.
+        std::atomic<std::int64_t> projected{0}, unprojected{0};
+        static constexpr std::int64_t least_judged = 16;
+        void note_projection(std::int64_t tried, std::int64_t left) {
+            projected += tried;
+            unprojected += left;
+        }
+        bool projection_pays() const { return projected < least_judged || 2 * unprojected < projected; }
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };

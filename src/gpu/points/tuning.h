@@ -25,4 +25,21 @@ inline double most_other_values(std::int64_t d) {
 inline constexpr double loose_row = 4;  // times that
 inline constexpr std::int64_t most_loose_rows = 64;
 
+// ---- directions of the points (projection.h)
+
+// What a pair of so many halves takes in the fused filter, in picoseconds, k 10: on an NVIDIA H100 (goals.txt) 64 take
+// 0.37, 128 0.52, 256 0.83 and 768 2.3.
+inline double pair_cost(std::int64_t width) {
+    return 0.14 + 0.0029 * static_cast<double>(width);
+}
+// And a candidate whose row of so many halves is read, from anywhere: reasoned from 2.2 TB/s, which the searches of
+// search/tuning.h read at.
+inline double reread_cost(std::int64_t width) {
+    return 100 + 0.9 * static_cast<double>(width);
+}
+// A projection is made if filtering takes less than this share of what all coordinates take.
+inline constexpr double largest_projected_share = 0.8;
+// Neighbours for which the sample is asked what passes: thresholds follow from samples, and are looser than k says.
+inline constexpr double expected_neighbours = 128;
+
 }  // namespace kith::gpu::tuning

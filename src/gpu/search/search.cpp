@@ -207,6 +207,7 @@ public:
             found_ = filter_tile(
                 chunk,
                 {.filter = own_,
+                 .projected = context.plan.forced || chunk.finer->projection_pays() ? chunk.projected.get() : nullptr,
                  .repeats = context.plan.symmetric
                                 ? nullptr
                                 : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0)},
@@ -228,7 +229,13 @@ public:
             return false;
         }
         const double before = context_.report.candidates;
-        const Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
+        Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
+        if (found_.projected) {
+            context_.projected = true;
+            chunk_.finer->note_projection(q, std::ssize(uncertain.rows));
+            for (exact::Cause& cause : uncertain.causes)
+                if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
+        }
         if (uncertain.rows.empty()) {
             count_needless(before);
             return false;
@@ -340,12 +347,14 @@ void search(const Points& points, const SearchRequest& request) {
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
     std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
     std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
+    bool projected = false;
     SearchContext context{request,
                           points,
                           static_cast<cudaStream_t>(request.stream),
                           request.out.device == points.device && !points.streams,
                           outcomes,
-                          causes};
+                          causes,
+                          projected};
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
@@ -386,6 +395,7 @@ void search(const Points& points, const SearchRequest& request) {
         }
     }
     work.wait("search");
+    if (plan.path == Path::projected && !projected) request.report.path = name(Path::gemm_f16);
     exact::Fallbacks fallbacks;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         ++(outcomes[i] == SearchContext::first_try ? request.report.certified

@@ -9,8 +9,10 @@
 #include "gpu/points/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
+#include "gpu/search/projected_pass.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
+#include "gpu/search/tuning.h"
 #include "gpu/select/streaming/threshold_select.h"
 
 namespace kith::gpu {
@@ -66,6 +68,7 @@ public:
                std::int64_t k, const Plan& plan, cudaStream_t stream)
         : chunk_(chunk),
           filter_(choice.filter),
+          projected_(choice.repeats ? nullptr : choice.projected),
           metric_(metric),
           queries_(queries),
           plan_(plan),
@@ -79,7 +82,7 @@ public:
           threshold_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
-          totals_(6, stream),
+          totals_(7, stream),
           lengths_(2 * length_classes, stream) {
         totals_.clear_to(0);
         const FilterVectors& filter = filter_;
@@ -129,7 +132,7 @@ public:
             column_thresholds(threshold_.get(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
             pass_.column_threshold = column_threshold_.get();
         }
-        through(n_);
+        if (!projected_ || !through_projected()) through(n_);
     }
 
     // All points against given thresholds.
@@ -168,6 +171,7 @@ public:
         out.totals.fetch(totals_.get(), 2, stream_);
         out.flags = std::move(flags_);
         out.threshold = std::move(threshold_);
+        out.projected = used_projection_;
         return out;
     }
 
@@ -224,14 +228,7 @@ private:
             dense.all = all.get();
             dense.ld = ld;
             run(dense);
-            CandidateLists part = lists();
-            part.q = dense.q;
-            part.candidates += first * capacity_;
-            part.counts += first;
-            part.threshold += first;
-            part.overflowed += first;
-            part.query_error += first;
-            start_lists(part, all.get(), ld, levels.sample[0], levels.order[0], stream_);
+            start_lists(lists().part(first, dense.q), all.get(), ld, levels.sample[0], levels.order[0], stream_);
         }
         pass_.count = levels.sample[0];
     }
@@ -273,6 +270,26 @@ private:
         pass_.count = to - pass_.first;
         if (pass_.count > 0) run(pass_);
     }
+    // The points after the samples, along few directions; false where too many pass of a few of the queries.
+    bool through_projected() {
+        ProjectedPass projected(*projected_, filter_, pass_, isa(), totals_.get() + 6, stream_);
+        const std::int64_t first = pass_.first + pass_.count;
+        if (!plan_.forced && !projected.serves(first)) {
+            chunk_.finer->note_projection(tuning::projected_pilots, tuning::projected_pilots);
+            return false;
+        }
+        projected.prepare(q_);
+        for (std::int64_t seen = first; seen < n_;) {
+            const std::int64_t to = projected.end_of_range(seen);
+            projected.run(seen, to, lists());
+            seen = to;
+            if (seen < n_) tighten_lists(lists(), sample_order(wanted_, seen, n_), stream_);
+        }
+        pass_.first = first;
+        pass_.count = n_ - first;
+        used_projection_ = true;
+        return true;
+    }
     void run(const FilterPass& pass) const {
         if (metric_.spec.formula) formula_pass(*metric_.spec.formula, pass, stream_);
         else filter_pass(pass, isa(), stream_);
@@ -280,6 +297,8 @@ private:
 
     const Chunk& chunk_;
     const FilterVectors& filter_;
+    const ProjectedVectors* projected_;
+    bool used_projection_ = false;
     const DeviceMetric& metric_;
     const QueryTile& queries_;
     const Plan& plan_;
@@ -289,7 +308,7 @@ private:
     Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;  // query_error: see filter_queries
     Buffer<std::uint8_t> flags_;                                            // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;
-    // Candidates, queries without a certificate; of samples, what most_lengths says.
+    // Candidates, queries without a certificate; of samples, what most_lengths says; rows read after a projection.
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;

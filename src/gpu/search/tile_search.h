@@ -4,6 +4,7 @@
 #include "exact/fallbacks.h"
 #include "exact/progress.h"
 #include "gpu/points/points.h"
+#include "gpu/points/projection.h"
 #include "kith/plan.h"
 
 namespace kith::gpu {
@@ -29,13 +30,16 @@ struct FilterOutcome {
     TileResult result;           // void in the rows of queries without a certificate
     Buffer<std::uint8_t> flags;  // q each: status, Fitness, and the filter's own
     Buffer<float> threshold;
-    PinnedWords totals;  // [0] candidates, [1] queries without a certificate
+    PinnedWords totals;      // [0] candidates, [1] queries without a certificate
+    bool projected = false;  // whether its projection was used
 };
 
 // What filters a tile.
 struct TileFilterChoice {
     const FilterVectors& filter;
     const float* thresholds = nullptr;  // a certain one for each query (host or device memory); null: from samples
+    // Of `filter`, where not null: after the samples its values say which points are looked at.
+    const ProjectedVectors* projected = nullptr;
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
 

@@ -1,0 +1,154 @@
+// Projecting: products in binary64 of some rows at a time, then a warp rounds a row of them to fp16.
+#include "gpu/filter/projection.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/filter/bound.h"
+#include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/primitives/product_f64.h"
+#include "gpu/primitives/warp.cuh"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/launch.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// Of a form whose queries have one norm: rounding has changed that of both sides once already.
+constexpr double projection_slack = 1 + 0x1p-9;
+
+// A row's phi from its coordinates along the columns, rounded to `out`. The residual of what is returned is the
+// distance of the exact phi(v) from the rounded one; `finite`: whether fp16 holds it, else `out` is all zeros.
+__device__ RowVector round_phi(const Directions& directions, const __half* vector, const double* along, __half* out) {
+    const int lane = threadIdx.x % 32;
+    double norm2 = 0, along2 = 0;
+    for (std::int64_t j = lane; j < directions.depth; j += 32) {
+        const auto x = static_cast<double>(__half2float(vector[j]));
+        norm2 += x * x;
+    }
+    for (std::int64_t c = lane; c < directions.columns; c += 32) along2 += along[c] * along[c];
+    norm2 = warp_sum(norm2);
+    along2 = warp_sum(along2);
+    const double left = sqrt(fmax(0.0, norm2 - along2));
+    double rho2 = 0;
+    for (std::int64_t c = lane; c < directions.form.width; c += 32) {
+        const double x = c < directions.columns ? along[c] : c == directions.columns ? left : 0.0;
+        const __half rounded = __double2half(x);
+        const double rest = x - static_cast<double>(__half2float(rounded));
+        rho2 += rest * rest;
+        out[c] = rounded;
+    }
+    rho2 = warp_sum(rho2);
+    // |a - b| is at most the root of |a^2 - b^2|, and that over a.
+    const double error2 = directions.square_error * norm2;
+    const double of_left = (left > 0 ? fmin(sqrt(error2), error2 / left) : sqrt(error2)) + left * 0x1p-52;
+    const double of_columns = directions.coordinates_error * sqrt(norm2);
+    const double residual = sqrt(rho2) + sqrt(of_columns * of_columns + of_left * of_left);
+    RowVector v;
+    v.norm2 = norm2 * (1 + 0x1p-20);
+    v.rho2 = residual * residual * (1 + 0x1p-20);
+    v.finite = isfinite(v.rho2);
+    if (!v.finite) {  // a coordinate beyond fp16
+        __syncwarp();
+        for (std::int64_t c = lane; c < directions.form.width; c += 32) out[c] = __half{};
+    }
+    return v;
+}
+
+__global__ void points_kernel(Directions directions, const __half* vectors, const double* along, const float* half_norm,
+                              std::int64_t first, std::int64_t count, std::int64_t n, __half* projected,
+                              float* projected_half_norm) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
+    if (i >= count) return;
+    const float h = half_norm[at];
+    if (at >= n || !(fabsf(h) < __int_as_float(0x7f800000))) {
+        // Padding, a point that is nobody's neighbour, or one that every query has to look at.
+        for (std::int64_t c = threadIdx.x % 32; at < n && c < directions.form.width; c += 32)
+            projected[at * directions.form.width + c] = __half{};
+        if (threadIdx.x % 32 == 0) projected_half_norm[at] = h;
+        return;
+    }
+    RowVector v = round_phi(directions, vectors + at * directions.depth, along + i * directions.stride,
+                            projected + at * directions.form.width);
+    if (threadIdx.x % 32 != 0) return;
+    // The half norm, which the accumulators start from, is of the vector before it was rounded.
+    v.norm2 = fmax(v.norm2, 2 * fabs(static_cast<double>(h)));
+    projected_half_norm[at] =
+        v.finite ? __double2float_rd(static_cast<double>(h) - projection_slack * point_bound(directions.form, v, false))
+                 : -__int_as_float(0x7f800000);
+}
+
+__global__ void queries_kernel(Directions directions, const __half* vectors, const double* along, std::int64_t first,
+                               std::int64_t count, __half* projected, float* error) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
+    if (i >= count) return;
+    const RowVector v = round_phi(directions, vectors + at * directions.depth, along + i * directions.stride,
+                                  projected + at * directions.form.width);
+    if (threadIdx.x % 32 != 0) return;
+    // One that rounds by more than the points pay for looks at all of them.
+    const bool pays = v.finite && (directions.form.gemm == metric::Gemm::l2 || !is_coarse(directions.form, v));
+    error[at] = pays ? __double2float_ru(projection_slack * query_bound(directions.form, v, false))
+                     : __int_as_float(0x7f800000);
+}
+
+__global__ void thresholds_kernel(const float* threshold, const float* error, std::int64_t q, float* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < q)
+        out[i] = threshold[i] == __int_as_float(0xff800000) ? threshold[i]
+                                                            : fminf(__fadd_ru(threshold[i], error[i]), 3.402823466e38f);
+}
+
+// Calls then(first, count, along) for runs of the rows, with their coordinates along the columns.
+template <class Function>
+void in_runs(const Directions& directions, const __half* vectors, std::int64_t rows, std::int64_t positions,
+             cudaStream_t stream, Function then) {
+    const std::int64_t step = std::min(positions, tuning::projected_rows(directions.stride));
+    const Buffer<double> along(step * directions.stride, stream);
+    for (std::int64_t first = 0; first < positions; first += step) {
+        const std::int64_t count = std::min(step, positions - first), real = std::min(count, rows - first);
+        if (real > 0)
+            product({vectors + first * directions.depth, real, directions.depth, directions.depth, 1},
+                    directions.matrix, directions.stride, directions.columns, along.get(), directions.stride, stream);
+        then(first, count, along.get());
+    }
+}
+
+}  // namespace
+
+void set_errors(Directions& directions, double defect) {
+    const auto depth = static_cast<double>(directions.depth), columns = static_cast<double>(directions.columns);
+    const double rounding = (depth + 4) * 0x1p-52;
+    const double most = defect * (1 + 0x1p-20) + columns * rounding;
+    directions.coordinates_error = (most + std::sqrt(columns) * rounding) * (1 + 0x1p-20);
+    directions.square_error =
+        directions.coordinates_error * (2 + directions.coordinates_error) + (depth + columns + 16) * 0x1p-51;
+}
+
+void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
+                    __half* projected, float* projected_half_norm, cudaStream_t stream) {
+    in_runs(directions, vectors, n, whole_tiles(n), stream,
+            [&](std::int64_t first, std::int64_t count, const double* along) {
+                points_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+                    directions, vectors, along, half_norm, first, count, n, projected, projected_half_norm);
+                check_launch("project_points");
+            });
+}
+
+void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, __half* projected,
+                     float* error, cudaStream_t stream) {
+    in_runs(directions, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
+        queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(directions, vectors, along, first,
+                                                                                   count, projected, error);
+        check_launch("project_queries");
+    });
+}
+
+void projected_thresholds(const float* threshold, const float* error, std::int64_t q, float* out, cudaStream_t stream) {
+    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, q, out);
+    check_launch("projected_thresholds");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,98 @@
+// A block owns a query (or a slice of its candidates), a warp four candidates at a time, whose rows it reads together.
+#include "gpu/filter/reread.h"
+
+#include "gpu/filter/levels.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
+#include "gpu/runtime/shared_memory.h"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int threads = 128, warps = threads / 32, batch = 4;
+
+// The sum of the products of eight halves.
+__device__ __forceinline__ float products(const uint4& a, const uint4& b, float sum) {
+    const auto* const x = reinterpret_cast<const __half2*>(&a);
+    const auto* const y = reinterpret_cast<const __half2*>(&b);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float2 u = __half22float2(x[i]), v = __half22float2(y[i]);
+        sum = __fmaf_rn(u.x, v.x, sum);
+        sum = __fmaf_rn(u.y, v.y, sum);
+    }
+    return sum;
+}
+
+// The sum over the warp, in f32: its roundings are fewer than those that filter_gamma() pays for.
+__device__ __forceinline__ float lane_sum(float x) {
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
+    return x;
+}
+
+__global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, RereadTask task) {
+    extern __shared__ uint4 query[];
+    const std::int64_t q = blockIdx.x;
+    const int there = task.counts[q], count = min(there, static_cast<int>(task.room));
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const auto words = static_cast<int>(task.width / 8);
+    const auto* const own = static_cast<const uint4*>(task.queries) + q * words;
+    if (blockIdx.y == 0 && threadIdx.x == 0) {
+        if (there > task.room) lists.overflowed[q] = 1;
+        if (count > 0) atomicAdd(task.total, static_cast<unsigned long long>(count));
+    }
+    if (count == 0) return;
+    for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
+    __syncthreads();
+    const Candidate* const found = task.found + q * task.room;
+    const float threshold = lists.threshold[q];
+    for (int first = (static_cast<int>(blockIdx.y) * warps + warp) * batch; first < count;
+         first += static_cast<int>(gridDim.y) * warps * batch) {
+        std::uint32_t point[batch];
+        const uint4* row[batch];
+        float sums[batch] = {};
+#pragma unroll
+        for (int j = 0; j < batch; ++j) {
+            point[j] = found[min(first + j, count - 1)].point;
+            row[j] = static_cast<const uint4*>(task.points) + static_cast<std::int64_t>(point[j]) * words;
+        }
+#pragma unroll 2
+        for (int i = lane; i < words; i += 32) {
+            const uint4 a = query[i];
+            uint4 b[batch];
+#pragma unroll
+            for (int j = 0; j < batch; ++j) b[j] = __ldg(row[j] + i);
+#pragma unroll
+            for (int j = 0; j < batch; ++j) sums[j] = products(a, b[j], sums[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < batch; ++j) sums[j] = lane_sum(sums[j]);
+        float value = sums[0];
+        std::uint32_t own_point = point[0];
+#pragma unroll
+        for (int j = 1; j < batch; ++j) {
+            if (lane != j) continue;
+            value = sums[j];
+            own_point = point[j];
+        }
+        if (lane >= batch || first + lane >= count) continue;
+        const float a = task.half_norm[own_point] - value;
+        if (!(a <= threshold)) continue;
+        const int at = atomicAdd(&lists.counts[q], 1);
+        if (at < lists.capacity) lists.candidates[q * lists.capacity + at] = {a, own_point};
+    }
+}
+
+}  // namespace
+
+void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
+    const auto bytes = static_cast<std::size_t>(task.width) * 2;
+    if (bytes > 48 * 1024) allow_shared_memory(reread_kernel);
+    const unsigned slices = lists.q >= 512 ? 1 : lists.q >= 64 ? 4 : 16;
+    reread_kernel<<<dim3(static_cast<unsigned>(lists.q), slices), threads, bytes, stream>>>(lists, task);
+    check_launch("reread");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,172 @@
+// Subspace iteration with Cholesky QR and a step of Newton and Schulz: products in matrix units, the factor by one
+// block.
+#include "gpu/points/directions.h"
+
+#include "gpu/primitives/product_f64.h"
+#include "gpu/primitives/warp.cuh"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/launch.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// Products with the sample's matrix of squares between two orthonormalisations, and how often.
+constexpr int powers = 2, iterations = 2;
+// A column of whose square less than this share is left has no direction of its own.
+constexpr double least_left = 1e-12;
+constexpr int factor_threads = 1024;
+
+// Numbers in [-1, 1) that look random.
+__global__ void fill_kernel(Columns out) {
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (at >= out.rows * out.columns) return;
+    auto bits = static_cast<std::uint64_t>(at) * 0x9e3779b97f4a7c15ull + 0x632be59bd9b4e019ull;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
+    out.data[at / out.columns * out.stride + at % out.columns] =
+        static_cast<double>(static_cast<std::int64_t>(bits ^ bits >> 31)) * 0x1p-63;
+}
+
+// R of G = R'R into the upper triangle of G, 0 in the rows of columns without a direction of their own. One block.
+__global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g) {
+    __shared__ double pivot;
+    extern __shared__ double before[];  // the diagonal, and the row in hand
+    const auto m = static_cast<int>(g.columns);
+    double* const row = before + m;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const auto at = [&](int i, int j) -> double& { return g.data[i * g.stride + j]; };
+    for (int i = threadIdx.x; i < m; i += factor_threads) before[i] = at(i, i);
+    __syncthreads();
+    for (int k = 0; k < m; ++k) {
+        if (threadIdx.x == 0) pivot = at(k, k) > least_left * before[k] ? sqrt(at(k, k)) : 0.0;
+        __syncthreads();
+        const double own = pivot;
+        for (int j = k + static_cast<int>(threadIdx.x); j < m; j += factor_threads)
+            row[j] = at(k, j) = own > 0 ? (j == k ? own : at(k, j) / own) : 0.0;
+        __syncthreads();
+        for (int i = k + 1 + warp; own > 0 && i < m; i += factor_threads / 32)
+            for (int j = i + lane; j < m; j += 32) at(i, j) -= row[i] * row[j];
+        __syncthreads();
+    }
+}
+
+// 1.5 I - 0.5 G in place of G: columns times it are orthonormal but for the square of what they were.
+__global__ void polish_kernel(Columns g) {
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (at >= g.columns * g.columns) return;
+    const std::int64_t i = at / g.columns, j = at % g.columns;
+    double& x = g.data[i * g.stride + j];
+    x = (i == j ? 1.5 : 0.0) - 0.5 * x;
+}
+
+// X R = Z, in place of Z: a block owns a row, a thread its columns.
+__global__ void solve_kernel(Columns z, Columns r) {
+    extern __shared__ double row[];
+    double* const own = z.data + blockIdx.x * z.stride;
+    const auto m = static_cast<int>(z.columns);
+    for (int j = threadIdx.x; j < m; j += blockDim.x) row[j] = own[j];
+    __syncthreads();
+    for (int i = 0; i < m; ++i) {
+        const double pivot = r.data[i * r.stride + i];
+        const double x = pivot > 0 ? row[i] / pivot : 0.0;
+        __syncthreads();
+        for (int j = i + static_cast<int>(threadIdx.x); j < m; j += static_cast<int>(blockDim.x)) {
+            if (j == i) row[j] = x;
+            else row[j] -= x * r.data[i * r.stride + j];
+        }
+        __syncthreads();
+    }
+    for (int j = threadIdx.x; j < m; j += blockDim.x) own[j] = row[j];
+}
+
+// A warp owns a pair.
+__global__ void trial_kernel(TrialTask task, float* out) {
+    const std::int64_t pair = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    if (pair >= task.queries * task.count) return;
+    const int lane = threadIdx.x % 32;
+    const std::int64_t x = pair % task.count, q = pair / task.count * task.count / task.queries;
+    const __half *u = task.rows + q * task.depth, *v = task.rows + x * task.depth;
+    double product = 0, u2 = 0, v2 = 0;
+    for (std::int64_t j = lane; j < task.depth; j += 32) {
+        const auto a = static_cast<double>(__half2float(u[j])), b = static_cast<double>(__half2float(v[j]));
+        product += a * b;
+        u2 += a * a;
+        v2 += b * b;
+    }
+    product = warp_sum(product);
+    u2 = warp_sum(u2);
+    v2 = warp_sum(v2);
+    const double half_square = task.square ? v2 / 2 : 0;
+    float* const own = out + pair * (task.choices + 2);
+    if (lane == 0) {
+        own[0] = static_cast<float>(half_square - product);
+        own[task.choices + 1] = static_cast<float>(task.square ? -u2 / 2 : -sqrt(u2 * v2));
+    }
+    const double *y = task.along + q * task.stride, *z = task.along + x * task.stride;
+    double along = 0, u_left = u2, v_left = v2;
+    for (int c = 0, first = 0; c < task.choices; first = task.columns[c++]) {
+        double part = 0, y2 = 0, z2 = 0;
+        for (int j = first + lane; j < task.columns[c]; j += 32) {
+            part += y[j] * z[j];
+            y2 += y[j] * y[j];
+            z2 += z[j] * z[j];
+        }
+        along += warp_sum(part);
+        u_left -= warp_sum(y2);
+        v_left -= warp_sum(z2);
+        const double left = sqrt(fmax(0.0, u_left) * fmax(0.0, v_left));
+        if (lane == 0) own[c + 1] = static_cast<float>(half_square - along - left);
+    }
+}
+
+// Columns of the same span, orthonormal but for what one Cholesky factor rounds. `g`: columns x columns.
+void orthonormalise(const Columns& z, const Columns& g, cudaStream_t stream) {
+    gram(z, g, stream);
+    const auto bytes = static_cast<std::size_t>(z.columns) * sizeof(double);
+    factor_kernel<<<1, factor_threads, 2 * bytes, stream>>>(g);
+    check_launch("orthonormalise");
+    solve_kernel<<<static_cast<unsigned>(z.rows), 128, bytes, stream>>>(z, g);
+    check_launch("orthonormalise");
+}
+
+}  // namespace
+
+void gram(const Columns& a, const Columns& out, cudaStream_t stream) {
+    product(Operand<double>{a.data, a.columns, a.rows, 1, a.stride}, a.data, a.stride, a.columns, out.data, out.stride,
+            stream);
+}
+
+void find_directions(const __half* rows, std::int64_t count, const Columns& out, cudaStream_t stream) {
+    const std::int64_t depth = out.rows, m = out.columns;
+    const Buffer<double> along(count * m, stream), squares(m * m, stream);
+    const Columns g{squares.get(), m, m, m};
+    fill_kernel<<<item_blocks(depth * m), item_threads, 0, stream>>>(out);
+    check_launch("find_directions");
+    for (int i = 0; i < iterations; ++i) {
+        for (int power = 0; power < powers; ++power) {
+            product(Operand<__half>{rows, count, depth, depth, 1}, out.data, out.stride, m, along.get(), m, stream);
+            product(Operand<__half>{rows, depth, count, 1, depth}, along.get(), m, m, out.data, out.stride, stream);
+        }
+        orthonormalise(out, g, stream);
+    }
+    // A step of Newton and Schulz.
+    gram(out, g, stream);
+    polish_kernel<<<item_blocks(m * m), item_threads, 0, stream>>>(g);
+    check_launch("find_directions");
+    const Buffer<double> rough(depth * m, stream);
+    check(cudaMemcpy2DAsync(rough.get(), static_cast<std::size_t>(m) * sizeof(double), out.data,
+                            static_cast<std::size_t>(out.stride) * sizeof(double),
+                            static_cast<std::size_t>(m) * sizeof(double), static_cast<std::size_t>(depth),
+                            cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride, stream);
+}
+
+void trial_values(const TrialTask& task, float* out, cudaStream_t stream) {
+    trial_kernel<<<blocks_for(task.queries * task.count, item_warps), item_threads, 0, stream>>>(task, out);
+    check_launch("trial_values");
+}
+
+}  // namespace kith::gpu

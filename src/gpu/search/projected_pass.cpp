@@ -1,0 +1,104 @@
+// See projected_pass.h.
+#include "gpu/search/projected_pass.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "gpu/filter/reread.h"
+#include "gpu/points/tuning.h"
+#include "gpu/search/tuning.h"
+
+namespace kith::gpu {
+
+void ProjectedPass::prepare(std::int64_t q) {
+    const Directions& directions = points_.directions;
+    step_ = std::min(q, tuning::projected_step);
+    vectors_ = Buffer<char>(vector_bytes(directions.form, q), stream_);
+    error_ = Buffer<float>(q, stream_);
+    threshold_ = Buffer<float>(q, stream_);
+    found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
+    counts_ = Buffer<std::int32_t>(step_, stream_);
+    project_queries(directions, static_cast<const __half*>(pass_.queries), q, reinterpret_cast<__half*>(vectors_.get()),
+                    error_.get(), stream_);
+}
+
+std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
+    const double room =
+        static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
+    const auto most =
+        static_cast<std::int64_t>(std::min(room, static_cast<double>(tuning::range_growth(pass_.q) * seen)));
+    const std::int64_t more = std::max<std::int64_t>(whole_tiles(most), tuning::least_range);
+    return pass_.n - seen - more < more / 4 ? pass_.n : seen + more;
+}
+
+void ProjectedPass::set_thresholds(std::int64_t q) {
+    projected_thresholds(pass_.threshold, error_.get(), q, threshold_.get(), stream_);
+}
+
+// What passes of points [first, to) for queries [at, at + count).
+void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to) {
+    const FilterForm& form = points_.directions.form;
+    FilterPass pass = pass_;
+    pass.queries = vectors_.get() + vector_bytes(form, at);
+    pass.points = points_.vectors.get();
+    pass.half_norm = points_.half_norm.get();
+    pass.width = form.width;
+    pass.q = count;
+    pass.first = first;
+    pass.count = to - first;
+    pass.threshold = threshold_.get() + at;
+    pass.candidates = found_.get();
+    pass.counts = counts_.get();
+    pass.capacity = tuning::projected_room;
+    check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
+          "cudaMemset");
+    filter_pass(pass, isa_, stream_);
+}
+
+bool ProjectedPass::serves(std::int64_t seen) {
+    if (pass_.q <= few_queries || seen >= pass_.n) return true;
+    constexpr std::int64_t tried = tuning::projected_pilots;
+    static_assert(tried <= few_queries);
+    prepare(tried);
+    set_thresholds(tried);
+    const std::int64_t to = end_of_range(seen);
+    pass(0, tried, seen, to);
+    std::vector<std::int32_t> counts(static_cast<std::size_t>(tried));
+    InFlight copy(stream_);
+    check(
+        cudaMemcpyAsync(counts.data(), counts_.get(), counts.size() * sizeof(std::int32_t), cudaMemcpyDefault, stream_),
+        "cudaMemcpy");
+    copy.wait("filter");
+    std::int64_t left = 0;
+    double passed = 0;
+    for (const std::int32_t count : counts) {
+        left += count > tuning::projected_room;
+        passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
+    }
+    const double pairs = static_cast<double>(tried) * static_cast<double>(to - seen);
+    const double few = tuning::pair_cost(points_.directions.form.width) * pairs,
+                 all = tuning::pair_cost(filter_.form.width) * pairs,
+                 read = tuning::passed_later * passed * tuning::reread_cost(filter_.form.width);
+    return 4 * left <= tried && few + read < all;
+}
+
+void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {
+    set_thresholds(pass_.q);
+    const auto* const queries = static_cast<const char*>(pass_.queries);
+    for (std::int64_t at = 0; at < pass_.q; at += step_) {
+        const std::int64_t count = std::min(step_, pass_.q - at);
+        pass(at, count, first, to);
+        reread(lists.part(at, count),
+               {.found = found_.get(),
+                .counts = counts_.get(),
+                .room = tuning::projected_room,
+                .queries = queries + vector_bytes(filter_.form, at),
+                .points = filter_.vectors.get(),
+                .half_norm = pass_.half_norm,
+                .width = filter_.form.width,
+                .total = read_},
+               stream_);
+    }
+}
+
+}  // namespace kith::gpu

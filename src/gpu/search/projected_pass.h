@@ -1,0 +1,45 @@
+// Passes of a tile of queries along the directions of a projection, whose candidates are looked at by all coordinates.
+#pragma once
+
+#include "gpu/filter/candidate_lists.h"
+#include "gpu/points/projection.h"
+
+namespace kith::gpu {
+
+// Queries are those of `pass`, of all coordinates. Everything is enqueued on the stream.
+class ProjectedPass {
+public:
+    // `read`: a counter on the device of the rows that are read.
+    ProjectedPass(const ProjectedVectors& points, const FilterVectors& filter, const FilterPass& pass, FilterIsa isa,
+                  unsigned long long* read, cudaStream_t stream)
+        : points_(points), filter_(filter), pass_(pass), isa_(isa), read_(read), stream_(stream) {}
+
+    // Whether few enough points pass for the first queries, which may be unlike the points: of the range that begins
+    // with point `seen`. Where there are few queries or no such points, unknown, and true. Synchronises.
+    bool serves(std::int64_t seen);
+    // Projects the first q queries.
+    void prepare(std::int64_t q);
+    // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still
+    // near, and that what passes has room for most queries.
+    std::int64_t end_of_range(std::int64_t seen) const;
+    // Appends to the lists which of points [first, to) are within their thresholds.
+    void run(std::int64_t first, std::int64_t to, const CandidateLists& lists);
+
+private:
+    void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
+    void set_thresholds(std::int64_t q);
+
+    const ProjectedVectors& points_;
+    const FilterVectors& filter_;
+    FilterPass pass_;
+    FilterIsa isa_;
+    unsigned long long* read_;
+    cudaStream_t stream_;
+    std::int64_t step_ = 0;            // queries whose candidates are in memory at a time
+    Buffer<char> vectors_;             // of all queries
+    Buffer<float> error_, threshold_;  // the same
+    Buffer<Candidate> found_;          // step x room
+    Buffer<std::int32_t> counts_;      // step
+};
+
+}  // namespace kith::gpu

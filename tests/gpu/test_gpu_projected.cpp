@@ -1,0 +1,299 @@
+// The path "projected" on a GPU: its values bound those of all coordinates, and searches are held to the oracle and to
+// the bits of the scan.
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gpu/filter/levels.h"
+#include "gpu/filter/pass.h"
+#include "gpu/points/projection.h"
+#include "gpu/primitives/product_f64.h"
+#include "gpu_arrays.h"
+#include "kith/kith.h"
+#include "same_answer.h"
+#include "search_cases.h"
+#include "spectrum.h"
+
+namespace {
+
+using namespace kith;
+using search_cases::Execution;
+using spectrum::falling;
+using spectrum::Spectrum;
+
+template <class T>
+std::vector<T> to_host(const T* data, std::int64_t count) {
+    std::vector<T> out(static_cast<std::size_t>(count));
+    gpu_arrays::check(cudaMemcpy(out.data(), data, out.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    return out;
+}
+
+template <class T>
+gpu::Buffer<T> on_gpu(const std::vector<T>& values) {
+    gpu::Buffer<T> out(std::ssize(values), nullptr);
+    gpu_arrays::check(cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return out;
+}
+
+// ---- products in binary64
+
+template <class T>
+void expect_products(std::int64_t rows, std::int64_t depth, std::int64_t columns, bool transposed) {
+    adversarial::Random random(7);
+    std::vector<T> a;
+    std::vector<double> b;
+    for (std::int64_t i = 0; i < rows * depth; ++i) a.push_back(static_cast<T>(static_cast<float>(random.gaussian())));
+    const std::int64_t stride = columns + 3;
+    for (std::int64_t i = 0; i < depth * stride; ++i) b.push_back(random.gaussian());
+    const gpu::Buffer<T> left = on_gpu(a);
+    const gpu::Buffer<double> right = on_gpu(b), out(rows * stride, nullptr);
+    const gpu::Operand<T> operand{left.get(), rows, depth, transposed ? 1 : depth, transposed ? rows : 1};
+    gpu::product(operand, right.get(), stride, columns, out.get(), stride, nullptr);
+    const std::vector<double> got = to_host(out.get(), rows * stride);
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+            long double want = 0, size = 0;
+            for (std::int64_t k = 0; k < depth; ++k) {
+                const long double term =
+                    static_cast<double>(a[static_cast<std::size_t>(transposed ? k * rows + i : i * depth + k)]) *
+                    static_cast<long double>(b[static_cast<std::size_t>(k * stride + c)]);
+                want += term;
+                size += std::abs(term);
+            }
+            ASSERT_NEAR(static_cast<double>(want), got[static_cast<std::size_t>(i * stride + c)],
+                        static_cast<double>(size) * static_cast<double>(depth) * 0x1p-52)
+                << rows << " x " << depth << " x " << columns << ", row " << i << ", column " << c;
+        }
+    }
+}
+
+TEST(GpuProductF64, IsTheProduct) {
+    for (const std::int64_t rows : {1, 8, 127, 130})
+        for (const std::int64_t depth : {1, 15, 16, 70})
+            for (const std::int64_t columns : {1, 63, 64, 130})
+                for (const bool transposed : {false, true}) {
+                    expect_products<__half>(rows, depth, columns, transposed);
+                    expect_products<double>(rows, depth, columns, transposed);
+                }
+}
+
+// ---- the bound
+
+std::vector<gpu::FilterIsa> instruction_sets() {
+    int device = 0, major = 0, minor = 0;
+    gpu_arrays::check(cudaGetDevice(&device));
+    gpu_arrays::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    gpu_arrays::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (major == 9 && minor == 0) return {gpu::FilterIsa::sm_80, gpu::FilterIsa::sm_90a};
+    return {gpu::FilterIsa::sm_80};
+}
+
+// For every pair: where the value h - <u, v> of all coordinates of the rounded vectors is at most a threshold, the
+// value along the directions is at most what follows from it.
+void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what) {
+    const std::int64_t n = points.n, q = queries.n;
+    MetricSpec spec;
+    spec.id = metric_named(metric).id;
+    spec.params.d = points.d;
+    Plan plan;
+    gpu_arrays::check(cudaGetDevice(&plan.device));
+    plan.path = Path::projected;
+    plan.forced = true;
+    plan.chunk_points = n;
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 0);
+    const auto prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
+    const gpu::Chunk& chunk = prepared->resident;
+    ASSERT_TRUE(chunk.projected) << what;
+    const gpu::FilterForm& form = chunk.filter.form;
+    const gpu::Directions& directions = chunk.projected->directions;
+    gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
+    gpu::measure(rows, prepared->metric, nullptr);
+    const std::int64_t padded = gpu::whole_tiles(n);
+    gpu::Buffer<__half> vectors(q * form.width, nullptr), projected(q * directions.form.width, nullptr);
+    gpu::Buffer<float> e(2 * q, nullptr), error(q, nullptr), all(q * padded, nullptr);
+    gpu::Buffer<std::uint8_t> unfit(q, nullptr);
+    prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), e.get(), unfit.get(),
+                                             prepared->metric.params, nullptr);
+    gpu::project_queries(directions, vectors.get(), q, projected.get(), error.get(), nullptr);
+    const std::vector<__half> u = to_host(vectors.get(), q * form.width),
+                              v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
+    const std::vector<float> h = to_host(chunk.filter.half_norm.get(), n), errors = to_host(error.get(), q);
+    const std::vector<std::uint8_t> unfits = to_host(unfit.get(), q);
+    gpu::FilterPass pass;
+    pass.queries = projected.get();
+    pass.points = chunk.projected->vectors.get();
+    pass.half_norm = chunk.projected->half_norm.get();
+    pass.q = q;
+    pass.n = pass.count = n;
+    pass.width = directions.form.width;
+    pass.all = all.get();
+    pass.ld = padded;
+    double loosest = 0, nearest = std::numeric_limits<double>::infinity();
+    for (const gpu::FilterIsa isa : instruction_sets()) {
+        gpu::filter_pass(pass, isa, nullptr);
+        const std::vector<float> values = to_host(all.get(), q * padded);
+        for (std::int64_t i = 0; i < q; ++i) {
+            if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;
+            for (std::int64_t p = 0; p < n; ++p) {
+                const float half_norm = h[static_cast<std::size_t>(p)],
+                            found = values[static_cast<std::size_t>(i * padded + p)];
+                if (!std::isfinite(half_norm)) {
+                    ASSERT_EQ(half_norm, found) << what << ", point at " << p;
+                    continue;
+                }
+                double value = half_norm;
+                for (std::int64_t j = 0; j < form.width; ++j)
+                    value -= static_cast<double>(__half2float(u[static_cast<std::size_t>(i * form.width + j)])) *
+                             static_cast<double>(__half2float(v[static_cast<std::size_t>(p * form.width + j)]));
+                const double room =
+                    value + static_cast<double>(errors[static_cast<std::size_t>(i)]) - static_cast<double>(found);
+                ASSERT_GE(room, -1e-9 * std::abs(value))
+                    << what << ", " << metric << ", query " << i << ", point at " << p;
+                loosest = std::max(loosest, room);
+                nearest = std::min(nearest, room);
+            }
+        }
+    }
+    ::testing::Test::RecordProperty(what + "-" + metric, std::to_string(nearest) + " to " + std::to_string(loosest));
+}
+
+TEST(GpuProjection, BoundsTheValuesOfAllCoordinates) {
+    std::vector<double> flat(130, 1.0), cliff(130, 1e-3), few(130, 0.0);
+    std::fill_n(cliff.begin(), 40, 1.0);
+    std::fill_n(few.begin(), 5, 1.0);
+    Spectrum outlier(1500, falling(130, 1.0), 5), huge(1500, falling(130, 1.0), 6), tiny(1500, falling(130, 1.0), 7);
+    for (std::int64_t j = 0; j < 130; ++j) {
+        outlier.rows[static_cast<std::size_t>(700 * 130 + j)] = j % 2 ? 3e8f : -1e8f;
+        for (std::int64_t i = 0; i < 1500; i += 3) {
+            huge.rows[static_cast<std::size_t>(i * 130 + j)] *= 1e3f;
+            tiny.rows[static_cast<std::size_t>(i * 130 + j)] *= 1e-4f;
+        }
+    }
+    Spectrum flats(1500, flat, 8), cliffs(1500, cliff, 9), offset(1500, falling(130, 1.0), 10, 100.0),
+        low(1500, few, 11), usual(1500, falling(130, 1.0), 12);
+    const Spectrum near(40, falling(130, 1.0), 13), far(40, flat, 14, 20.0);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "hellinger"}) {
+        for (const auto& [what, points] : {std::pair{"outlier", &outlier},
+                                           {"huge", &huge},
+                                           {"tiny", &tiny},
+                                           {"flat", &flats},
+                                           {"cliff", &cliffs},
+                                           {"offset", &offset},
+                                           {"low", &low},
+                                           {"usual", &usual}}) {
+            Spectrum of = *points, ask = near, beyond = far;
+            if (std::string(metric) == "hellinger")
+                for (Spectrum* each : {&of, &ask, &beyond})
+                    for (float& x : each->rows) x = std::abs(x);
+            attack(of, ask, metric, what);
+            attack(of, beyond, metric, std::string(what) + "-far");
+        }
+    }
+}
+
+// ---- searches
+
+class GpuProjected : public testing::TestWithParam<std::string> {};
+
+TEST_P(GpuProjected, AnswersAsTheOracle) {
+    const std::vector<Execution> executions = {
+        {"projected", "", 0, false}, {"projected", "sm_80", 0, false}, {"projected", "", 0, true}};
+    // Enough points that samples are not all of them. The oracle takes a matrix times each difference of a pair.
+    const bool slow = GetParam() == "mahalanobis";
+    search_cases::in_dimensions(GetParam(), {126, 130, 200}, {4700, 12, 0, 0}, {4700, slow ? 9 : 260, 0, 0}, executions,
+                                "cuda");
+}
+
+INSTANTIATE_TEST_SUITE_P(Metric, GpuProjected, testing::ValuesIn(search_cases::product_metrics()),
+                         [](const auto& info) { return info.param; });
+
+Options options_of(const std::string& metric, const std::string& path) {
+    Options options;
+    options.metric = metric_named(metric);
+    options.device = "cuda";
+    options.path = path;
+    return options;
+}
+
+void expect_same(const Neighbors& want, const Neighbors& got, const std::string& what) {
+    EXPECT_TRUE(same_answer(want, got)) << what;
+}
+
+// Where the spectrum falls nearly every query is certified, for few queries and for many, from one range of points and
+// from several.
+TEST(GpuProjectedSearch, CertifiesWhereTheSpectrumFalls) {
+    const Spectrum points(60000, falling(130, 1.0), 1), queries(600, falling(130, 1.0), 2);
+    for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "correlation"}) {
+        for (const std::int64_t q : {1, 40, 600}) {
+            const MatrixView some = view(queries.rows.data(), q, queries.d);
+            const auto want = search(points.view(), some, 10, options_of(metric, "gemm-f16"));
+            const auto got = search(points.view(), some, 10, options_of(metric, "projected"));
+            expect_same(want, got, std::string(metric) + ", q " + std::to_string(q));
+            EXPECT_EQ("projected", got.report.path) << metric;
+            EXPECT_GE(got.report.certified, q - q / 50) << metric;
+        }
+    }
+}
+
+TEST(GpuProjectedSearch, DataAgainstIt) {
+    std::vector<double> flat(140, 1.0), cliff(140, 1e-3);
+    std::fill_n(cliff.begin(), 63, 1.0);
+    Spectrum outlier(9000, falling(140, 1.0), 5);
+    for (std::int64_t j = 0; j < 140; ++j)
+        outlier.rows[static_cast<std::size_t>(1024 * 140 + j)] = j % 2 ? 3e8f : -1e8f;
+    Spectrum equal(9000, std::vector<double>(140, 0.0), 6, 1.0), cliffs(9000, cliff, 7), flats(9000, flat, 8),
+        offset(9000, falling(140, 1.0), 9, 1000.0);
+    Spectrum near(300, falling(140, 1.0), 10), far(300, flat, 11, 50.0);
+    for (std::size_t i = 0; i < 300; i += 7) near.rows[i * 140 + i % 140] = std::numeric_limits<float>::quiet_NaN();
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
+        for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset}) {
+            for (Spectrum* queries : {&near, &far, &cliffs}) {
+                const MatrixView some = view(queries->rows.data(), 300, 140);
+                const auto want = search(points->view(), some, 7, options_of(metric, "exact"));
+                const auto got = search(points->view(), some, 7, options_of(metric, "projected"));
+                expect_same(want, got, metric);
+            }
+        }
+    }
+}
+
+TEST(GpuProjectedSearch, GraphsAndIndexes) {
+    const Spectrum points(5000, falling(130, 1.0), 12);
+    const auto want = graph(points.view(), 9, options_of("euclidean", "exact"));
+    const auto got = graph(points.view(), 9, options_of("euclidean", "projected"));
+    expect_same(want, got, "graph");
+    EXPECT_EQ("projected", got.report.path);
+    const Index index(points.view(), options_of("euclidean", "projected"));
+    expect_same(want, index.graph(9), "graph of an index");
+    for (const std::int64_t q : {1, 5, 400}) {
+        const MatrixView some = view(points.rows.data(), q, 130);
+        expect_same(search(points.view(), some, 12, options_of("euclidean", "exact")), index.search(some, 12),
+                    std::to_string(q));
+    }
+}
+
+// The planner leaves it to a sample, and an Index remembers queries unlike its points.
+TEST(GpuProjectedSearch, IsChosenByASample) {
+    Options options = options_of("sqeuclidean", "");
+    const std::vector<double> flat(256, 1.0);
+    std::vector<double> rising;
+    for (const double x : falling(256, 1.0)) rising.push_back(1 / x);
+    const Spectrum with(1 << 17, falling(256, 1.0), 20), without(1 << 17, flat, 21);
+    const Spectrum like(600, falling(256, 1.0), 22), unlike(600, rising, 23);
+    const Index falls(with.view(), options), does_not(without.view(), options);
+    EXPECT_EQ("projected", Index(with.view(), options).search(like.view(), 5, options).report.path);
+    EXPECT_EQ("gemm-f16", does_not.search(like.view(), 5, options).report.path);
+    const auto tried = falls.search(unlike.view(), 5, options);
+    EXPECT_EQ("gemm-f16", tried.report.path);
+    options.path = "gemm-f16";
+    const auto plain = search(with.view(), unlike.view(), 5, options);
+    expect_same(plain, tried, "unlike");
+    EXPECT_EQ(plain.report.certified, tried.report.certified);
+    options.path = "";
+    EXPECT_EQ("gemm-f16", falls.search(like.view(), 5, options).report.path) << "it has been given up";
+}
+
+}  // namespace

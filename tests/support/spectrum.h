@@ -1,0 +1,50 @@
+// Data for the tests of filters along few directions.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "adversarial.h"
+#include "kith/types.h"
+
+namespace spectrum {
+
+// Rows whose coordinates have those standard deviations, turned by reflections so that no axis is a direction.
+struct Spectrum {
+    std::vector<float> rows;
+    std::int64_t n, d;
+
+    Spectrum(std::int64_t count, const std::vector<double>& deviations, std::uint64_t seed, double shift = 0)
+        : n(count), d(static_cast<std::int64_t>(deviations.size())) {
+        adversarial::Random random(17), own(seed);
+        std::vector<std::vector<double>> mirrors(3, std::vector<double>(deviations.size()));
+        for (auto& mirror : mirrors) {
+            double norm2 = 0;
+            for (double& x : mirror) {
+                x = random.gaussian();
+                norm2 += x * x;
+            }
+            for (double& x : mirror) x /= std::sqrt(norm2);
+        }
+        std::vector<double> v(deviations.size());
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < v.size(); ++j) v[j] = own.gaussian() * deviations[j];
+            for (const auto& mirror : mirrors) {
+                double along = 0;
+                for (std::size_t j = 0; j < v.size(); ++j) along += mirror[j] * v[j];
+                for (std::size_t j = 0; j < v.size(); ++j) v[j] -= 2 * along * mirror[j];
+            }
+            for (const double x : v) rows.push_back(static_cast<float>(x + shift));
+        }
+    }
+    kith::MatrixView view() const { return kith::view(rows.data(), n, d); }
+};
+
+inline std::vector<double> falling(std::int64_t d, double power) {
+    std::vector<double> s;
+    for (std::int64_t j = 0; j < d; ++j) s.push_back(std::pow(static_cast<double>(j + 1), -power));
+    return s;
+}
+
+}  // namespace spectrum
