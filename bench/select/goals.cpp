@@ -71,7 +71,7 @@ Table goals_table(const std::vector<std::string>& selectors) {
     t.panels.push_back(shares);
     for (const int k : {32, 512}) {
         Panel by_order{.title = fmt::format("n 2^20, k {}", k), .axis = Axis::order};
-        for (int order = 0; order < orders; ++order) by_order.at.push_back(order);
+        for (int order = 0; order <= static_cast<int>(Order::infinite); ++order) by_order.at.push_back(order);
         by_order.n = 1 << 20;
         by_order.q = values >> 20;
         by_order.quick_q = quick_values >> 20;

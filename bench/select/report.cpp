@@ -177,7 +177,8 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
         Json panel{{"title", p.title}, {"axis", name(p.axis)}, {"n", p.n}, {"q", p.q}, {"k", p.k}};
         panel["order"] = order_names[static_cast<int>(p.order)];
         panel["x"] = p.at;
-        if (p.axis == Axis::order) panel["x_names"] = order_names;
+        if (p.axis == Axis::order)
+            for (const std::int64_t order : p.at) panel["x_names"].push_back(order_names[order]);
         if (!p.goals.empty()) panel["goals"] = list(p.goals);
         if (t.shows == Shows::crossing) panel["crossing"] = number(each.crossing);
         for (const Line& line : each.lines) panel["series"].push_back(to_json(line));

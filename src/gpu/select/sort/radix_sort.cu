@@ -1,5 +1,5 @@
-// Radix sort of everything, the baselines of Hanak 2023, 5.5: variant 0 sorts all rows by one segmented sort of CUB,
-// variant 1 each row by a sort of its own, over eight streams.
+// Radix sort of everything, the baselines of Hanak 2023, 5.5: variant 0 sorts all rows by one segmented sort of CUB, a
+// block to a row; variant 1 each row by a sort of its own that the whole device shares, over eight streams.
 //
 // Pairs of a 32-bit key and an index: the sort is stable, so that equal keys keep the order of their indices and ties
 // cost nothing. The kernels here only write keys and read results: a thread owns an element, a warp adjacent ones.
@@ -119,17 +119,19 @@ void over_streams(const SelectJob& job) {
     std::array<Pairs, most_streams> pairs;
     for (std::int64_t i = 0; i < count; ++i) pairs[static_cast<std::size_t>(i)] = Pairs(job.n, job.stream);
     const Buffer<char> temporary(count * each, job.stream);
-    // The buffers outlive the fork: they are freed in the order of job.stream, behind its wait for the others.
-    const Fork streams(count, job.stream);
-    for (std::int64_t row = 0; row < job.rows; ++row) {
-        const std::int64_t i = row % count;
+    const auto sort_row = [&](std::int64_t row, std::int64_t i, cudaStream_t stream) {
         const Pairs& own = pairs[static_cast<std::size_t>(i)];
-        write_keys(job, row, 1, own, streams[i]);
+        write_keys(job, row, 1, own, stream);
         cub::DoubleBuffer<Key> keys(own.keys.get(), own.other_keys.get());
         cub::DoubleBuffer<std::uint32_t> indices(own.indices.get(), own.other_indices.get());
-        sort(temporary.get() + i * each, bytes, keys, indices, streams[i]);
-        put_first(job, row, 1, keys.Current(), indices.Current(), streams[i]);
-    }
+        sort(temporary.get() + i * each, bytes, keys, indices, stream);
+        put_first(job, row, 1, keys.Current(), indices.Current(), stream);
+    };
+    // Making streams takes as long as sorting a short row.
+    if (job.rows == 1) return sort_row(0, 0, job.stream);
+    // The buffers outlive the fork: they are freed in the order of job.stream, behind its wait for the others.
+    const Fork streams(count, job.stream);
+    for (std::int64_t row = 0; row < job.rows; ++row) sort_row(row, row % count, streams[row % count]);
 }
 
 }  // namespace
