@@ -31,8 +31,12 @@ void run(const Study& study, const Options& options) {
     Runner runner(options, study.repeat, true);
     require(table, runner);
     print_head(table, runner, study.quick);
-    const MeasuredTable result = measure(table, runner, study.quick,
-                                         [&](const MeasuredPanel& panel) { print(table, panel, runner.read_rate()); });
+    MeasuredTable so_far{table, {}};
+    const MeasuredTable result = measure(table, runner, study.quick, [&](const MeasuredPanel& panel) {
+        print(table, panel, runner.read_rate());
+        so_far.panels.push_back(panel);
+        if (!study.json.empty()) write(to_json(so_far, runner, study.quick), study.json);  // should it end early
+    });
     print_foot(result, runner);
     if (!study.json.empty()) write(to_json(result, runner, study.quick), study.json);
 }
