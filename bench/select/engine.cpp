@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "crossing.h"
+#include "gpu/select/selectors.h"
 #include "kith/error.h"
 
 namespace kith::bench {
@@ -125,7 +126,7 @@ private:
                                      series.growth(static_cast<double>(c.n), static_cast<double>(c.k)));
             } else {  // every position of the queue
                 double sum = slots.empty() ? no_figure : 0;
-                for (const double each : slots) sum += each;
+                for (std::size_t i = 0; i < slots.size() && i < gpu::insertion_slot; ++i) sum += slots[i];
                 line.operations.push_back(sum);
             }
         }

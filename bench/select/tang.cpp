@@ -1,8 +1,12 @@
 // Tang, Huang, Eyers, Mills, Guo 2015, "Efficient Selection Algorithm for Fast k-NN Search on GPUs": Table I, Fig. 5
 // to 9.
 //
-// Their grid: q 2^13, n 2^13 to 2^16 at k 2^8, k 2^5 to 2^10 at n 2^15, uniform values, on a Tesla C2075. Figures come
-// from their Table I and, where a figure has no table, from the peaks that their text names.
+// Their grid: q 2^13, n 2^13 to 2^16 at k 2^8, k 2^5 to 2^10 at n 2^15, distances in [0, 1]^128, on a Tesla C2075.
+// Figures come from their Table I and, where a figure has no table, from the peaks that their text names.
+#include <cmath>
+
+#include "gpu/select/selectors.h"
+#include "select/partition_inserts.h"
 #include "select/table.h"
 
 namespace kith::bench {
@@ -20,6 +24,7 @@ Panel over_k(std::vector<Series> series) {
             .at = some_k,
             .n = 1 << 15,
             .q = queries,
+            .order = Order::distances,
             .series = std::move(series),
             .quick_at = fewer_k,
             .quick_q = few_queries};
@@ -31,6 +36,7 @@ Panel over_n(std::vector<Series> series) {
             .at = some_n,
             .q = queries,
             .k = 256,
+            .order = Order::distances,
             .series = std::move(series),
             .quick_at = fewer_n,
             .quick_q = few_queries};
@@ -95,39 +101,47 @@ constexpr Queue queues[] = {{"insertion-queue", {"up to 5.39", "up to 7.4", "up 
                             {"merge-queue", {"up to 1.85", "up to 5.69", "up to 6.23"}},
                             {"merge-queue-aligned", {"", "", ""}}};
 
-// Every queue plain, and with each of the suffixes against it.
-std::vector<Series> improved(const std::vector<std::string>& suffixes, int figure) {
-    std::vector<Series> all;
-    for (const Queue& queue : queues) {
-        all.push_back({.label = queue.name, .selector = queue.name});
-        for (const std::string& suffix : suffixes)
-            all.push_back({.label = queue.name + suffix,
-                           .selector = queue.name + suffix,
-                           .against = queue.name,
-                           .said = queue.peak[figure - 6]});
-    }
+// A queue plain, and with each of the suffixes against it.
+std::vector<Series> improved(const Queue& queue, const std::vector<std::string>& suffixes, int figure) {
+    std::vector<Series> all{{.label = queue.name, .selector = queue.name}};
+    for (const std::string& suffix : suffixes)
+        all.push_back({.label = queue.name + suffix,
+                       .selector = queue.name + suffix,
+                       .against = queue.name,
+                       .said = queue.peak[figure - 6]});
     return all;
+}
+
+// A panel for each queue: `--json` is written after each.
+std::vector<Panel> for_every_queue(Panel (*over)(std::vector<Series>), const std::vector<std::string>& suffixes,
+                                   int figure) {
+    std::vector<Panel> panels;
+    for (const Queue& queue : queues) {
+        panels.push_back(over(improved(queue, suffixes, figure)));
+        panels.back().title += std::string(", ") + queue.name;
+    }
+    return panels;
 }
 
 Table figure_six() {
     return {.name = "tang-fig6",
             .title = "Improvement by buffered search over the plain queue",
             .paper = "Tang et al. 2015, Fig. 6",
-            .panels = {over_k(improved({"+buffer", "+buffer+full", "+buffer+full+sort"}, 6))}};
+            .panels = for_every_queue(over_k, {"+buffer", "+buffer+full", "+buffer+full+sort"}, 6)};
 }
 
 Table figure_seven() {
     return {.name = "tang-fig7",
             .title = "Improvement by hierarchical partition over the plain queue, by k",
             .paper = "Tang et al. 2015, Fig. 7",
-            .panels = {over_k(improved({"+hp2", "+hp4", "+hp8"}, 7))}};
+            .panels = for_every_queue(over_k, {"+hp2", "+hp4", "+hp8"}, 7)};
 }
 
 Table figure_eight() {
     return {.name = "tang-fig8",
             .title = "Improvement by hierarchical partition over the plain queue, by n",
             .paper = "Tang et al. 2015, Fig. 8",
-            .panels = {over_n(improved({"+hp2", "+hp4", "+hp8"}, 8))}};
+            .panels = for_every_queue(over_n, {"+hp2", "+hp4", "+hp8"}, 8)};
 }
 
 Table figure_nine() {
@@ -169,10 +183,45 @@ Table figure_five() {
     return t;
 }
 
+double expected_inserts(double n, double k) {
+    return k * (1 + std::log(n / k));
+}
+
+template <int group>
+double simulated_inserts(double n, double k) {
+    return mean_inserted(static_cast<std::int64_t>(n), static_cast<std::int64_t>(k), group, Partition::kept);
+}
+
+// No table of theirs: what the top-down search is for, and whether the kernel's inserts are the algorithm's.
+Table inserts() {
+    Table t{"tang-inserts", "Entries that enter the queue, per row", "Tang et al. 2015, III.E; not in the paper"};
+    t.shows = Shows::operations;
+    t.log_y = true;
+    struct Search {
+        const char *name, *formula;
+        double (*growth)(double, double);
+    };
+    std::vector<Series> series;
+    for (const Search& each : {Search{"insertion-queue", "k (1 + ln(n / k))", expected_inserts},
+                               {"insertion-queue+hp2", "simulated, G 2", simulated_inserts<2>},
+                               {"insertion-queue+hp4", "simulated, G 4", simulated_inserts<4>},
+                               {"insertion-queue+hp8", "simulated, G 8", simulated_inserts<8>},
+                               {"heap-queue+hp4", "simulated, G 4", simulated_inserts<4>},
+                               {"merge-queue-aligned+hp4", "simulated, G 4", simulated_inserts<4>}})
+        series.push_back({.label = each.name,
+                          .selector = each.name,
+                          .slot = gpu::insertion_slot,
+                          .formula = each.formula,
+                          .growth = each.growth});
+    t.panels = {over_k(series), over_n(series)};
+    for (Panel& panel : t.panels) panel.q = few_queries;
+    return t;
+}
+
 }  // namespace
 
 std::vector<Table> tang_tables() {
-    return {first_table(), figure_five(), figure_six(), figure_seven(), figure_eight(), figure_nine()};
+    return {first_table(), figure_five(), figure_six(), figure_seven(), figure_eight(), figure_nine(), inserts()};
 }
 
 }  // namespace kith::bench

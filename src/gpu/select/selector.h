@@ -37,9 +37,6 @@ struct SelectJob {
     const float* f32() const { return static_cast<const float*>(values); }
 };
 
-// Slots of SelectJob::counts: what each selector counts is said in its file.
-inline constexpr int operation_slots = 4096;
-
 #define KITH_SELECTOR(function, ...) void function(const SelectJob& job, int variant);
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR

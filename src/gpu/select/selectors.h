@@ -41,6 +41,10 @@ inline constexpr auto selectors = [] {
     });
 }();
 
+// Slots of what instrumented builds count: what each selector counts is said in its file. The last is for entries that
+// enter a queue.
+inline constexpr int operation_slots = 4097, insertion_slot = operation_slots - 1;
+
 // The longest row that a selector takes.
 constexpr std::int64_t longest_row(const Selector& s, bool clusters) {
     const std::int64_t most = clusters ? s.max_n : s.max_n_without_clusters;

@@ -27,13 +27,17 @@ inline constexpr Packed packed_before = 0;
 struct QueueSlots {
     Packed* first;
     std::int64_t step;
-    unsigned long long* counts;  // updates per position (Tang 2015, Fig. 5), the last slot for all beyond; may be null
-    bool alive;                  // false in lanes that own no row: they vote, and touch nothing
+    // Updates per position (Tang 2015, Fig. 5), those far down in one slot, and insertions; may be null.
+    unsigned long long* counts;
+    bool alive;  // false in lanes that own no row: they vote, and touch nothing
 
     __device__ __forceinline__ Packed get(int p) const { return first[p * step]; }
     __device__ __forceinline__ void place(int p, Packed x) const { first[p * step] = x; }
     __device__ __forceinline__ void count(int p) const {
-        if (counts) KITH_COUNT(counts, min(p, operation_slots - 1), 1);
+        if (counts) KITH_COUNT(counts, min(p, insertion_slot - 1), 1);
+    }
+    __device__ __forceinline__ void count_insertion() const {
+        if (counts) KITH_COUNT(counts, insertion_slot, 1);
     }
     __device__ __forceinline__ void set(int p, Packed x) const {
         place(p, x);
@@ -97,7 +101,9 @@ public:
     using RowQueue::RowQueue;
 
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
-        if (wanted) head_ = slots_.shift_in(k_, x);
+        if (!wanted) return;
+        slots_.count_insertion();
+        head_ = slots_.shift_in(k_, x);
     }
     __device__ void drain(std::int64_t row, const SelectOut& out, bool) {
         for (int p = 0; p < k_; ++p) out.put(row, k_ - 1 - p, slots_.get(p));
@@ -110,7 +116,9 @@ public:
     using RowQueue::RowQueue;
 
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
-        if (wanted) replace_head(x, k_);
+        if (!wanted) return;
+        slots_.count_insertion();
+        replace_head(x, k_);
     }
     // The heap sort's second half: the head leaves to the end of a heap that shrinks.
     __device__ void drain(std::int64_t row, const SelectOut& out, bool sorted) {
@@ -170,7 +178,10 @@ public:
     __device__ MergeQueue(QueueSlots slots, int k) : RowQueue(slots, k, static_cast<int>(capacity(k))) {}
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
         if (aligned ? !__any_sync(whole_warp, wanted) : !wanted) return;
-        if (wanted) head_ = slots_.shift_in(m, x);
+        if (wanted) {
+            slots_.count_insertion();
+            head_ = slots_.shift_in(m, x);
+        }
         for (int level = 0, next = m; next < size_; level = next, next *= 2) {
             bool fallen = false;
             if (slots_.alive) fallen = (level ? slots_.get(level) : head_) < slots_.get(next);

@@ -92,6 +92,7 @@ __device__ __forceinline__ void offer_batch(Sink& sink, const Packed (&x)[batch]
 
 struct Work {
     Packed* queues;
+    Packed* opened;  // top-down: k entries of each row, as the queues lie; else null
     std::int64_t rows;
     int k;
     bool sorted;
@@ -100,9 +101,8 @@ struct Work {
 };
 
 template <class Queue>
-__device__ __forceinline__ Queue make_queue(const Work& work, std::int64_t row, int which) {
-    const std::int64_t place = which * Queue::capacity(work.k) * work.rows + row;
-    return Queue(QueueSlots{work.queues + place, work.rows, work.counts, row < work.rows}, work.k);
+__device__ __forceinline__ Queue make_queue(const Work& work, std::int64_t row) {
+    return Queue(QueueSlots{work.queues + row, work.rows, work.counts, row < work.rows}, work.k);
 }
 
 // Alg. 1 (Direct) and Alg. 3 (Buffered): all columns, in order.
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
     scan_kernel(const float* values, std::int64_t stride, std::int64_t n, bool largest, Work work) {
     const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
     const bool alive = row < work.rows;
-    Sink sink{make_queue<Queue>(work, row, 0)};
+    Sink sink{make_queue<Queue>(work, row)};
     float ahead[batch];
     const auto read = [&](std::int64_t from) {
 #pragma unroll
@@ -132,14 +132,15 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
     if (alive) sink.queue.drain(row, work.out, work.sorted);
 }
 
-// Top-down: the top level into a queue, then level by level the groups of what one queue kept into another. An entry
-// of a level's k smallest lies in a group whose minimum is among the level above's k smallest, since minima are
-// distinct: each of k smaller minima would be an entry before it.
+// Top-down, with one queue throughout: the top level into it, then level by level the groups of what it holds. A
+// minimum of level l + 1 is an entry of level l as well, so the queue keeps it, and the rest of its group is offered:
+// the head is low from the start, and few enter. An entry of a level's k smallest lies in a group whose minimum is
+// among the level above's k smallest, since minima are distinct: each of k smaller minima would be an entry before it.
 template <class Queue, class Sink>
 __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(Hierarchy h, Work work) {
     const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
     const bool alive = row < work.rows;
-    Sink sink{make_queue<Queue>(work, row, 0)};
+    Sink sink{make_queue<Queue>(work, row)};
     for (std::int64_t position = 0; position < h.size(h.top); position += batch) {
         Packed x[batch];
 #pragma unroll
@@ -149,20 +150,23 @@ __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(
     }
     sink.finish();
     const int in_group = (1 << h.group_bits) - 1;
-    int other = 1;
-    for (int level = h.top - 1; level >= 0; --level, other ^= 1) {
-        const Queue above = sink.queue;
-        sink.queue = make_queue<Queue>(work, row, other);
+    for (int level = h.top - 1; level >= 0; --level) {
+        // The queue changes while its groups are searched.
+        Packed* const opened = work.opened + row;
+        for (int p = 0; alive && p < work.k; ++p) opened[p * work.rows] = sink.queue.entry(p);
         // From the last position to the first: where a queue has an order, its smallest entries are last.
         for (int last = work.k - 1; last >= 0; last -= batch >> h.group_bits) {
             Packed x[batch];
 #pragma unroll
             for (int i = 0; i < batch; ++i) {
                 const int p = last - (i >> h.group_bits);
-                const Packed parent = alive && p >= 0 ? above.entry(p) : packed_end;
-                const std::int64_t group = static_cast<std::int64_t>(index_of(parent)) >> (level + 1) * h.group_bits;
+                const Packed minimum = alive && p >= 0 ? opened[p * work.rows] : packed_end;
+                const std::int64_t group = static_cast<std::int64_t>(index_of(minimum)) >> (level + 1) * h.group_bits;
                 const std::int64_t child = (group << h.group_bits) + (i & in_group);
-                x[i] = parent != packed_end && child < h.size(level) ? h.at(level, child, row) : packed_end;
+                // A minimum that is no longer before the head has a group of larger entries only.
+                const bool open = minimum < sink.queue.head() && child < h.size(level);
+                x[i] = open ? h.at(level, child, row) : packed_end;
+                if (x[i] == minimum) x[i] = packed_end;
             }
             offer_batch(sink, x);
         }
@@ -174,15 +178,14 @@ __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(
 template <class Queue>
 void run(const SelectJob& job, QueueSearch search) {
     const bool hierarchical = search >= QueueSearch::hp2;
-    const std::int64_t capacity = Queue::capacity(job.k);
-    Buffer<Packed> queues((hierarchical ? 2 : 1) * capacity * job.rows, job.stream);
-    // Fig. 5 is of the plain searches.
-    const bool counted = search == QueueSearch::plain;
+    const Buffer<Packed> queues(Queue::capacity(job.k) * job.rows, job.stream);
+    const Buffer<Packed> opened(hierarchical ? job.k * job.rows : 0, job.stream);
     const Work work{queues.get(),
+                    opened.get(),
                     job.rows,
                     static_cast<int>(job.k),
                     job.sorted,
-                    counted ? job.counts : nullptr,
+                    job.counts,
                     out_of(job, SelectLayout::by_column)};
     const auto grid = static_cast<unsigned>((job.rows + threads - 1) / threads);
     if (!hierarchical) {
