@@ -7,6 +7,7 @@
 #include "cpu/select/selectors.h"
 #include "cpu/simd/isa.h"
 #include "gpu/backend.h"
+#include "gpu/distance/distance_kernels.h"
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
@@ -90,6 +91,9 @@ std::string build_info() {
                                 : path.on_cpu              ? "cpu"
                                                            : "gpu",
                                 path.what);
+        for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
+            text += fmt::format("  {:<14} {:<13} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
+                                "gpu", kernel.what);
         return text;
     });
 }

@@ -129,7 +129,7 @@ Report run(const Prepared& points, const Call& call) {
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     const auto start = std::chrono::steady_clock::now();
     Report report;
-    report.path = name(plan.path);
+    report.path = path_name(plan);
     report.queries = queries.rows;
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(points.n);
     if (points.cpu) {

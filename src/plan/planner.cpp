@@ -12,6 +12,7 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
+#include "plan/composed.h"
 
 namespace kith::planner {
 
@@ -75,11 +76,6 @@ bool direct_serves(const Request& r, bool gpu, const Machine& m) {
     return obstacle(*direct, r, gpu, m).empty();
 }
 
-// What a tree takes, and while it is made its points' coordinates and numbers once more; boxes have room in the rest.
-double tree_bytes(const Shape& s) {
-    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
-}
-
 // Whether leaving out boxes of points saves more than their tree costs: nothing any more where it has been made. A
 // budget that was asked for is cut by what a filter takes, which is less.
 bool tree_pays(const Request& r, const Machine& m) {
@@ -94,12 +90,6 @@ bool tree_pays(const Request& r, const Machine& m) {
 // most n / tree_share neighbours.
 constexpr std::int64_t projected_dimensions = 64, projected_points = 1 << 14, projected_queries = 1024;
 constexpr double projected_pairs = 1 << 27;
-
-// What a projection takes, its rows and its sample among it.
-double projected_bytes(const Shape& s) {
-    constexpr double sample = 1 << 26;
-    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
-}
 
 // Whether directions of the points, if they have any, save more than finding them takes.
 bool projection_may_pay(const Request& r, const Machine& m) {
@@ -362,6 +352,7 @@ Plan make(const Request& r, const Machine& machine) {
             p.why;
         return p;
     }
+    if (is_composed(r.path)) return composed(r, machine);
     const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
     if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;
@@ -392,60 +383,3 @@ Plan make(const Request& r, const Machine& machine) {
 }
 
 }  // namespace kith::planner
-
-namespace kith {
-
-const char* name(Path path) {
-    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32",
-                                  "tree",     "projected", "exact",    "select"};
-    return names.at(static_cast<std::size_t>(path));
-}
-
-double prepared_bytes(const Shape& shape, const Plan& plan) {
-    const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
-    switch (plan.path) {
-        case Path::tree:
-            return planner::tree_bytes(shape);
-        case Path::gemm_f16:
-        case Path::gemm_bf16:
-            return 2 * coordinates;
-        case Path::gemm_f32:
-        case Path::direct_f32:
-            return 4 * coordinates;
-        case Path::projected:
-            if (plan.device != host_memory)
-                return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
-            return planner::projected_bytes(shape);
-        case Path::exact:
-        case Path::select:
-            break;
-    }
-    return 0;
-}
-
-std::string explain(const Plan& p) {
-    std::string text;
-    const auto line = [&text](const char* key, const std::string& value) {
-        text += fmt::format("{:<12} {}\n", key, value);
-    };
-    line("device",
-         !p.devices.empty()
-             ? fmt::format("{}{}", planner::spelled(p.devices), p.isa.empty() ? "" : fmt::format(" ({})", p.isa))
-         : p.device == host_memory ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
-         : p.isa.empty()           ? fmt::format("cuda:{}", p.device)
-                                   : fmt::format("cuda:{} ({})", p.device, p.isa));
-    if (p.device_queries) line("block", fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
-    line("path", name(p.path));
-    if (!p.selector.empty()) line("selector", p.selector);
-    if (p.path == Path::select) {
-        line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
-    } else {
-        line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
-    }
-    if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
-    line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
-    line("why", p.why);
-    return text;
-}
-
-}  // namespace kith

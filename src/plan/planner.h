@@ -70,6 +70,11 @@ Plan selection(const Request& request, const Machine& machine);
 // read.
 double selection_bytes(const Request& request, const Machine& machine);
 
+// Bytes of a CPU's tree, and while it is made its points' coordinates and numbers once more; of its projection, rows
+// and sample among it.
+double tree_bytes(const Shape& shape);
+double projected_bytes(const Shape& shape);
+
 // The devices that a request's `device` names on this machine: host_memory, or ordinals.
 std::vector<int> choose_devices(const std::string& device, int data_device, const Machine& machine);
 // The one that it names; a list of more is refused.

@@ -24,7 +24,8 @@ namespace {
 // The filter of the plan's path. It changes when its form has proved too coarse: a tile of queries keeps the one that
 // it began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
-    const FilterKind kind = kind_of(context.plan.path);
+    // Distance kernels take words of f32.
+    const FilterKind kind = context.plan.distances.empty() ? kind_of(context.plan.path) : FilterKind::direct;
     try {
         if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
             return filter_of(chunk, context.points.metric, FilterKind::direct);

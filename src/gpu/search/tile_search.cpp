@@ -9,6 +9,7 @@
 #include "gpu/points/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
+#include "gpu/search/matrix_candidates.h"
 #include "gpu/search/projected_pass.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
@@ -133,6 +134,22 @@ public:
             pass_.column_threshold = column_threshold_.get();
         }
         if (!projected_ || !through_projected()) through(n_);
+    }
+
+    // All values, by a distance kernel, and the smallest of each query, by a selector: a list with a threshold below
+    // its last value lacks nothing, ties included.
+    void from_matrix() {
+        const MatrixCandidates task{.kernel = plan_.distances,
+                                    .selector = plan_.selector,
+                                    .step = filter_.form.direct.step,
+                                    .queries = reinterpret_cast<const float*>(vectors_.get()),
+                                    .points = reinterpret_cast<const float*>(filter_.vectors.get()),
+                                    .half_norm = pass_.half_norm,
+                                    .width = filter_.form.width,
+                                    .n = n_,
+                                    .at_once = plan_.matrix_queries};
+        reserve(listed_of(plan_.selector, n_, wanted_));
+        list_candidates(task, lists(), stream_);
     }
 
     // All points against given thresholds.
@@ -339,6 +356,7 @@ FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, co
     if (filters_nothing(choice.filter.form)) return nothing_filtered(queries.rows.rows.count, k, stream);
     TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
+    else if (!plan.distances.empty()) filter_state.from_matrix();
     else filter_state.from_samples();
     return filter_state.refine(k);
 }

@@ -155,6 +155,15 @@ void time_small_selections(bool yes) {
     small_ones_timed = yes;
 }
 
+void run_selector(std::string_view name, const Rows& values, SelectJob job) {
+#ifdef KITH_COUNT_OPERATIONS
+    const Buffer<unsigned long long> counts(operation_slots, job.stream);  // nobody reads them
+    job.counts = counts.get();
+#endif
+    const Entry entry = entry_of(name);
+    run_job(entry, *find_selector(name), values, nullptr, job);
+}
+
 std::vector<std::uint64_t> take_operation_counts() {
 #ifdef KITH_COUNT_OPERATIONS
     return std::exchange(operations, {});

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "gpu/select/selectors.h"
 #include "kith/types.h"
@@ -36,6 +37,11 @@ struct SelectJob {
 
     const float* f32() const { return static_cast<const float*>(values); }
 };
+
+struct Rows;
+// The job by the selector of that name, from f32 values in device memory, in any layout: all else of `job` is set.
+// Throws invalid_argument where there is none.
+void run_selector(std::string_view name, const Rows& values, SelectJob job);
 
 #define KITH_SELECTOR(function, ...) void function(const SelectJob& job, int variant);
 #include "gpu/select/selectors.def"

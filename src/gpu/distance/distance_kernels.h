@@ -1,0 +1,38 @@
+// The distance kernels as plain data: what the planner, help texts and tests know of them, and what a path that is
+// composed of one and a selector takes. No CUDA.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace kith::gpu {
+
+struct DistanceKernel {
+    const char* name = "";
+    const char* what = "";  // a line of help
+};
+
+inline constexpr auto distance_kernels = std::to_array<DistanceKernel>({
+#define KITH_DISTANCES(function, name, what) {name, what},
+#include "gpu/distance/distance_kernels.def"
+#undef KITH_DISTANCES
+});
+
+// Null where no kernel has that name.
+constexpr const DistanceKernel* find_distance_kernel(std::string_view name) {
+    for (const DistanceKernel& kernel : distance_kernels)
+        if (name == kernel.name) return &kernel;
+    return nullptr;
+}
+
+// Points that a selector takes of each query for `wanted` neighbours among n: some more, as a distance in f32 may be
+// wrong by the last ones' differences, and all of them where that is no more. `most`: what the selector takes at most,
+// or 0. No more than wanted proves nothing where others are left.
+constexpr std::int64_t listed_points(std::int64_t n, std::int64_t wanted, std::int64_t most) {
+    const std::int64_t listed = std::min(n, wanted + wanted / 8 + 32);
+    return most > 0 ? std::min(listed, most) : listed;
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,103 @@
+// The plan of a composed path, "kuang-zhao+bits": a distance kernel makes the matrix of f32 values of some queries with
+// all points of a chunk, a selector takes the smallest of each, and the direct filter's bound, refinement and retries
+// do the rest.
+#include "plan/composed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "exact/refuse.h"
+#include "gpu/distance/distance_kernels.h"
+#include "gpu/select/cluster/tuning.h"
+#include "gpu/select/selectors.h"
+#include "kith/error.h"
+
+namespace kith::planner {
+
+namespace {
+
+std::string kernel_names() {
+    std::string names;
+    for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", kernel.name);
+    return names;
+}
+
+// Bytes of one query: its values, in the selector's layout once more, the selector's workspace, what it selects.
+double bytes_per_query(const gpu::Selector& selector, std::int64_t n, std::int64_t listed) {
+    const double copies = selector.layout == gpu::SelectLayout::by_column ? 8 : 4;
+    return static_cast<double>(n) * (copies + static_cast<double>(selector.per_value)) +
+           static_cast<double>(listed) * (12 + static_cast<double>(selector.per_neighbour)) +
+           static_cast<double>(selector.per_row);
+}
+
+// The plan of the direct filter; what it refuses is refused to `path`.
+Plan filtered(const Request& r, const Machine& machine, const std::string& path) {
+    try {
+        return make(r, machine);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) throw;
+        refuse("path: '{}': {}", path, error.what());
+    }
+}
+
+}  // namespace
+
+bool is_composed(const std::string& path) {
+    return path.find('+') != std::string::npos;
+}
+
+Plan composed(const Request& r, const Machine& machine) {
+    const std::size_t plus = r.path.find('+');
+    const std::string kernel = r.path.substr(0, plus), name = r.path.substr(plus + 1);
+    if (!gpu::find_distance_kernel(kernel))
+        refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel, kernel_names());
+    const gpu::Selector* const selector = gpu::find_selector(name);
+    if (!selector) refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path, name);
+    const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
+    if (devices.size() != 1 || devices.front() == host_memory)
+        refuse("path: '{}' runs on one GPU; device is {}", r.path, spelled(devices));
+    const metric::Direct direct = r.metric.traits.direct;
+    if (r.metric.user ||
+        (direct != metric::Direct::squares && direct != metric::Direct::sum && direct != metric::Direct::maximum))
+        refuse("path: '{}' serves sums of squared or of absolute differences, and their maximum", r.path);
+
+    // Half of the budget is the filter's, half the matrix'.
+    Request half = r;
+    half.path = kith::name(Path::direct_f32);
+    half.device = spelled(devices);
+    half.memory = r.memory > 0 ? std::max<std::int64_t>(1, r.memory / 2) : 0;
+    half.share = r.share / 2;
+    Plan p = filtered(half, machine, r.path);
+    const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
+    const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
+                       listed = gpu::listed_points(n, wanted, selector->max_k);
+    const std::int64_t longest = gpu::longest_row(*selector, gpu::tuning::has_clusters(device.capability));
+    if (n > longest)
+        refuse("path: '{}': {} serves rows of at most {} values on this device; there are {} points", r.path, name,
+               longest, n);
+    if (listed < std::min(n, wanted + 1))
+        refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name,
+               selector->max_k, r.shape.k);
+    // The points' words of f32, where words of bytes lie beside them.
+    const double words = static_cast<double>(n) * static_cast<double>(r.shape.d);
+    const double each = bytes_per_query(*selector, n, listed);
+    constexpr double of_free = 0.85;
+    const double budget =
+        r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
+    const double room = budget / 2 - words;
+    if (each > room)
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,
+                                r.path, 2 * (each + words)));
+    p.distances = kernel;
+    p.selector = name;
+    p.matrix_queries = std::clamp<std::int64_t>(static_cast<std::int64_t>(room / each), 1, p.query_tile);
+    p.workspace_bytes += static_cast<std::int64_t>(each * static_cast<double>(p.matrix_queries) + words);
+    p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.", p.matrix_queries, kernel,
+                         listed, name);
+    return p;
+}
+
+}  // namespace kith::planner

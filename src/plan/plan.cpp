@@ -1,0 +1,84 @@
+// What a plan says of itself: its path's name, what preparing takes, a line for each decision.
+#include "kith/plan.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cpu/filter/tuning.h"
+#include "gpu/search/tuning.h"
+#include "plan/planner.h"
+
+namespace kith::planner {
+
+double tree_bytes(const Shape& s) {
+    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
+}
+
+double projected_bytes(const Shape& s) {
+    constexpr double sample = 1 << 26;
+    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
+}
+
+}  // namespace kith::planner
+
+namespace kith {
+
+const char* name(Path path) {
+    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32",
+                                  "tree",     "projected", "exact",    "select"};
+    return names.at(static_cast<std::size_t>(path));
+}
+
+std::string path_name(const Plan& p) {
+    return p.distances.empty() ? name(p.path) : p.distances + "+" + p.selector;
+}
+
+double prepared_bytes(const Shape& shape, const Plan& plan) {
+    const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
+    switch (plan.path) {
+        case Path::tree:
+            return planner::tree_bytes(shape);
+        case Path::gemm_f16:
+        case Path::gemm_bf16:
+            return 2 * coordinates;
+        case Path::gemm_f32:
+        case Path::direct_f32:
+            return 4 * coordinates;
+        case Path::projected:
+            if (plan.device != host_memory)
+                return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
+            return planner::projected_bytes(shape);
+        case Path::exact:
+        case Path::select:
+            break;
+    }
+    return 0;
+}
+
+std::string explain(const Plan& p) {
+    std::string text;
+    const auto line = [&text](const char* key, const std::string& value) {
+        text += fmt::format("{:<12} {}\n", key, value);
+    };
+    line("device",
+         !p.devices.empty()
+             ? fmt::format("{}{}", planner::spelled(p.devices), p.isa.empty() ? "" : fmt::format(" ({})", p.isa))
+         : p.device == host_memory ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
+         : p.isa.empty()           ? fmt::format("cuda:{}", p.device)
+                                   : fmt::format("cuda:{} ({})", p.device, p.isa));
+    if (p.device_queries) line("block", fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
+    line("path", path_name(p));
+    if (!p.selector.empty()) line("selector", p.selector);
+    if (p.path == Path::select) {
+        line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
+    } else {
+        line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
+    }
+    if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
+    line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
+    line("why", p.why);
+    return text;
+}
+
+}  // namespace kith
