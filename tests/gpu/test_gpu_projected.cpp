@@ -207,7 +207,7 @@ TEST_P(GpuProjected, AnswersAsTheOracle) {
                                 "cuda");
 }
 
-INSTANTIATE_TEST_SUITE_P(Metric, GpuProjected, testing::ValuesIn(search_cases::product_metrics()),
+INSTANTIATE_TEST_SUITE_P(Metric, GpuProjected, testing::ValuesIn(spectrum::product_metrics()),
                          [](const auto& info) { return info.param; });
 
 Options options_of(const std::string& metric, const std::string& path) {

@@ -27,7 +27,7 @@ TEST_P(Projected, AnswersAsTheOracle) {
     search_cases::in_dimensions(GetParam(), {32, 33, 65, 100}, {700, 40, 0, 0}, {2000, 40, 0, 0}, executions);
 }
 
-INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(search_cases::product_metrics()),
+INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(spectrum::product_metrics()),
                          [](const auto& info) { return info.param; });
 
 kith::Options options_of(const std::string& metric, const std::string& path) {

@@ -10,7 +10,6 @@
 
 #include "admissible.h"
 #include "adversarial.h"
-#include "api/validate.h"
 #include "arrays.h"
 #include "kith/kith.h"
 #include "metric_variants.h"
@@ -56,16 +55,6 @@ inline Case make_case(const Variant& variant, const std::string& data, Size size
     out.queries = arrays::make(set.queries, size.q, size.d, query_type, shape);
     out.k = size.k;
     return out;
-}
-
-// The metrics that a projection serves.
-inline std::vector<std::string> product_metrics() {
-    std::vector<std::string> list;
-    for (const std::string& metric : metric_names()) {
-        const auto form = kith::metric::product_form(kith::api::traits_of(kith::metric_named(metric).id));
-        if (form != kith::metric::Gemm::none && form != kith::metric::Gemm::cross_entropy) list.push_back(metric);
-    }
-    return list;
 }
 
 // How a search runs: nothing of it may change a bit of the answer.

@@ -3,10 +3,14 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "adversarial.h"
-#include "kith/types.h"
+#include "api/validate.h"
+#include "arrays.h"
+#include "kith/kith.h"
+#include "metric/metric.h"
 
 namespace spectrum {
 
@@ -45,6 +49,16 @@ inline std::vector<double> falling(std::int64_t d, double power) {
     std::vector<double> s;
     for (std::int64_t j = 0; j < d; ++j) s.push_back(std::pow(static_cast<double>(j + 1), -power));
     return s;
+}
+
+// The metrics that a projection serves.
+inline std::vector<std::string> product_metrics() {
+    std::vector<std::string> list;
+    for (const std::string& metric : metric_names()) {
+        const auto form = kith::metric::product_form(kith::api::traits_of(kith::metric_named(metric).id));
+        if (form != kith::metric::Gemm::none && form != kith::metric::Gemm::cross_entropy) list.push_back(metric);
+    }
+    return list;
 }
 
 }  // namespace spectrum
