@@ -40,6 +40,6 @@ inline double reread_cost(std::int64_t width) {
 // A projection is made if filtering takes less than this share of what all coordinates take.
 inline constexpr double largest_projected_share = 0.8;
 // Neighbours for which the sample is asked what passes: thresholds follow from samples, and are looser than k says.
-inline constexpr double expected_neighbours = 128;
+inline constexpr double expected_neighbours = 64;
 
 }  // namespace kith::gpu::tuning

@@ -12,7 +12,7 @@ namespace kith::gpu {
 
 void ProjectedPass::prepare(std::int64_t q) {
     const Directions& directions = points_.directions;
-    step_ = std::min(q, tuning::projected_step);
+    step_ = tuning::projected_step(q);
     vectors_ = Buffer<char>(vector_bytes(directions.form, q), stream_);
     error_ = Buffer<float>(q, stream_);
     threshold_ = Buffer<float>(q, stream_);
