@@ -45,6 +45,10 @@ std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, cons
                                       ProgressMeter&) {
     refuse();
 }
+bool has_projection(const Points&) {
+    return false;
+}
+
 MatrixView elements(const Points&) {
     refuse();
 }

@@ -50,6 +50,9 @@ class Points;
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
                                       void* stream, int threads, ProgressMeter& progress);
 
+// Whether they have vectors along few directions.
+bool has_projection(const Points& points);
+
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 

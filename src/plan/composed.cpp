@@ -9,6 +9,7 @@
 
 #include "exact/refuse.h"
 #include "gpu/distance/distance_kernels.h"
+#include "gpu/filter/levels.h"
 #include "gpu/select/cluster/tuning.h"
 #include "gpu/select/selectors.h"
 #include "kith/error.h"
@@ -72,29 +73,29 @@ Plan composed(const Request& r, const Machine& machine) {
     Plan p = filtered(half, machine, r.path);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
     const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
-                       listed = gpu::listed_points(n, wanted, selector->max_k);
+                       most =
+                           selector->max_k > 0 ? std::min(selector->max_k, gpu::max_candidates) : gpu::max_candidates,
+                       listed = gpu::listed_points(n, wanted, most);
     const std::int64_t longest = gpu::longest_row(*selector, gpu::tuning::has_clusters(device.capability));
     if (n > longest)
         refuse("path: '{}': {} serves rows of at most {} values on this device; there are {} points", r.path, name,
                longest, n);
     if (listed < std::min(n, wanted + 1))
-        refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name,
-               selector->max_k, r.shape.k);
-    // The points' words of f32, where words of bytes lie beside them.
-    const double words = static_cast<double>(n) * static_cast<double>(r.shape.d);
+        refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name, most,
+               r.shape.k);
     const double each = bytes_per_query(*selector, n, listed);
     constexpr double of_free = 0.85;
     const double budget =
         r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
-    const double room = budget / 2 - words;
+    const double room = budget / 2;
     if (each > room)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,
-                                r.path, 2 * (each + words)));
+                                r.path, 2 * each));
     p.distances = kernel;
     p.selector = name;
     p.matrix_queries = std::clamp<std::int64_t>(static_cast<std::int64_t>(room / each), 1, p.query_tile);
-    p.workspace_bytes += static_cast<std::int64_t>(each * static_cast<double>(p.matrix_queries) + words);
+    p.workspace_bytes += static_cast<std::int64_t>(each * static_cast<double>(p.matrix_queries));
     p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.", p.matrix_queries, kernel,
                          listed, name);
     return p;

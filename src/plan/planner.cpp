@@ -104,11 +104,14 @@ bool projection_may_pay(const Request& r, const Machine& m) {
 constexpr std::int64_t gpu_projected_dimensions = 256, gpu_projected_points = 1 << 17, gpu_projected_queries = 1 << 15;
 bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
     const Shape& s = r.shape;
-    const double free = r.memory > 0 ? static_cast<double>(r.memory) : static_cast<double>(device.free_bytes);
+    if (s.k > s.n / tree_share) return false;
+    if (r.has_projection) return true;
+    // With a copy of the points, which may be made.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
-    const double bytes = gpu::tuning::point_bytes(s.d, element, Path::projected, r.data_device == host_memory);
-    return s.d >= gpu_projected_dimensions && s.n >= gpu_projected_points && s.k <= s.n / tree_share &&
-           (r.prepared || s.q >= gpu_projected_queries) && bytes * static_cast<double>(s.n) <= 0.4 * free;
+    const double bytes = gpu::tuning::point_bytes(s.d, element, Path::projected, true) * static_cast<double>(s.n);
+    const double free = r.memory > 0 ? static_cast<double>(r.memory) : r.share * static_cast<double>(device.free_bytes);
+    return s.d >= gpu_projected_dimensions && s.n >= gpu_projected_points &&
+           (r.prepared || s.q >= gpu_projected_queries) && bytes <= 0.4 * free;
 }
 
 // A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their

@@ -92,7 +92,8 @@ std::vector<gpu::FilterIsa> instruction_sets() {
 
 // For every pair: where the value h - <u, v> of all coordinates of the rounded vectors is at most a threshold, the
 // value along the directions is at most what follows from it.
-void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what) {
+void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what,
+            std::int64_t columns = 0) {
     const std::int64_t n = points.n, q = queries.n;
     MetricSpec spec;
     spec.id = metric_named(metric).id;
@@ -109,6 +110,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     ASSERT_TRUE(chunk.projected) << what;
     const gpu::FilterForm& form = chunk.filter.form;
     const gpu::Directions& directions = chunk.projected->directions;
+    EXPECT_TRUE(columns == 0 || columns == directions.columns) << directions.columns << " columns";
     gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
     gpu::measure(rows, prepared->metric, nullptr);
     const std::int64_t padded = gpu::whole_tiles(n);
@@ -194,6 +196,16 @@ TEST(GpuProjection, BoundsTheValuesOfAllCoordinates) {
     }
 }
 
+// As many columns as a spectrum with a cliff wants.
+TEST(GpuProjection, TakesTheColumnsThatPay) {
+    for (const std::size_t columns : {63, 127, 191, 255}) {
+        std::vector<double> cliff(520, 1e-3);
+        std::fill_n(cliff.begin(), columns - 5, 1.0);
+        attack(Spectrum(2200, cliff, 31), Spectrum(20, cliff, 32), "sqeuclidean", "cliff-" + std::to_string(columns),
+               static_cast<std::int64_t>(columns));
+    }
+}
+
 // ---- searches
 
 class GpuProjected : public testing::TestWithParam<std::string> {};
@@ -266,13 +278,40 @@ TEST(GpuProjectedSearch, GraphsAndIndexes) {
     const auto got = graph(points.view(), 9, options_of("euclidean", "projected"));
     expect_same(want, got, "graph");
     EXPECT_EQ("projected", got.report.path);
-    const Index index(points.view(), options_of("euclidean", "projected"));
-    expect_same(want, index.graph(9), "graph of an index");
+    const Options forced = options_of("euclidean", "projected");
+    const Index index(points.view(), forced);
+    const auto of_index = index.graph(9, forced);
+    expect_same(want, of_index, "graph of an index");
+    EXPECT_EQ("projected", of_index.report.path);
     for (const std::int64_t q : {1, 5, 400}) {
         const MatrixView some = view(points.rows.data(), q, 130);
-        expect_same(search(points.view(), some, 12, options_of("euclidean", "exact")), index.search(some, 12),
-                    std::to_string(q));
+        const auto all = search(points.view(), some, 12, options_of("euclidean", "exact"));
+        // Whatever filters in its place.
+        for (const char* path : {"projected", "", "gemm-f16", "direct-f32", "exact"}) {
+            const auto found = index.search(some, 12, options_of("euclidean", path));
+            expect_same(all, found, std::to_string(q) + " queries, path " + path);
+            EXPECT_TRUE(!*path || found.report.path == path) << path << ": " << found.report.path;
+        }
     }
+}
+
+// Queries that lie in what the directions leave: every point passes, more than there is room for.
+TEST(GpuProjectedSearch, RetriesWhatHasNoRoom) {
+    std::vector<double> hidden(130, 10.0);
+    std::fill_n(hidden.begin(), 63, 0.0);
+    const Spectrum points(40000, falling(130, 1.0), 15), queries(300, hidden, 16);
+    const auto want = search(points.view(), queries.view(), 7, options_of("sqeuclidean", "gemm-f16"));
+    const auto got = search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
+    expect_same(want, got, "hidden");
+    EXPECT_EQ(300, got.report.retried);
+    EXPECT_EQ(0, got.report.scanned);
+}
+
+TEST(GpuProjectedSearch, TakesQueriesInSteps) {
+    const Spectrum points(24000, falling(130, 1.0), 17), queries(9000, falling(130, 1.0), 18);
+    const auto got = search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
+    expect_same(search(points.view(), queries.view(), 7, options_of("sqeuclidean", "gemm-f16")), got, "steps");
+    EXPECT_GE(got.report.certified, 8900);
 }
 
 // The planner leaves it to a sample, and an Index remembers queries unlike its points.

@@ -284,6 +284,13 @@ TEST(Plan, LooksForDirectionsOnGpus) {
     // Vectors of all coordinates and of the directions are on the device.
     EXPECT_LT(plan({1 << 17, 1 << 15, 255, 10}, false).workspace_bytes, once.workspace_bytes);
     EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 22, 1 << 15, 768, 10}, true, std::int64_t{8} << 30).path);
+    Request has = of({1 << 22, 1, 768, 10}, kith::metric::Gemm::l2);
+    has.has_projection = has.prepared = true;
+    has.chunk_points = 1 << 22;
+    has.data_device = 0;
+    EXPECT_EQ(kith::Path::projected, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
+    has.has_projection = false;
+    EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
     Request r = of({1 << 17, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
     r.path = "projected";
     EXPECT_THROW(kith::planner::make(r, m), kith::Error);

@@ -71,14 +71,14 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
         if (threadIdx.x % 32 == 0) projected_half_norm[at] = h;
         return;
     }
-    RowVector v = round_phi(directions, vectors + at * directions.depth, along + i * directions.stride,
-                            projected + at * directions.form.width);
+    const RowVector v = round_phi(directions, vectors + at * directions.depth, along + i * directions.stride,
+                                  projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
-    // The half norm, which the accumulators start from, is of the vector before it was rounded.
-    v.norm2 = fmax(v.norm2, 2 * fabs(static_cast<double>(h)));
+    // The accumulators start from the half norm, which is not phi's.
+    const double started = directions.form.gamma * fabs(static_cast<double>(h));
+    const double bound = projection_slack * (point_bound(directions.form, v, false) + started);
     projected_half_norm[at] =
-        v.finite ? __double2float_rd(static_cast<double>(h) - projection_slack * point_bound(directions.form, v, false))
-                 : -__int_as_float(0x7f800000);
+        v.finite ? __double2float_rd(static_cast<double>(h) - bound) : -__int_as_float(0x7f800000);
 }
 
 __global__ void queries_kernel(Directions directions, const __half* vectors, const double* along, std::int64_t first,

@@ -4,7 +4,6 @@
 #include "gpu/filter/levels.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
-#include "gpu/runtime/shared_memory.h"
 
 namespace kith::gpu {
 
@@ -39,10 +38,7 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const auto words = static_cast<int>(task.width / 8);
     const auto* const own = static_cast<const uint4*>(task.queries) + q * words;
-    if (blockIdx.y == 0 && threadIdx.x == 0) {
-        if (there > task.room) lists.overflowed[q] = 1;
-        if (count > 0) atomicAdd(task.total, static_cast<unsigned long long>(count));
-    }
+    if (blockIdx.y == 0 && threadIdx.x == 0 && there > task.room) lists.overflowed[q] = 1;
     if (count == 0) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
     __syncthreads();
@@ -89,7 +85,6 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
 
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(task.width) * 2;
-    if (bytes > 48 * 1024) allow_shared_memory(reread_kernel);
     const unsigned slices = lists.q >= 512 ? 1 : lists.q >= 64 ? 4 : 16;
     reread_kernel<<<dim3(static_cast<unsigned>(lists.q), slices), threads, bytes, stream>>>(lists, task);
     check_launch("reread");

@@ -67,7 +67,7 @@ const Chunk* ChunkStream::next() {
     pending_.pop_front();
     if (is_first) start_copy();
     measure(current_.points, points_.metric, compute_);
-    const FilterKind kind = kind_of(plan_.path);
+    const FilterKind kind = kind_of(plan_);
     if (plan_.path != Path::exact)
         current_.filter =
             prepare_filter(current_.points, points_.metric,

@@ -186,6 +186,16 @@ MatrixView copy_to_host(const MatrixView& v, std::vector<std::byte>& storage, co
     return out;
 }
 
+// Without memory for it all coordinates filter.
+void add_projection(Chunk& chunk, bool always, cudaStream_t stream) {
+    try {
+        auto found = find_projection(chunk.filter, chunk.points.rows.count, always, stream);
+        if (found) chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+    }
+}
+
 }  // namespace
 
 std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec, const Plan& plan, bool copy,
@@ -219,16 +229,16 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     Chunk& chunk = points->resident;
     chunk.points = upload(view, 0, view.rows, copy, stream, watch);
     measure(chunk.points, points->metric, stream);
-    if (plan.path != Path::exact)
-        chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan.path), stream);
-    if (plan.path == Path::projected) {
-        auto found = find_projection(chunk.filter, points->n, plan.forced, stream);
-        if (found) chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
-    }
+    if (plan.path != Path::exact) chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
+    if (plan.path == Path::projected) add_projection(chunk, plan.forced, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
     work.wait("preparing the points");
     return points;
+}
+
+bool has_projection(const Points& points) {
+    return points.resident.projected != nullptr;
 }
 
 MatrixView elements(const Points& p) {

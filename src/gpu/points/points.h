@@ -65,7 +65,12 @@ struct Chunk {
             projected += tried;
             unprojected += left;
         }
-        bool projection_pays() const { return projected < least_judged || 2 * unprojected < projected; }
+        // Where it does not, one tile in so many tries again: other queries may come.
+        static constexpr std::int64_t tried_again = 16;
+        std::atomic<std::int64_t> passed_over{0};
+        bool projection_pays() {
+            return projected < least_judged || 2 * unprojected < projected || ++passed_over % tried_again == 0;
+        }
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
@@ -106,8 +111,10 @@ DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
 // A product in one or two terms of fp16, or the metric itself: in its coarse form where that serves, else as `direct`.
 enum class FilterKind { one_term, two_terms, direct_coarse, direct };
-inline FilterKind kind_of(Path path) {
-    return path == Path::direct_f32 ? FilterKind::direct_coarse : FilterKind::one_term;
+// That of a plan's path; distance kernels take words of f32.
+inline FilterKind kind_of(const Plan& plan) {
+    if (!plan.distances.empty()) return FilterKind::direct;
+    return plan.path == Path::direct_f32 ? FilterKind::direct_coarse : FilterKind::one_term;
 }
 inline bool is_coarse(const FilterForm& form) {
     return form.is_direct() && exact::is_coarse(form.direct);

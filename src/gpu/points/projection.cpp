@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exact/power_law.h"
+#include "gpu/filter/tuning.h"
 #include "gpu/points/directions.h"
 #include "gpu/points/sample.h"
 #include "gpu/points/tuning.h"
@@ -66,7 +67,8 @@ std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std
     const FilterForm& form = filter.form;
     const std::int64_t made_of = std::min(directed, n / 2), others = std::min(tried, n - made_of);
     const std::vector<int> choices = choices_of(form.width, made_of);
-    if (choices.empty() || others < tried_queries || !can_project(form)) return std::nullopt;
+    if (choices.empty() || others < tried_queries || !can_project(form) || form.width > tuning::projected_width)
+        return std::nullopt;
     const auto* const rows = reinterpret_cast<const __half*>(filter.vectors.get());
     const std::int64_t most = choices.back(), stride = (most + 63) / 64 * 64;
     Buffer<double> matrix(form.width * stride, stream), along(others * stride, stream);

@@ -50,6 +50,7 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.candidates = found_.get();
     pass.counts = counts_.get();
     pass.capacity = tuning::projected_room;
+    pass.column_threshold = nullptr;
     check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
           "cudaMemset");
     filter_pass(pass, isa_, stream_);
@@ -95,8 +96,7 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
                 .queries = queries + vector_bytes(filter_.form, at),
                 .points = filter_.vectors.get(),
                 .half_norm = pass_.half_norm,
-                .width = filter_.form.width,
-                .total = read_},
+                .width = filter_.form.width},
                stream_);
     }
 }

@@ -9,10 +9,9 @@ namespace kith::gpu {
 // Queries are those of `pass`, of all coordinates. Everything is enqueued on the stream.
 class ProjectedPass {
 public:
-    // `read`: a counter on the device of the rows that are read.
     ProjectedPass(const ProjectedVectors& points, const FilterVectors& filter, const FilterPass& pass, FilterIsa isa,
-                  unsigned long long* read, cudaStream_t stream)
-        : points_(points), filter_(filter), pass_(pass), isa_(isa), read_(read), stream_(stream) {}
+                  cudaStream_t stream)
+        : points_(points), filter_(filter), pass_(pass), isa_(isa), stream_(stream) {}
 
     // Whether few enough points pass for the first queries, which may be unlike the points: of the range that begins
     // with point `seen`. Where there are few queries or no such points, unknown, and true. Synchronises.
@@ -33,7 +32,6 @@ private:
     const FilterVectors& filter_;
     FilterPass pass_;
     FilterIsa isa_;
-    unsigned long long* read_;
     cudaStream_t stream_;
     std::int64_t step_ = 0;            // queries whose candidates are in memory at a time
     Buffer<char> vectors_;             // of all queries

@@ -24,8 +24,7 @@ namespace {
 // The filter of the plan's path. It changes when its form has proved too coarse: a tile of queries keeps the one that
 // it began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
-    // Distance kernels take words of f32.
-    const FilterKind kind = context.plan.distances.empty() ? kind_of(context.plan.path) : FilterKind::direct;
+    const FilterKind kind = kind_of(context.plan);
     try {
         if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
             return filter_of(chunk, context.points.metric, FilterKind::direct);
@@ -208,7 +207,7 @@ public:
             found_ = filter_tile(
                 chunk,
                 {.filter = own_,
-                 .projected = context.plan.forced || chunk.finer->projection_pays() ? chunk.projected.get() : nullptr,
+                 .projected = own_projection(),
                  .repeats = context.plan.symmetric
                                 ? nullptr
                                 : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0)},
@@ -233,7 +232,7 @@ public:
         Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
         if (found_.projected) {
             context_.projected = true;
-            chunk_.finer->note_projection(q, std::ssize(uncertain.rows));
+            chunk_.finer->note_projection(q, std::ranges::count(uncertain.causes, exact::Cause::full_list));
             for (exact::Cause& cause : uncertain.causes)
                 if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
         }
@@ -268,6 +267,11 @@ private:
         if (is_coarse(own_.form) && tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count,
                                                                  context_.points.d, found - needed))
             chunk_.finer->coarse_misleads = true;
+    }
+    // The projection of the tile's own filter, where the plan has one.
+    const ProjectedVectors* own_projection() const {
+        const bool wanted = context_.plan.path == Path::projected && &own_ == &chunk_.filter && chunk_.projected;
+        return wanted && (context_.plan.forced || chunk_.finer->projection_pays()) ? chunk_.projected.get() : nullptr;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
     // reason, should have been counted.

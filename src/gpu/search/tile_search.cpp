@@ -83,7 +83,7 @@ public:
           threshold_(q_, stream),
           flags_(3 * q_, stream),
           counts_(q_, stream),
-          totals_(7, stream),
+          totals_(6, stream),
           lengths_(2 * length_classes, stream) {
         totals_.clear_to(0);
         const FilterVectors& filter = filter_;
@@ -287,15 +287,21 @@ private:
         pass_.count = to - pass_.first;
         if (pass_.count > 0) run(pass_);
     }
-    // The points after the samples, along few directions; false where too many pass of a few of the queries.
+    // The points after the samples, along few directions; false where too many pass of a few of the queries, or there
+    // is no memory for those that do.
     bool through_projected() {
-        ProjectedPass projected(*projected_, filter_, pass_, isa(), totals_.get() + 6, stream_);
+        ProjectedPass projected(*projected_, filter_, pass_, isa(), stream_);
         const std::int64_t first = pass_.first + pass_.count;
-        if (!plan_.forced && !projected.serves(first)) {
-            chunk_.finer->note_projection(tuning::projected_pilots, tuning::projected_pilots);
+        try {
+            if (!plan_.forced && !projected.serves(first)) {
+                chunk_.finer->note_projection(tuning::projected_pilots, tuning::projected_pilots);
+                return false;
+            }
+            projected.prepare(q_);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
             return false;
         }
-        projected.prepare(q_);
         for (std::int64_t seen = first; seen < n_;) {
             const std::int64_t to = projected.end_of_range(seen);
             projected.run(seen, to, lists());
@@ -325,7 +331,7 @@ private:
     Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;  // query_error: see filter_queries
     Buffer<std::uint8_t> flags_;                                            // q each: status, unfit, overflowed
     Buffer<std::int32_t> counts_;
-    // Candidates, queries without a certificate; of samples, what most_lengths says; rows read after a projection.
+    // Candidates, queries without a certificate; of samples, what most_lengths says.
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;

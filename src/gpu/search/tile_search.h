@@ -38,7 +38,8 @@ struct FilterOutcome {
 struct TileFilterChoice {
     const FilterVectors& filter;
     const float* thresholds = nullptr;  // a certain one for each query (host or device memory); null: from samples
-    // Of `filter`, where not null: after the samples its values say which points are looked at.
+    // Of `filter`, where not null and no repeats are left out: after the samples its values say which points are looked
+    // at.
     const ProjectedVectors* projected = nullptr;
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
