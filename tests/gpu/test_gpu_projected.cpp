@@ -110,7 +110,9 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     ASSERT_TRUE(chunk.projected) << what;
     const gpu::FilterForm& form = chunk.filter.form;
     const gpu::Directions& directions = chunk.projected->directions;
-    EXPECT_TRUE(columns == 0 || columns == directions.columns) << directions.columns << " columns";
+    // Behind a cliff columns have no direction of their own, and are left out.
+    EXPECT_TRUE(columns == 0 || (directions.columns <= columns && directions.columns > columns - 8))
+        << directions.columns << " columns";
     gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
     gpu::measure(rows, prepared->metric, nullptr);
     const std::int64_t padded = gpu::whole_tiles(n);
