@@ -10,6 +10,7 @@
 #include "bound_attacks.h"
 #include "entropy_attacks.h"
 #include "exact/canonical.h"
+#include "filter_values.h"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
@@ -25,14 +26,9 @@
 namespace {
 
 using namespace kith;
+using filter_values::instruction_sets;
+using filter_values::to_host;
 using metric::Gemm;
-
-template <class T>
-std::vector<T> to_host(const T* data, std::int64_t count) {
-    std::vector<T> out(static_cast<std::size_t>(count));
-    gpu_arrays::check(cudaMemcpy(out.data(), data, out.size() * sizeof(T), cudaMemcpyDeviceToHost));
-    return out;
-}
 
 // Rows as the canonical form sees them.
 struct Prepared {
@@ -170,15 +166,6 @@ struct Seen {
     std::string at;
     std::int64_t covered = 0, pairs = 0;
 };
-
-std::vector<gpu::FilterIsa> instruction_sets() {
-    int device = 0, major = 0, minor = 0;
-    gpu_arrays::check(cudaGetDevice(&device));
-    gpu_arrays::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    gpu_arrays::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    if (major == 9 && minor == 0) return {gpu::FilterIsa::sm_80, gpu::FilterIsa::sm_90a};
-    return {gpu::FilterIsa::sm_80};
-}
 
 // One set of points and queries on the device, prepared.
 class Attack {

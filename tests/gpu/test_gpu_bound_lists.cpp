@@ -12,6 +12,7 @@
 
 #include "adversarial.h"
 #include "bound_opposites.h"
+#include "filter_values.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
@@ -22,6 +23,7 @@
 namespace {
 
 using namespace kith;
+using filter_values::instruction_sets;
 using gpu::Candidate;
 using gpu::CandidateLists;
 
@@ -411,14 +413,6 @@ TEST(GpuBoundLists, ColumnLimitsLoseNothing) {
             ASSERT_LE(a - found[i], point_threshold) << i << " " << row;
         }
     }
-}
-
-std::vector<gpu::FilterIsa> instruction_sets() {
-    std::vector<gpu::FilterIsa> out{gpu::FilterIsa::sm_80};
-    cudaDeviceProp device{};
-    gpu_arrays::check(cudaGetDeviceProperties(&device, 0));
-    if (device.major == 9 && device.minor == 0) out.push_back(gpu::FilterIsa::sm_90a);
-    return out;
 }
 
 // What a pass keeps is all that is at most the threshold: here the threshold is one of the values.

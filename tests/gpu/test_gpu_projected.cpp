@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "filter_values.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/points/projection.h"
@@ -19,16 +20,11 @@
 namespace {
 
 using namespace kith;
+using filter_values::instruction_sets;
+using filter_values::to_host;
 using search_cases::Execution;
 using spectrum::falling;
 using spectrum::Spectrum;
-
-template <class T>
-std::vector<T> to_host(const T* data, std::int64_t count) {
-    std::vector<T> out(static_cast<std::size_t>(count));
-    gpu_arrays::check(cudaMemcpy(out.data(), data, out.size() * sizeof(T), cudaMemcpyDeviceToHost));
-    return out;
-}
 
 template <class T>
 gpu::Buffer<T> on_gpu(const std::vector<T>& values) {
@@ -80,15 +76,6 @@ TEST(GpuProductF64, IsTheProduct) {
 }
 
 // ---- the bound
-
-std::vector<gpu::FilterIsa> instruction_sets() {
-    int device = 0, major = 0, minor = 0;
-    gpu_arrays::check(cudaGetDevice(&device));
-    gpu_arrays::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    gpu_arrays::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    if (major == 9 && minor == 0) return {gpu::FilterIsa::sm_80, gpu::FilterIsa::sm_90a};
-    return {gpu::FilterIsa::sm_80};
-}
 
 // For every pair: where the value h - <u, v> of all coordinates of the rounded vectors is at most a threshold, the
 // value along the directions is at most what follows from it.
