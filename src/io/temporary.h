@@ -17,6 +17,7 @@ public:
 
 private:
     Slot* slot_;
+    char* name_;  // in the place, until a signal handler takes it
 };
 
 }  // namespace kith::io
