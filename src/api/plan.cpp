@@ -88,11 +88,12 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         const char* const metric = name(options.metric.id);
         // What directions save the data decide: all coordinates are what it may take.
         const bool directions = plan.path == Path::projected && plan.device != host_memory;
-        double rate = planner::known_rate(known, directions ? Path::gemm_f16 : plan.path, metric, d,
-                                          static_cast<double>(shape.k));
+        double rate = plan.distances.empty() ? planner::known_rate(known, directions ? Path::gemm_f16 : plan.path,
+                                                                   metric, d, static_cast<double>(shape.k))
+                                             : 0;
         if (rate == 0)
             return MeasuredTime{
-                0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, name(plan.path))};
+                0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, path_name(plan))};
         if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
         MeasuredTime time{known.start_seconds + n * q / rate,
                           fmt::format("rates of {}, {}{}", known.facts.what, known.source,

@@ -308,6 +308,15 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
 
 }  // namespace
 
+double tree_bytes(const Shape& s) {
+    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
+}
+
+double projected_bytes(const Shape& s) {
+    constexpr double sample = 1 << 26;
+    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
+}
+
 const std::vector<PathFacts>& paths() {
     static const std::vector<PathFacts> list = {
         {Path::tree, true, false, "boxes of points that are too far are left out, the others in binary64"},

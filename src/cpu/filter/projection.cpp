@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "exact/power_law.h"
+#include "exact/value_at_rank.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {
@@ -123,11 +123,7 @@ void Projection::set(const std::vector<double>& basis, std::int64_t d) {
             defect2 += (a == b ? 1 : 2) * e * e;
         }
     }
-    const auto coordinates = static_cast<double>(d), directions = static_cast<double>(columns_);
-    const double rounding = (coordinates + 4) * 0x1p-52;
-    const double defect = std::sqrt(defect2) * (1 + 0x1p-20) + directions * rounding;
-    coordinates_error_ = (defect + std::sqrt(directions) * rounding) * (1 + 0x1p-20);
-    square_error_ = coordinates_error_ * (2 + coordinates_error_) + (coordinates + directions + 16) * 0x1p-51;
+    error_ = exact::ProjectionError(defect2, d, columns_);
 }
 
 Projection Projection::first(std::int64_t columns) const {
@@ -148,11 +144,7 @@ double Projection::complete(double norm2, double* coordinates) const {
     const double along2 = product(coordinates, coordinates, columns_);
     const double left2 = std::max(0.0, norm2 - along2), left = std::sqrt(left2);
     coordinates[columns_] = left;
-    const double error2 = square_error_ * norm2;
-    // |a - b| is at most the root of |a^2 - b^2|, and that over a.
-    const double of_left = std::min(std::sqrt(error2), error2 / left) + left * 0x1p-52;
-    const double of_coordinates = coordinates_error_ * std::sqrt(norm2);
-    return std::sqrt(of_coordinates * of_coordinates + of_left * of_left) * (1 + 0x1p-20) + 0x1p-500;
+    return error_.of(norm2, left) * (1 + 0x1p-20) + 0x1p-500;
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "cpu/filter/tuning.h"
 #include "cpu/primitives/buffer.h"
 #include "exact/progress.h"
+#include "exact/projection_error.h"
 #include "metric/metric.h"
 
 namespace kith::cpu {
@@ -47,8 +48,7 @@ private:
 
     std::int64_t d_ = 0, columns_ = 0;
     Buffer<double> matrix_;  // d rows of room() numbers, the last of them 0
-    // Of a unit vector: the error of its coordinates, and of the remainder's square.
-    double coordinates_error_ = 0, square_error_ = 0;
+    exact::ProjectionError error_;
 };
 
 // A sample of points as the filter of that form takes them: `count` rows of d coordinates.

@@ -12,6 +12,7 @@
 #include "cpu/tree/tree.h"
 #include "exact/metric_spec.h"
 #include "exact/progress.h"
+#include "exact/projection_record.h"
 #include "kith/plan.h"
 
 namespace kith::cpu {
@@ -55,19 +56,11 @@ public:
     // The same where they have been counted, else null.
     const Repeats* known_repeats() const { return known(repeats_); }
 
-    // Whether a projection has answered most of the queries that it was tried with, which may be unlike the points.
-    bool projection_pays() const {
-        const std::int64_t tried = projected_.load(std::memory_order_relaxed);
-        return tried < least_judged || 2 * unprojected_.load(std::memory_order_relaxed) < tried;
-    }
-    void note_projection(std::size_t tried, std::size_t left) const {
-        projected_.fetch_add(static_cast<std::int64_t>(tried), std::memory_order_relaxed);
-        unprojected_.fetch_add(static_cast<std::int64_t>(left), std::memory_order_relaxed);
-    }
+    // Of the queries that a projection was tried with.
+    exact::ProjectionRecord& projection() const { return projection_; }
 
 private:
-    static constexpr std::int64_t least_judged = 16;
-    mutable std::atomic<std::int64_t> projected_{0}, unprojected_{0};
+    mutable exact::ProjectionRecord projection_;
     // No lock, which a fork() could leave held.
     template <class T>
     struct Lazy {

@@ -334,15 +334,15 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         for (const Numbers* some : {&first, &rest}) {
             if (some->empty()) continue;
             left = *some;
-            if (plan.forced || points.projection_pays()) {
+            if (plan.forced || points.projection().pays()) {
                 filter(own);
-                points.note_projection(some->size(), left.size());
+                points.projection().note(std::ssize(*some), std::ssize(left));
             }
             after.insert(after.end(), left.begin(), left.end());
         }
         std::sort(after.begin(), after.end());
         left = std::move(after);
-        return plan.forced || points.projection_pays();
+        return plan.forced || points.projection().pays();
     };
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
     const bool products = metric::product_form(traits) != metric::Gemm::none;

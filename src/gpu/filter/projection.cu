@@ -42,11 +42,7 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
         out[c] = rounded;
     }
     rho2 = warp_sum(rho2);
-    // |a - b| is at most the root of |a^2 - b^2|, and that over a.
-    const double error2 = directions.square_error * norm2;
-    const double of_left = (left > 0 ? fmin(sqrt(error2), error2 / left) : sqrt(error2)) + left * 0x1p-52;
-    const double of_columns = directions.coordinates_error * sqrt(norm2);
-    const double residual = sqrt(rho2) + sqrt(of_columns * of_columns + of_left * of_left);
+    const double residual = sqrt(rho2) + directions.error.of(norm2, left);
     RowVector v;
     v.norm2 = norm2 * (1 + 0x1p-20);
     v.rho2 = residual * residual * (1 + 0x1p-20);
@@ -117,15 +113,6 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
 }
 
 }  // namespace
-
-void set_errors(Directions& directions, double defect) {
-    const auto depth = static_cast<double>(directions.depth), columns = static_cast<double>(directions.columns);
-    const double rounding = (depth + 4) * 0x1p-52;
-    const double most = defect * (1 + 0x1p-20) + columns * rounding;
-    directions.coordinates_error = (most + std::sqrt(columns) * rounding) * (1 + 0x1p-20);
-    directions.square_error =
-        directions.coordinates_error * (2 + directions.coordinates_error) + (depth + columns + 16) * 0x1p-51;
-}
 
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
                     __half* projected, float* projected_half_norm, cudaStream_t stream) {

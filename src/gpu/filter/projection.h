@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "exact/projection_error.h"
 #include "gpu/metric/filter_form.h"
 
 namespace kith::gpu {
@@ -16,8 +17,7 @@ namespace kith::gpu {
 struct Directions {
     const double* matrix = nullptr;  // P on the device: depth rows of `columns`, `stride` apart
     std::int64_t depth = 0, columns = 0, stride = 0;
-    // Of a vector of length 1: the error of P' v, and of the square of the remainder.
-    double coordinates_error = 0, square_error = 0;
+    exact::ProjectionError error;
     FilterForm form;  // of phi(v): as that of v, but for its width and what follows from it
 };
 
@@ -25,8 +25,6 @@ struct Directions {
 inline std::int64_t projected_width(std::int64_t columns) {
     return (columns + 1 + 15) / 16 * 16;
 }
-// What a defect |P'P - I| makes of Directions' errors.
-void set_errors(Directions& directions, double defect);
 
 // Of n points by position: phi of their vectors (rows of form.width halves), rounded, and the half norms less what phi
 // and its rounding may add to a product: with room for whole tiles.

@@ -11,7 +11,7 @@ struct RereadTask {
     std::int64_t room = 0;
     const void *queries = nullptr, *points = nullptr;  // vectors of all coordinates, rows of `width` halves
     const float* half_norm = nullptr;
-    std::int64_t width = 0;  // at most tuning::projected_width
+    std::int64_t width = 0;  // at most tuning::most_projected_width
 };
 
 // Appends those whose values by all coordinates are within the lists' thresholds to the lists, and marks lists as

@@ -65,7 +65,7 @@ inline std::int64_t factored_rows(std::int64_t d) {
 // The most columns of a projection.
 inline constexpr std::int64_t most_directions = 255;
 // Halves of rows that are projected, at most: a query's are in shared memory.
-inline constexpr std::int64_t projected_width = 24 * 1024;
+inline constexpr std::int64_t most_projected_width = 24 * 1024;
 // Rows that are multiplied by a projection's matrix at a time: 64 MiB of coordinates.
 inline std::int64_t projected_rows(std::int64_t stride) {
     return (std::int64_t{1} << 23) / stride / 256 * 256;

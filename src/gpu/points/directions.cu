@@ -3,7 +3,6 @@
 #include "gpu/points/directions.h"
 
 #include "gpu/primitives/product_f64.h"
-#include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/launch.h"
@@ -81,46 +80,6 @@ __global__ void solve_kernel(Columns z, Columns r) {
     for (int j = threadIdx.x; j < m; j += blockDim.x) own[j] = row[j];
 }
 
-// A warp owns a pair.
-__global__ void trial_kernel(TrialTask task, float* out) {
-    const std::int64_t pair = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
-    if (pair >= task.queries * task.count) return;
-    const int lane = threadIdx.x % 32;
-    const std::int64_t x = pair % task.count, q = pair / task.count * task.count / task.queries;
-    const __half *u = task.rows + q * task.depth, *v = task.rows + x * task.depth;
-    double product = 0, u2 = 0, v2 = 0;
-    for (std::int64_t j = lane; j < task.depth; j += 32) {
-        const auto a = static_cast<double>(__half2float(u[j])), b = static_cast<double>(__half2float(v[j]));
-        product += a * b;
-        u2 += a * a;
-        v2 += b * b;
-    }
-    product = warp_sum(product);
-    u2 = warp_sum(u2);
-    v2 = warp_sum(v2);
-    const double half_square = task.square ? v2 / 2 : 0;
-    float* const own = out + pair * (task.choices + 2);
-    if (lane == 0) {
-        own[0] = static_cast<float>(half_square - product);
-        own[task.choices + 1] = static_cast<float>(task.square ? -u2 / 2 : -sqrt(u2 * v2));
-    }
-    const double *y = task.along + q * task.stride, *z = task.along + x * task.stride;
-    double along = 0, u_left = u2, v_left = v2;
-    for (int c = 0, first = 0; c < task.choices; first = task.columns[c++]) {
-        double part = 0, y2 = 0, z2 = 0;
-        for (int j = first + lane; j < task.columns[c]; j += 32) {
-            part += y[j] * z[j];
-            y2 += y[j] * y[j];
-            z2 += z[j] * z[j];
-        }
-        along += warp_sum(part);
-        u_left -= warp_sum(y2);
-        v_left -= warp_sum(z2);
-        const double left = sqrt(fmax(0.0, u_left) * fmax(0.0, v_left));
-        if (lane == 0) own[c + 1] = static_cast<float>(half_square - along - left);
-    }
-}
-
 // Columns of the same span, orthonormal but for what one Cholesky factor rounds. `g`: columns x columns.
 void orthonormalise(const Columns& z, const Columns& g, cudaStream_t stream) {
     gram(z, g, stream);
@@ -162,11 +121,6 @@ void find_directions(const __half* rows, std::int64_t count, const Columns& out,
                             cudaMemcpyDefault, stream),
           "cudaMemcpy");
     product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride, stream);
-}
-
-void trial_values(const TrialTask& task, float* out, cudaStream_t stream) {
-    trial_kernel<<<blocks_for(task.queries * task.count, item_warps), item_threads, 0, stream>>>(task, out);
-    check_launch("trial_values");
 }
 
 }  // namespace kith::gpu

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "exact/projection_record.h"
 #include "formula/error_bound.h"
 #include "gpu/backend.h"
 #include "gpu/filter/levels.h"
@@ -48,8 +49,8 @@ struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
-    std::shared_ptr<const ProjectedVectors>
-        projected;  // of `filter`; null: the plan has no projection, or it does not pay
+    // Of `filter`; null where the plan has no projection, or a sample says that it would not pay.
+    std::shared_ptr<const ProjectedVectors> projected;
     // Other filters, and which rows are equal: made at the first queries that want them, or that `filter` leaves
     // without a certificate.
     struct Finer {
@@ -58,19 +59,11 @@ struct Chunk {
         std::shared_ptr<const Repeats> repeats;
         std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
         std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
-        // Queries that the projection has been tried with, and those of them that it left without a certificate.
-        std::atomic<std::int64_t> projected{0}, unprojected{0};
-        static constexpr std::int64_t least_judged = 16;
-        void note_projection(std::int64_t tried, std::int64_t left) {
-            projected += tried;
-            unprojected += left;
-        }
-        // Where it does not, one tile in so many tries again: other queries may come.
+        exact::ProjectionRecord projection;        // left: queries without a certificate
+        // Where it does not pay, one tile in so many tries again: other queries may come.
         static constexpr std::int64_t tried_again = 16;
         std::atomic<std::int64_t> passed_over{0};
-        bool projection_pays() {
-            return projected < least_judged || 2 * unprojected < projected || ++passed_over % tried_again == 0;
-        }
+        bool tries_projection() { return projection.pays() || ++passed_over % tried_again == 0; }
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };

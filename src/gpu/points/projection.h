@@ -17,9 +17,6 @@ struct ProjectedVectors {
     double share = 0;  // of the points that pass, as a sample says, for some dozens of neighbours
 };
 
-// Whether a filter has vectors of one term of products, which can be projected.
-bool can_project(const FilterForm& form);
-
 // The directions in which a sample of the points is longest, as many as make a search cheapest by what passes of the
 // sample; none where they save too little and are not wanted `always`, or where there are too few points or
 // coordinates. Synchronises.

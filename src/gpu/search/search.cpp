@@ -232,7 +232,7 @@ public:
         Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
         if (found_.projected) {
             context_.projected = true;
-            chunk_.finer->note_projection(q, std::ranges::count(uncertain.causes, exact::Cause::full_list));
+            chunk_.finer->projection.note(q, std::ranges::count(uncertain.causes, exact::Cause::full_list));
             for (exact::Cause& cause : uncertain.causes)
                 if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
         }
@@ -271,7 +271,7 @@ private:
     // The projection of the tile's own filter, where the plan has one.
     const ProjectedVectors* own_projection() const {
         const bool wanted = context_.plan.path == Path::projected && &own_ == &chunk_.filter && chunk_.projected;
-        return wanted && (context_.plan.forced || chunk_.finer->projection_pays()) ? chunk_.projected.get() : nullptr;
+        return wanted && (context_.plan.forced || chunk_.finer->tries_projection()) ? chunk_.projected.get() : nullptr;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
     // reason, should have been counted.

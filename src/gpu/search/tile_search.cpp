@@ -294,7 +294,7 @@ private:
         const std::int64_t first = pass_.first + pass_.count;
         try {
             if (!plan_.forced && !projected.serves(first)) {
-                chunk_.finer->note_projection(tuning::projected_pilots, tuning::projected_pilots);
+                chunk_.finer->projection.note(tuning::projected_pilots, tuning::projected_pilots);
                 return false;
             }
             projected.prepare(q_);

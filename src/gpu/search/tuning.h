@@ -54,8 +54,8 @@ inline bool misled_by_candidates(std::int64_t queries, std::int64_t points, std:
 // deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges of three times what has been seen 745 and
 // 495; with 127 directions, of which five times as many points pass, 4,096 and a share of 8 left 45 ms where 64 took
 // 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808 queries, 19.6 in steps of 4,096.
-inline constexpr std::int64_t projected_room = 8192, projected_queries = 8192, projected_pilots = 256;
-inline constexpr std::int64_t least_range = 4096;
+inline constexpr std::int64_t projected_room = 8192, most_step_queries = 8192, projected_pilots = 256;
+inline constexpr std::int64_t least_range = 4096;  // points
 inline constexpr double room_share = 64;
 // Few queries are bound by reading the points, and each range by its launches.
 inline std::int64_t range_growth(std::int64_t q) {
@@ -63,7 +63,7 @@ inline std::int64_t range_growth(std::int64_t q) {
 }
 // The queries of a step, of q: equal steps, whole tiles.
 inline std::int64_t projected_step(std::int64_t q) {
-    const std::int64_t steps = (q + projected_queries - 1) / projected_queries, tile = filter_tile_queries;
+    const std::int64_t steps = (q + most_step_queries - 1) / most_step_queries, tile = filter_tile_queries;
     return std::min(q, ((q + steps - 1) / steps + tile - 1) / tile * tile);
 }
 // What passes of later ranges, as a share of what passes of the first, whose thresholds are of a sample. Reasoned.
@@ -156,8 +156,9 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
         most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
     }
     if (path == Path::projected)
-        most += static_cast<double>(std::min(q, projected_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
-                8.0 * 256 * static_cast<double>(std::min(std::max(q, n), projected_rows(256)));
+        most += static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
+                8.0 * (most_directions + 1) *
+                    static_cast<double>(std::min(std::max(q, n), projected_rows(most_directions + 1)));
     // Panels of the direct filter are whole, of points and of queries.
     return most + (1 << 20) + (path == Path::direct_f32 ? 2 * 256 * vector_bytes(path, d) : 0);
 }

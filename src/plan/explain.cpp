@@ -5,22 +5,8 @@
 
 #include <array>
 
-#include "cpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "plan/planner.h"
-
-namespace kith::planner {
-
-double tree_bytes(const Shape& s) {
-    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
-}
-
-double projected_bytes(const Shape& s) {
-    constexpr double sample = 1 << 26;
-    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
-}
-
-}  // namespace kith::planner
 
 namespace kith {
 
