@@ -11,6 +11,7 @@
 #include "papers/ann.h"
 #include "papers/brute_force.h"
 #include "papers/clocks.h"
+#include "papers/eigen_heap.h"
 #include "papers/octave.h"
 
 namespace kith::bench::papers {
@@ -145,6 +146,40 @@ Steps distances_select_gpu(const Inputs& data, const Options& options, std::int6
     return distances_select(data, on("cuda:0", 0, options), "insertion-sort", 0, ids);
 }
 
+Steps eigen_heap(const Inputs& data, const Options& options, std::int64_t* ids) {
+    const Shape& s = data.shape;
+    const double seconds =
+        eigen_search(values(data.points), s.n, values(data.queries), s.q, s.d, s.k, options.threads, ids);
+    return {.total = seconds, .wall = seconds};
+}
+
+// From device memory to device memory; the planner's choice where there is no path.
+Steps search_by_path(const Inputs& data, const Options& options, const std::string& path, bool copies,
+                     std::int64_t* ids) {
+    const Shape& s = data.shape;
+    Options chosen = on("cuda:0", 0, options);
+    chosen.path = path;
+    const Rows points(s.n, s.d, ElementType::f32, 0), queries(s.q, s.d, ElementType::f32, 0);
+    const Output out(s.q, s.k, 0);
+    const double to = timed([&] {
+        gpu::copy(points.memory.get(), data.points.memory.get(), points.bytes());
+        gpu::copy(queries.memory.get(), data.queries.memory.get(), queries.bytes());
+    });
+    const double search = timed([&] { search_into(points.view, queries.view, s.k, chosen, out.view); });
+    const auto cells = static_cast<std::size_t>(s.q * s.k);
+    std::vector<float> distances(cells);
+    const double back = timed([&] {
+        gpu::copy(ids, out.ids.get(), cells * sizeof(std::int64_t));
+        gpu::copy(distances.data(), out.distances.get(), cells * sizeof(float));
+    });
+    Steps steps{.total = search, .wall = search};
+    if (copies) {
+        steps.copy = to + back;
+        steps.wall = steps.total += steps.copy;
+    }
+    return steps;
+}
+
 Rows uniform_rows(std::int64_t rows, std::int64_t d, std::uint64_t seed) {
     return rows_of(Recipe{.data = bench::Data::uniform, .seed = seed}, rows, d, ElementType::f32, host_memory);
 }
@@ -154,39 +189,50 @@ Rows uniform_rows(std::int64_t rows, std::int64_t d, std::uint64_t seed) {
 Inputs::Inputs(const Shape& s, const Options& options)
     : shape(s), points(uniform_rows(s.n, s.d, points_seed)), queries(uniform_rows(s.q, s.d, queries_seed)) {
     ids.resize(static_cast<std::size_t>(s.q * s.k));
-    search_into(points.view, queries.view, s.k, on("cpu", 0, options), {ids.data(), nullptr, host_memory});
+    const char* const device = options.device == "cpu" || gpu::device_count() == 0 ? "cpu" : "cuda:0";
+    search_into(points.view, queries.view, s.k, on(device, 0, options), {ids.data(), nullptr, host_memory});
 }
 
 const std::vector<Method>& methods() {
     static const std::vector<Method> all = {
-        {"octave", "BF-Matlab", "distances of a query as one expression, insertion sort in Octave's interpreter", false,
+        {"octave", "distances of a query as one expression, insertion sort in Octave's interpreter", false,
          octave_missing, octave_insertion},
-        {"octave-sort", "BF-Matlab", "the same with Octave's sort of all distances", false, octave_missing,
-         octave_sort},
-        {"bf-c", "BF-C", "plain loops in C on one core, insertion sort", false, nothing_missing, insertion},
-        {"bf-c-comb", "BF-C", "the same with the comb sort of all distances", false, nothing_missing, comb},
-        {"ann", "ANN-C++", "ANN, k-d tree and exact search on one core, building included", false, ann_missing, ann},
-        {"kith-1", "", "kith::search on one core", false, nothing_missing, search_core},
-        {"kith", "", "kith::search on all cores", false, nothing_missing, search_cores},
-        {"kith-gpu", "BF-CUDA", "kith::search on a GPU, copies from and to host memory included", true, gpu_missing,
-         search_gpu},
-        {"steps-1", "",
+        {"octave-sort", "the same with Octave's sort of all distances", false, octave_missing, octave_sort},
+        {"bf-c", "plain loops in C on one core, insertion sort", false, nothing_missing, insertion},
+        {"bf-c-comb", "the same with the comb sort of all distances", false, nothing_missing, comb},
+        {"ann", "ANN, k-d tree and exact search on one core, building included", false, ann_missing, ann},
+        {"eigen-heap", "Eigen's product of matrices and a binary heap for each query, on all cores", false,
+         eigen_missing, eigen_heap},
+        {"kith-1", "kith::search on one core", false, nothing_missing, search_core},
+        {"kith", "kith::search on all cores", false, nothing_missing, search_cores},
+        {"kith-gpu", "kith::search on a GPU, copies from and to host memory included", true, gpu_missing, search_gpu},
+        {"steps-1",
          "kith::distances, the whole matrix in canonical bits, then kith::select with insertion, on one "
          "core",
          false, nothing_missing, distances_select_core},
-        {"steps-gpu", "BF-CUDA", "kith::distances, then kith::select with insertion-sort, and the copies, on a GPU",
-         true, gpu_missing, distances_select_gpu},
+        {"steps-gpu", "kith::distances, then kith::select with insertion-sort, and the copies, on a GPU", true,
+         gpu_missing, distances_select_gpu},
     };
     return all;
 }
 
-const Method& method_named(const std::string& name) {
+Method method_named(const std::string& name) {
     std::string names;
     for (const Method& each : methods()) {
         if (each.name == name) return each;
-        names += (names.empty() ? "" : ", ") + std::string(each.name);
+        names += each.name + ", ";
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("method: '{}'; expected one of {}", name, names));
+    for (const bool copies : {false, true}) {
+        const std::string_view prefix = copies ? "copies:" : "path:";
+        if (!name.starts_with(prefix)) continue;
+        const std::string path = name.substr(prefix.size());
+        const auto run = [path, copies](const Inputs& data, const Options& options, std::int64_t* ids) {
+            return search_by_path(data, options, path, copies, ids);
+        };
+        return {name, "", true, gpu_missing, run};
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("method: '{}'; expected one of {}path:NAME, copies:NAME", name, names));
 }
 
 }  // namespace kith::bench::papers

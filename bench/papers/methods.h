@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -41,16 +42,16 @@ struct Inputs {
 };
 
 struct Method {
-    const char* name;   // what it is called in tables and on the command line
-    const char* paper;  // the paper's column that it stands beside
-    const char* what;   // for a person to read
+    std::string name;  // what it is called in tables and on the command line
+    std::string what;  // for a person to read
     bool gpu = false;
     std::string (*missing)();  // "", or why it cannot run here
-    Steps (*run)(const Inputs& data, const Options& options, std::int64_t* ids);
+    std::function<Steps(const Inputs& data, const Options& options, std::int64_t* ids)> run;
 };
 
 const std::vector<Method>& methods();
-// Throws invalid_argument with the list of names.
-const Method& method_named(const std::string& name);
+// One of these, or "path:NAME" and "copies:NAME": a search by that path of kith::search, from device memory to device
+// memory, without and with the copies from and to host memory. Throws invalid_argument with the list of names.
+Method method_named(const std::string& name);
 
 }  // namespace kith::bench::papers

@@ -47,6 +47,8 @@ void print_list(const std::vector<PaperTable>& tables) {
         const std::string missing = each.missing();
         fmt::print("  {:<12} {}{}\n", each.name, each.what, missing.empty() ? "" : "; not here: " + missing);
     }
+    fmt::print("  {:<12} {}\n  {:<12} {}\n", "path:NAME", "kith::search by that path of a GPU, from device memory",
+               "copies:NAME", "the same with the copies from and to host memory");
 }
 
 std::string processor() {
@@ -178,7 +180,13 @@ private:
             return;
         }
         if (!inputs_ || inputs_->shape != shape) inputs_ = std::make_unique<Inputs>(shape, options_);
-        results_.cells[key] = measure(method, *inputs_, options_, study_.repeat);
+        try {
+            results_.cells[key] = measure(method, *inputs_, options_, study_.repeat);
+        } catch (const Error& error) {
+            // A path that does not serve this k, or has no memory for it.
+            if (error.code() != ErrorCode::invalid_argument && error.code() != ErrorCode::out_of_memory) throw;
+            results_.left_out[key] = error.what();
+        }
         save(results_, study_.json);
     }
 
@@ -220,7 +228,8 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
 }  // namespace
 
 bool run(const PaperStudy& study, const Options& options) {
-    const std::vector<PaperTable> tables = garcia_tables();
+    std::vector<PaperTable> tables = garcia_tables();
+    std::ranges::move(hanak_searches(), std::back_inserter(tables));
     if (study.list || study.table.empty()) {
         print_list(tables);
         return true;

@@ -1,4 +1,5 @@
-// Sismanis, Pitsianis, Sun 2012, "Parallel Search of k-Nearest Neighbors with Synchronous Operations": Table 1, Fig. 1.
+// Sismanis, Pitsianis, Sun 2012, "Parallel Search of k-Nearest Neighbors with Synchronous Operations": Table 1, Figs. 1
+// and 2.
 //
 // Table 1 gives orders of growth; here they are held against counted operations: where the order is right, counted over
 // formula is the same along a row. Fig. 1 (one query, n 2^10 to 2^20) has no table: the text names its ranges. Its sort
@@ -83,6 +84,22 @@ Panel one_query(bool distances) {
     return panel;
 }
 
+// Fig. 2: what locates the k-th value and reads the row again, beside what sorts on the way.
+Panel locating() {
+    Panel panel{.title = "one query", .axis = Axis::n, .q = 1, .order = Order::distances};
+    for (int log_n = 10; log_n <= 20; ++log_n) panel.at.push_back(std::int64_t{1} << log_n);
+    panel.quick_at = {1 << 10, 1 << 15, 1 << 20};
+    panel.series.push_back({.label = full_sort, .selector = "radix-sort-streams", .k = 8});
+    for (const int k : {8, 32, 128, 256})
+        for (const char* const name : {"truncated-bitonic", "radix-select"})
+            panel.series.push_back({.label = std::string(name) + ", k " + std::to_string(k),
+                                    .selector = name,
+                                    .against = full_sort,
+                                    .said = name[0] == 't' ? "up to 16, to n 2^17" : "at best 3",
+                                    .k = k});
+    return panel;
+}
+
 }  // namespace
 
 std::vector<Table> sismanis_tables() {
@@ -90,7 +107,11 @@ std::vector<Table> sismanis_tables() {
             {.name = "sismanis-fig1",
              .title = "Truncation during the sort against truncation after it, one query",
              .paper = "Sismanis et al. 2012, Fig. 1",
-             .panels = {one_query(false), one_query(true)}}};
+             .panels = {one_query(false), one_query(true)}},
+            {.name = "sismanis-fig2",
+             .title = "Truncated bitonic sort and radix select against a full sort, one query",
+             .paper = "Sismanis et al. 2012, Fig. 2",
+             .panels = {locating()}}};
 }
 
 }  // namespace kith::bench

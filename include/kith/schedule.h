@@ -18,8 +18,9 @@ struct GraphSchedule {
     double pairs = 0;         // that all devices compute, over n^2
     double balance = 0;       // those of the busiest device over the mean: 1 where all have as many
     double device_bytes = 0;  // that each plans to hold: points, lists, workspace
-    double received_bytes =
-        0;                  // points and queries that the host sends to each for a pass, where they lie in its memory
+    // Points and queries that the host sends to each, where they lie in its memory: points that do not fit come anew
+    // for each pass.
+    double received_bytes = 0;
     double sent_bytes = 0;  // neighbours that each sends to the host
 };
 

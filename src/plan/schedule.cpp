@@ -84,21 +84,21 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     GraphSchedule out;
     out.devices = count;
     const double row_bytes = static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
-    out.received_bytes = static_cast<double>(s.n) * row_bytes;
     if (request.path == "kato") {
         kato(s, symmetric, out);
+        out.received_bytes = static_cast<double>(s.n) * row_bytes;
         return out;
     }
     const std::int64_t held = plan.device_points > 0 ? plan.device_points : s.n;
     const bool sharded = held < s.n;
     out.sent_bytes = heap_bytes(s) / (sharded ? 1 : count);
-    if (sharded) out.received_bytes += static_cast<double>(held) * row_bytes;
     const std::int64_t prepared = std::min(held, plan.chunk_points);
     out.device_bytes = static_cast<double>(plan.workspace_bytes) +
                        static_cast<double>(prepared) *
                            gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
     if (plan.symmetric) {
         out.how = "symmetric";
+        out.received_bytes = static_cast<double>(s.n) * row_bytes;
         set_work({symmetric_pairs(s), symmetric_pairs(s)}, s.n, out);
         return out;
     }
@@ -113,6 +113,16 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     }
     set_work(work, s.n, out);
     out.pairs = 1;
+    // Of the first device, which has most. Points that stream come for each pass; queries that it holds as points do
+    // not.
+    const std::int64_t searches = exact::ceil_div(blocks, sharded ? 1 : count);
+    const bool streams = prepared < held;
+    const std::int64_t passes =
+        streams ? searches * exact::ceil_div(block, gpu::tuning::queries_of_pass(plan, std::min(plan.query_tile, block),
+                                                                                 s.k, s.d, s.type))
+                : 1;
+    const std::int64_t queries = streams || sharded ? std::min(s.n, searches * block) : 0;
+    out.received_bytes = row_bytes * (static_cast<double>(queries) + static_cast<double>(passes * held));
     return out;
 }
 

@@ -156,6 +156,13 @@ TEST(Plan, SchedulesOfAGraph) {
     ASSERT_FALSE(shards.empty());
     EXPECT_EQ("shards", shards.back().how);
     EXPECT_EQ(120.0 * (1 << 28), shards.back().sent_bytes);
+    EXPECT_EQ(512.0 * ((1 << 28) + (1 << 25)), shards.back().received_bytes);
+    // With less memory than points, they come once for every pass.
+    options = {};
+    options.memory = std::int64_t{1} << 28;
+    const std::vector<kith::GraphSchedule> streamed = kith::graph_schedules(shape, options, "h100");
+    ASSERT_FALSE(streamed.empty());
+    EXPECT_GT(streamed.front().received_bytes, 512.0 * (2 << 20));
     EXPECT_THROW(kith::graph_schedules({10, 10, 2, 1, kith::ElementType::f32, false}, {}, "h100"), kith::Error);
     EXPECT_TRUE(kith::graph_schedules({10, 10, 2, 1, kith::ElementType::f32, true}, {}, "zen5").empty());
 }

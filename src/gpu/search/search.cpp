@@ -363,12 +363,7 @@ void search(const Points& points, const SearchRequest& request) {
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
-    // Where points stream, many tiles of queries share one pass over them, as many as there is room for with their
-    // lists.
-    const std::int64_t row_bytes = k * 32 + points.d * static_cast<std::int64_t>(size_of(queries.type));
-    const std::int64_t most =
-        std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / row_bytes / tile);
-    const std::int64_t group = points.streams ? tile * most : tile;
+    const std::int64_t group = points.streams ? tuning::queries_of_pass(plan, tile, k, points.d, queries.type) : tile;
     for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {
         const std::int64_t group_count = std::min(group, queries.rows - group_first), cells = group_count * k;
         Buffer<std::uint64_t> keys(cells, context.stream), scratch_keys(points.streams ? tile * k : 0, context.stream);

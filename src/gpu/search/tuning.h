@@ -48,6 +48,14 @@ inline bool misled_by_candidates(std::int64_t queries, std::int64_t points, std:
     const double coordinates = static_cast<double>(queries) * static_cast<double>(points) * static_cast<double>(d);
     return queries >= misled_queries && needless > per_coordinate * coordinates;
 }
+// Queries that share one pass over points that stream: as many tiles as a quarter of the workspace has room for with
+// their lists, at least one.
+inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::int64_t k, std::int64_t d,
+                                    ElementType type) {
+    const std::int64_t row_bytes = k * 32 + d * static_cast<std::int64_t>(size_of(type));
+    return tile *
+           std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / row_bytes / tile);
+}
 // Candidates of a projection: per query, and the queries that have room for them at a time (512 MiB). Queries that are
 // tried first. A range of points is at most so many times what has been seen before it, and leaves a mean query one in
 // room_share of the room: images differ by as much. On an NVIDIA H100, 2026-11-23, n 1,048,576, q 8,192, d 768 of

@@ -1,0 +1,74 @@
+// Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": Figs. 5.12 to 5.14, whole searches.
+//
+// Squared Euclidean distances of points in [0, 1]^d on a Tesla V100; the figures have no tables, so only what the text
+// says stands beside. What the thesis calls its MAGMA kernel is register-tiled.
+#include <fmt/format.h>
+
+#include "papers/table.h"
+
+namespace kith::bench::papers {
+
+namespace {
+
+std::vector<Line> lines(std::initializer_list<const char*> methods) {
+    std::vector<Line> all;
+    for (const char* const each : methods) all.push_back({.method = each});
+    return all;
+}
+
+Panel by_k(std::int64_t n, std::int64_t q, std::int64_t d, std::vector<std::int64_t> at, std::vector<Line> methods) {
+    return {.title = fmt::format("n {}, q {}, d {}", n, q, d),
+            .axis = Axis::k,
+            .at = std::move(at),
+            .shape = {.n = n, .q = q, .d = d},
+            .lines = std::move(methods)};
+}
+
+PaperTable final_kernels() {
+    PaperTable table{.name = "hanak-fig-5-12",
+                     .title = "Searches by distance kernel and selector",
+                     .paper =
+                         "Hanak 2023, Fig. 5.12 (the fused kernel leads for d <= 32, k <= 64; then bits to k 2048, "
+                         "bits-global at 4096, sample select beyond)"};
+    for (const std::int64_t d : {4, 16, 32, 128})
+        table.panels.push_back(
+            by_k(std::int64_t{1} << 17, std::int64_t{1} << 13, d, {16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192},
+                 lines({"path:hanak-fused", "path:register-tiled+bits", "path:register-tiled+bits-global",
+                        "path:register-tiled+sample-select-1", "path:register-tiled+radix-select", "path:"})));
+    table.quick_n = std::int64_t{1} << 17;
+    table.log_x = table.log_y = true;
+    return table;
+}
+
+PaperTable beside_a_cpu() {
+    PaperTable table{.name = "hanak-fig-5-13",
+                     .title = "Searches on a GPU and on a CPU",
+                     .paper = "Hanak 2023, Fig. 5.13 (Eigen, binary heaps and OpenMP)"};
+    for (const std::int64_t d : {4, 16, 64, 128})
+        table.panels.push_back(by_k(std::int64_t{1} << 21, 1000, d, {16, 128, 1024},
+                                    lines({"eigen-heap", "kith", "path:register-tiled+bits", "path:"})));
+    table.log_x = table.log_y = true;
+    return table;
+}
+
+PaperTable with_copies() {
+    PaperTable table{.name = "hanak-fig-5-14",
+                     .title = "Shares of the copies from and to host memory",
+                     .paper = "Hanak 2023, Fig. 5.14 (copies are a small share of few dimensions)",
+                     .shows = Shows::shares};
+    for (const std::int64_t k : {16, 1024})
+        table.panels.push_back({.title = fmt::format("n 2097152, q 1000, k {}", k),
+                                .axis = Axis::d,
+                                .at = {4, 16, 64, 128, 256},
+                                .shape = {.n = std::int64_t{1} << 21, .q = 1000, .k = k},
+                                .lines = lines({"copies:register-tiled+bits", "copies:"})});
+    return table;
+}
+
+}  // namespace
+
+std::vector<PaperTable> hanak_searches() {
+    return {final_kernels(), beside_a_cpu(), with_copies()};
+}
+
+}  // namespace kith::bench::papers
