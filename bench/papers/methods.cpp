@@ -99,7 +99,7 @@ Steps search_gpu(const Inputs& data, const Options& options, std::int64_t* ids) 
 }
 
 // The whole matrix of distances, then a selection of each row.
-Steps distances_select(const Inputs& data, const Options& options, const char* selector, int device,
+Steps distances_select(const Inputs& data, const Options& options, const std::string& selector, int device,
                        std::int64_t* ids) {
     const Shape& s = data.shape;
     Options selecting = options;
@@ -222,6 +222,12 @@ Method method_named(const std::string& name) {
         if (each.name == name) return each;
         names += each.name + ", ";
     }
+    if (name.starts_with("steps:")) {
+        const auto run = [selector = name.substr(6)](const Inputs& data, const Options& options, std::int64_t* ids) {
+            return distances_select(data, on("cuda:0", 0, options), selector, 0, ids);
+        };
+        return {name, "", true, gpu_missing, run};
+    }
     for (const bool copies : {false, true}) {
         const std::string_view prefix = copies ? "copies:" : "path:";
         if (!name.starts_with(prefix)) continue;
@@ -232,7 +238,7 @@ Method method_named(const std::string& name) {
         return {name, "", true, gpu_missing, run};
     }
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("method: '{}'; expected one of {}path:NAME, copies:NAME", name, names));
+                fmt::format("method: '{}'; expected one of {}path:NAME, copies:NAME, steps:SELECTOR", name, names));
 }
 
 }  // namespace kith::bench::papers

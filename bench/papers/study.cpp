@@ -47,8 +47,10 @@ void print_list(const std::vector<PaperTable>& tables) {
         const std::string missing = each.missing();
         fmt::print("  {:<12} {}{}\n", each.name, each.what, missing.empty() ? "" : "; not here: " + missing);
     }
-    fmt::print("  {:<12} {}\n  {:<12} {}\n", "path:NAME", "kith::search by that path of a GPU, from device memory",
-               "copies:NAME", "the same with the copies from and to host memory");
+    fmt::print("  {:<12} {}\n  {:<12} {}\n  {:<12} {}\n", "path:NAME",
+               "kith::search by that path of a GPU, from device memory", "copies:NAME",
+               "the same with the copies from and to host memory", "steps:SELECTOR",
+               "kith::distances, then kith::select by that selector, and the copies, on a GPU");
 }
 
 std::string processor() {
@@ -230,6 +232,7 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
 bool run(const PaperStudy& study, const Options& options) {
     std::vector<PaperTable> tables = garcia_tables();
     std::ranges::move(hanak_searches(), std::back_inserter(tables));
+    std::ranges::move(sismanis_searches(), std::back_inserter(tables));
     if (study.list || study.table.empty()) {
         print_list(tables);
         return true;

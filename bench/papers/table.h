@@ -49,6 +49,7 @@ struct PaperTable {
 
 std::vector<PaperTable> garcia_tables();
 std::vector<PaperTable> hanak_searches();
+std::vector<PaperTable> sismanis_searches();
 
 // Shape of a panel at x.
 Shape shape_at(const Panel& panel, std::int64_t x);
