@@ -205,7 +205,8 @@ void print_foot(const Results& results) {
     fmt::print("\n  - {:.5f} or more of each method's neighbours are kith's, in the same place\n", least);
     for (const auto& [method, why] : results.missing) fmt::print("  - {}: {}\n", method, why);
     for (const auto& [key, why] : results.left_out)
-        fmt::print("  - {}, n {}, d {}: left out, {}\n", std::get<0>(key), std::get<1>(key), std::get<3>(key), why);
+        fmt::print("  - {}, n {}, d {}, k {}: left out, {}\n", std::get<0>(key), std::get<1>(key), std::get<3>(key),
+                   std::get<4>(key), why);
 }
 
 Json to_json(const Results& results) {
