@@ -14,6 +14,7 @@
 #include "papers/study.h"
 #include "search/goal_study.h"
 #include "search/kato.h"
+#include "search/paths.h"
 #include "search/streams.h"
 #include "select/study.h"
 #include "workload.h"
@@ -37,6 +38,7 @@ struct Args {
     kith::bench::GoalStudy goals;
     kith::bench::StreamStudy streams;
     kith::bench::KatoStudy kato;
+    kith::bench::PathStudy paths;
     kith::bench::Study study;
     kith::bench::PaperStudy papers;
 };
@@ -88,9 +90,9 @@ void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
 
 void add_streams(CLI::App* search, kith::bench::StreamStudy& streams) {
     search
-        ->add_option(
-            "--table", streams.table,
-            std::string("A paper's table or figure, in place of one search: kato, ") + kith::bench::streams_table)
+        ->add_option("--table", streams.table,
+                     std::string("A paper's table or figure, in place of one search: kato, ") +
+                         kith::bench::streams_table + ", " + kith::bench::path_table_names())
         ->type_name("NAME");
     search->add_flag(
         "--streamed", streams.streamed,
@@ -261,6 +263,13 @@ int run_main(int argc, char** argv) {
         return 0;
     }
     if (args.streams.table == "kato") std::swap(args.kato.table, args.streams.table);
+    if (kith::bench::is_path_table(args.streams.table)) std::swap(args.paths.table, args.streams.table);
+    if (args.paths.asked()) {
+        args.paths.quick = args.goals.inputs.quick;
+        args.paths.repeat = args.repeat;
+        args.paths.json = args.json;
+        return kith::bench::run(args.paths, args.options) ? 0 : 1;
+    }
     if (args.streams.asked()) {
         args.streams.quick = args.goals.inputs.quick;
         args.streams.repeat = args.repeat;

@@ -15,6 +15,7 @@
 #include "machine/parallel.h"
 #include "papers/report.h"
 #include "search/kato.h"
+#include "search/paths.h"
 #include "search/streams.h"
 #include "select/study.h"
 
@@ -42,6 +43,7 @@ void print_list(const std::vector<PaperTable>& tables) {
         fmt::print("{:<20} {}: {}{}\n", each.name, each.paper, each.title,
                    each.on_gpu.empty() ? "" : "; on a GPU `select --table " + each.on_gpu + "`");
     fmt::print("{:<20} Kato and Hosino 2009, Table I\n{:<20} Sismanis et al. 2012, Fig. 5\n", "kato", streams_table);
+    fmt::print("{}  fused kernels beside two steps\n", path_table_names());
     fmt::print("of `kith-bench select --table`: {}\nmethods:\n", table_names());
     for (const Method& each : methods()) {
         const std::string missing = each.missing();
@@ -217,6 +219,14 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
         streams.repeat = study.repeat;
         streams.json = study.json;
         return run(streams, options);
+    }
+    if (is_path_table(table)) {
+        PathStudy paths;
+        paths.table = table;
+        paths.quick = study.quick;
+        paths.repeat = study.repeat;
+        paths.json = study.json;
+        return run(paths, options);
     }
     Study selection;
     selection.table = table;

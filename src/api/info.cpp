@@ -8,6 +8,7 @@
 #include "cpu/simd/isa.h"
 #include "gpu/backend.h"
 #include "gpu/distance/distance_kernels.h"
+#include "gpu/fused/fused_kernels.h"
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
@@ -94,6 +95,8 @@ std::string build_info() {
         for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
             text += fmt::format("  {:<14} {:<13} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
                                 "gpu", kernel.what);
+        for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
+            text += fmt::format("  {:<14} {:<13} {}\n", kernel.name, "gpu", kernel.what);
         return text;
     });
 }

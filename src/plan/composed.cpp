@@ -33,20 +33,37 @@ double bytes_per_query(const gpu::Selector& selector, std::int64_t n, std::int64
            static_cast<double>(selector.per_row);
 }
 
-// The plan of the direct filter; what it refuses is refused to `path`.
-Plan filtered(const Request& r, const Machine& machine, const std::string& path) {
-    try {
-        return make(r, machine);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::invalid_argument) throw;
-        refuse("path: '{}': {}", path, error.what());
-    }
-}
-
 }  // namespace
 
 bool is_composed(const std::string& path) {
     return path.find('+') != std::string::npos;
+}
+
+Plan direct_plan(const Request& r, const Machine& machine, double part) {
+    const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
+    if (devices.size() != 1 || devices.front() == host_memory)
+        refuse("path: '{}' runs on one GPU; device is {}", r.path, spelled(devices));
+    const metric::Direct direct = r.metric.traits.direct;
+    if (r.metric.user ||
+        (direct != metric::Direct::squares && direct != metric::Direct::sum && direct != metric::Direct::maximum))
+        refuse("path: '{}' serves sums of squared or of absolute differences, and their maximum", r.path);
+    Request own = r;
+    own.path = kith::name(Path::direct_f32);
+    own.device = spelled(devices);
+    own.memory =
+        r.memory > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(r.memory) * part)) : 0;
+    own.share = r.share * part;
+    try {
+        return make(own, machine);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) throw;
+        refuse("path: '{}': {}", r.path, error.what());
+    }
+}
+
+double device_budget(const Request& r, const Machine::Device& device) {
+    constexpr double of_free = 0.85;
+    return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
 Plan composed(const Request& r, const Machine& machine) {
@@ -56,21 +73,8 @@ Plan composed(const Request& r, const Machine& machine) {
         refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel, kernel_names());
     const gpu::Selector* const selector = gpu::find_selector(name);
     if (!selector) refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path, name);
-    const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
-    if (devices.size() != 1 || devices.front() == host_memory)
-        refuse("path: '{}' runs on one GPU; device is {}", r.path, spelled(devices));
-    const metric::Direct direct = r.metric.traits.direct;
-    if (r.metric.user ||
-        (direct != metric::Direct::squares && direct != metric::Direct::sum && direct != metric::Direct::maximum))
-        refuse("path: '{}' serves sums of squared or of absolute differences, and their maximum", r.path);
-
     // Half of the budget is the filter's, half the matrix'.
-    Request half = r;
-    half.path = kith::name(Path::direct_f32);
-    half.device = spelled(devices);
-    half.memory = r.memory > 0 ? std::max<std::int64_t>(1, r.memory / 2) : 0;
-    half.share = r.share / 2;
-    Plan p = filtered(half, machine, r.path);
+    Plan p = direct_plan(r, machine, 0.5);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
     const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
                        most =
@@ -84,10 +88,7 @@ Plan composed(const Request& r, const Machine& machine) {
         refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name, most,
                r.shape.k);
     const double each = bytes_per_query(*selector, n, listed);
-    constexpr double of_free = 0.85;
-    const double budget =
-        r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
-    const double room = budget / 2;
+    const double budget = device_budget(r, device), room = budget / 2;
     if (each > room)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,

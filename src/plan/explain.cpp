@@ -17,7 +17,8 @@ const char* name(Path path) {
 }
 
 std::string path_name(const Plan& p) {
-    return p.distances.empty() ? name(p.path) : p.distances + "+" + p.selector;
+    if (p.distances.empty()) return name(p.path);
+    return p.selector.empty() ? p.distances : p.distances + "+" + p.selector;
 }
 
 double prepared_bytes(const Shape& shape, const Plan& plan) {

@@ -13,6 +13,7 @@
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
 #include "plan/composed.h"
+#include "plan/fused.h"
 
 namespace kith::planner {
 
@@ -365,6 +366,7 @@ Plan make(const Request& r, const Machine& machine) {
         return p;
     }
     if (is_composed(r.path)) return composed(r, machine);
+    if (is_fused(r.path)) return fused(r, machine);
     const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
     if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;

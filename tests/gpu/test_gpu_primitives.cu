@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/primitives/bitonic_lanes.cuh"
 #include "gpu/primitives/block_sort.cuh"
 #include "gpu/primitives/block_threshold.cuh"
 #include "gpu/primitives/merge_part.cuh"
@@ -126,6 +127,43 @@ TEST(GpuPrimitives, SortBlock) {
     sort_and_merge_blocks<128, 2>();
     sort_and_merge_blocks<64, 8>();
     sort_and_merge_blocks<512, 4>();
+}
+
+// The same within each group of `lanes` adjacent lanes.
+template <int lanes, int items>
+__global__ void sort_lanes_kernel(Packed* data) {
+    Packed x[items];
+    for (int i = 0; i < items; ++i) x[i] = data[threadIdx.x * items + i];
+    bitonic::sort_lanes(x, lanes);
+    for (int i = 0; i < items; ++i) data[threadIdx.x * items + i] = x[i];
+}
+template <int lanes, int items>
+__global__ void merge_lanes_kernel(Packed* data) {
+    Packed x[items];
+    for (int i = 0; i < items; ++i) x[i] = data[threadIdx.x * items + i];
+    bitonic::merge_lanes(x, lanes);
+    for (int i = 0; i < items; ++i) data[threadIdx.x * items + i] = x[i];
+}
+
+template <int lanes, int items>
+void sort_and_merge_lanes() {
+    constexpr int threads = 96, group = lanes * items;
+    for (const Entries& in : orders(threads * items)) {
+        Entries want = in;
+        for (auto first = want.begin(); first != want.end(); first += group) std::sort(first, first + group);
+        ASSERT_EQ(want, run(sort_lanes_kernel<lanes, items>, threads, in));
+        // Ascending, then descending: bitonic.
+        Entries peaks = want;
+        for (auto first = peaks.begin(); first != peaks.end(); first += group)
+            std::reverse(first + group / 2, first + group);
+        ASSERT_EQ(want, run(merge_lanes_kernel<lanes, items>, threads, peaks));
+    }
+}
+TEST(GpuPrimitives, SortLanes) {
+    sort_and_merge_lanes<1, 4>();
+    sort_and_merge_lanes<4, 8>();
+    sort_and_merge_lanes<8, 16>();
+    sort_and_merge_lanes<32, 2>();
 }
 
 // Striped layout: lane l holds the positions l + 32 * j.

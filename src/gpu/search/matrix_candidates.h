@@ -1,4 +1,5 @@
-// Candidates from the whole matrix of f32 distances: a distance kernel and a selector, some queries at a time.
+// Candidates from the whole matrix of f32 distances: a distance kernel and a selector, some queries at a time. Or from
+// a fused kernel, in which both are one.
 #pragma once
 
 #include <string_view>
@@ -9,16 +10,17 @@
 namespace kith::gpu {
 
 struct MatrixCandidates {
-    std::string_view kernel, selector;
+    std::string_view kernel, selector;  // a distance kernel and a selector, or a fused kernel
     exact::Step step = exact::Step::squares;
     // Words, and half norms of points, as the direct filter has them (DistanceJob); all points of the chunk.
     const float *queries = nullptr, *points = nullptr, *half_norm = nullptr;
     std::int64_t width = 0, n = 0;
-    std::int64_t at_once = 0;  // queries whose values are in memory
+    std::int64_t wanted = 0;   // neighbours of a query
+    std::int64_t at_once = 0;  // queries whose values are in memory; lists of a fused kernel
 };
 
-// The length of a list: listed_points() within what the selector and a list take.
-std::int64_t listed_of(std::string_view selector, std::int64_t n, std::int64_t wanted);
+// The length of a list: listed_points() within what the selector and a list take, or fused_listed().
+std::int64_t listed_of(const MatrixCandidates& task);
 
 // Fills all lists to their capacity (listed_of), with a threshold that lacks no point: below the largest value listed,
 // where points are left that may tie with it.

@@ -136,8 +136,8 @@ public:
         if (!projected_ || !through_projected()) through(n_);
     }
 
-    // All values, by a distance kernel, and the smallest of each query, by a selector: a list with a threshold below
-    // its last value lacks nothing, ties included.
+    // All values, by a distance kernel, and the smallest of each query, by a selector, or both at once: a list with a
+    // threshold below its last value lacks nothing, ties included.
     void from_matrix() {
         const MatrixCandidates task{.kernel = plan_.distances,
                                     .selector = plan_.selector,
@@ -147,8 +147,9 @@ public:
                                     .half_norm = pass_.half_norm,
                                     .width = filter_.form.width,
                                     .n = n_,
+                                    .wanted = wanted_,
                                     .at_once = plan_.matrix_queries};
-        reserve(listed_of(plan_.selector, n_, wanted_));
+        reserve(listed_of(task));
         list_candidates(task, lists(), stream_);
     }
 

@@ -5,6 +5,7 @@
 #include "gpu/select/truncated/truncated_lists.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gpu/primitives/merge_part.cuh"
 #include "gpu/runtime/launch.h"
@@ -43,20 +44,26 @@ Slices cut_rows(const SelectJob& job, std::int64_t wanted, std::int64_t shortest
     return {(job.n + length - 1) / length, length};
 }
 
-void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJob& job) {
-    const std::int64_t half = slices.per_row > 1 ? (slices.per_row + 1) / 2 : 0;
-    Buffer<Packed> other(job.rows * half * job.k, job.stream);
-    const Packed* from = lists.get();
-    Packed* to = other.get();
-    for (std::int64_t count = slices.per_row; count > 1; count = (count + 1) / 2) {
+Packed* merge_lists(Packed* lists, Packed* other, std::int64_t rows, std::int64_t count, std::int64_t k,
+                    unsigned long long* counts, cudaStream_t stream) {
+#ifdef KITH_COUNT_OPERATIONS
+    const Buffer<unsigned long long> unread(counts ? 0 : operation_slots, stream);
+    if (!counts) counts = unread.get();
+#endif
+    for (; count > 1; count = (count + 1) / 2) {
         const std::int64_t pairs = (count + 1) / 2;
-        merge_lists_kernel<<<static_cast<unsigned>(job.rows * pairs), threads, 0, job.stream>>>(from, count, to, job.k,
-                                                                                                job.counts);
+        merge_lists_kernel<<<static_cast<unsigned>(rows * pairs), threads, 0, stream>>>(lists, count, other, k, counts);
         check_launch("merge_lists_kernel");
-        from = to;
-        to = to == other.get() ? lists.get() : other.get();
+        std::swap(lists, other);
     }
-    put_lists_kernel<<<item_blocks(job.rows * job.k), item_threads, 0, job.stream>>>(from, job.rows,
+    return lists;
+}
+
+void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJob& job) {
+    const Buffer<Packed> other(job.rows * merged_lists(slices.per_row) * job.k, job.stream);
+    const Packed* const merged =
+        merge_lists(lists.get(), other.get(), job.rows, slices.per_row, job.k, job.counts, job.stream);
+    put_lists_kernel<<<item_blocks(job.rows * job.k), item_threads, 0, job.stream>>>(merged, job.rows,
                                                                                      out_of(job, SelectLayout::by_row));
     check_launch("put_lists_kernel");
 }

@@ -30,6 +30,16 @@ inline Buffer<Packed> make_lists(const SelectJob& job, const Slices& slices) {
     return {job.rows * slices.per_row * job.k, job.stream};
 }
 
+// Lists a row after the first round of merges: what `other` of merge_lists needs room for.
+inline std::int64_t merged_lists(std::int64_t count) {
+    return count > 1 ? (count + 1) / 2 : 0;
+}
+
+// Merges the `count` sorted lists of each of `rows` rows pairwise, keeps the smaller half of each merge, until one is
+// left: row i's at i * k of what is returned, `lists` or `other`. `counts` as SelectJob::counts, or null.
+Packed* merge_lists(Packed* lists, Packed* other, std::int64_t rows, std::int64_t count, std::int64_t k,
+                    unsigned long long* counts, cudaStream_t stream);
+
 // Merges the lists of each row pairwise, keeps the smaller half of each merge, until one is left: the result. Takes
 // half as much workspace again.
 void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJob& job);

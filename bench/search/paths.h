@@ -1,0 +1,27 @@
+// `kith-bench search --table NAME` of the papers' fused kernels: distances and selection in one kernel, beside a
+// distance kernel and a selector: Hanak 2023, Figs. 5.8 and 5.9; Sismanis et al. 2012, Fig. 3.
+#pragma once
+
+#include <string>
+
+#include "kith/types.h"
+
+namespace kith::bench {
+
+struct PathStudy {
+    std::string table;   // a name of path_table_names(), or empty
+    bool quick = false;  // fewer cells
+    int repeat = 7;
+    std::string json;
+
+    bool asked() const { return !table.empty(); }
+};
+
+// "hanak-5.8, ...", and whether a name is one of them.
+std::string path_table_names();
+bool is_path_table(const std::string& name);
+
+// Whether all paths have the same bits. Throws kith::Error; device where there is no GPU.
+bool run(const PathStudy& study, const Options& options);
+
+}  // namespace kith::bench

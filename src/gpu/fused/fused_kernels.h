@@ -1,0 +1,71 @@
+// The fused kernels as plain data: what the planner, help texts and tests know of them, and what a path of one takes.
+// No CUDA.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "gpu/filter/levels.h"
+
+namespace kith::gpu {
+
+struct FusedKernel {
+    const char* name = "";
+    std::int64_t most_listed = 0;   // of a query's points, a power of two
+    std::int64_t queries = 1;       // of a block
+    std::int64_t least_points = 1;  // of a block, where points are shared out among several
+    const char* what = "";          // a line of help
+};
+
+inline constexpr auto fused_kernels = std::to_array<FusedKernel>({
+#define KITH_FUSED(function, ...) {__VA_ARGS__},
+#include "gpu/fused/fused_kernels.def"
+#undef KITH_FUSED
+});
+
+// Null where no kernel has that name.
+constexpr const FusedKernel* find_fused_kernel(std::string_view name) {
+    for (const FusedKernel& kernel : fused_kernels)
+        if (name == kernel.name) return &kernel;
+    return nullptr;
+}
+
+// What a kernel keeps of a query at once: a power of two with some more than `wanted`, as a distance in f32 may be
+// wrong by the last ones' differences.
+constexpr std::int64_t fused_capacity(const FusedKernel& kernel, std::int64_t wanted) {
+    constexpr std::int64_t least = 32;
+    std::int64_t capacity = least;
+    while (capacity < wanted + wanted / 8 + 4 && capacity < kernel.most_listed) capacity *= 2;
+    return capacity;
+}
+
+// Points that a list has of n for `wanted` neighbours. No more than wanted proves nothing where others are left.
+constexpr std::int64_t fused_listed(const FusedKernel& kernel, std::int64_t n, std::int64_t wanted) {
+    return std::min(n, fused_capacity(kernel, wanted));
+}
+
+// The points of a chunk, shared out: `count` parts of `points` points (the last may be shorter), whole tiles of the
+// filter. Each block has a part, and each query a list of each part.
+struct FusedParts {
+    std::int64_t count = 1, points = 0;
+};
+
+// Where queries are too few to fill a device with blocks, points are cut; within `most_lists` of all queries.
+constexpr FusedParts fused_parts(const FusedKernel& kernel, std::int64_t q, std::int64_t n, int multiprocessors,
+                                 std::int64_t most_lists) {
+    constexpr std::int64_t wanted = 2;  // blocks of a multiprocessor
+    const std::int64_t rows = std::max<std::int64_t>(q, 1), blocks = (rows + kernel.queries - 1) / kernel.queries,
+                       most = std::min({wanted * multiprocessors / blocks, n / kernel.least_points, most_lists / rows}),
+                       count = std::max<std::int64_t>(most, 1),
+                       points = std::max(whole_tiles((n + count - 1) / count), filter_tile_points);
+    return {std::max<std::int64_t>((n + points - 1) / points, 1), points};
+}
+
+// Bytes of workspace of a list, and of the half of one that merging takes.
+constexpr std::int64_t fused_list_bytes(std::int64_t listed) {
+    return 12 * listed;
+}
+
+}  // namespace kith::gpu

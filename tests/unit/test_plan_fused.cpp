@@ -1,0 +1,145 @@
+// Plans of fused paths, "hanak-fused", on imaginary machines: lists, parts of the points, budgets, what is refused.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "gpu/fused/fused_kernels.h"
+#include "kith/error.h"
+#include "plan/planner.h"
+
+namespace {
+
+namespace gpu = kith::gpu;
+using kith::planner::Machine;
+using kith::planner::Request;
+
+constexpr std::int64_t gigabyte = std::int64_t{1} << 30, any = std::numeric_limits<std::int64_t>::max();
+constexpr int multiprocessors = 132;
+
+Machine with_gpu() {
+    Machine m;
+    m.threads = 8;
+    m.free_bytes = 64 * gigabyte;
+    m.devices = {{"imaginary", 90, 70 * gigabyte, multiprocessors}};
+    return m;
+}
+
+Request of(const std::string& path, kith::Shape shape = {1 << 18, 8192, 16, 10, kith::ElementType::f32, false}) {
+    Request r;
+    r.shape = shape;
+    r.path = path;
+    r.metric.traits.gemm = kith::metric::Gemm::l2;
+    r.metric.traits.direct = kith::metric::Direct::squares;
+    return r;
+}
+
+void refused(const Request& r, const Machine& machine, const std::string& why) {
+    try {
+        kith::planner::make(r, machine);
+        ADD_FAILURE() << r.path;
+    } catch (const kith::Error& error) {
+        EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code()) << error.what();
+        EXPECT_NE(std::string::npos, std::string(error.what()).find("'" + r.path + "'")) << error.what();
+        EXPECT_NE(std::string::npos, std::string(error.what()).find(why)) << error.what();
+    }
+}
+
+TEST(FusedPlan, EveryKernel) {
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels) {
+        EXPECT_EQ(&kernel, gpu::find_fused_kernel(kernel.name));
+        const kith::Plan p = kith::planner::make(of(kernel.name), with_gpu());
+        EXPECT_EQ(kith::Path::direct_f32, p.path);
+        EXPECT_EQ(kernel.name, p.distances);
+        EXPECT_EQ("", p.selector);
+        EXPECT_EQ(kernel.name, kith::path_name(p));
+        EXPECT_TRUE(p.forced);
+        EXPECT_EQ(8192, p.query_tile);
+        EXPECT_GE(p.matrix_queries, p.query_tile);
+        EXPECT_LE(static_cast<double>(p.workspace_bytes), 0.85 * 70.0 * gigabyte);
+        EXPECT_NE(std::string::npos, kith::explain(p).find(kernel.name));
+    }
+    EXPECT_EQ(nullptr, gpu::find_fused_kernel("direct-f32"));
+}
+
+// A list has room for more than the neighbours, up to what its kernel holds.
+TEST(FusedPlan, Lists) {
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels) {
+        for (std::int64_t wanted = 1; wanted < kernel.most_listed; ++wanted) {
+            const std::int64_t capacity = gpu::fused_capacity(kernel, wanted);
+            ASSERT_EQ(0, capacity & (capacity - 1));
+            ASSERT_GT(capacity, wanted);
+            ASSERT_LE(capacity, kernel.most_listed);
+            ASSERT_EQ(std::min<std::int64_t>(50, capacity), gpu::fused_listed(kernel, 50, wanted));
+        }
+        const std::int64_t most = kernel.most_listed - 1;
+        EXPECT_NO_THROW(
+            kith::planner::make(of(kernel.name, {1 << 18, 64, 16, most, kith::ElementType::f32, false}), with_gpu()));
+        EXPECT_NO_THROW(kith::planner::make(
+            of(kernel.name, {1 << 18, 1 << 18, 16, most - 1, kith::ElementType::f32, true}), with_gpu()));
+        refused(of(kernel.name, {1 << 18, 1 << 18, 16, most, kith::ElementType::f32, true}), with_gpu(),
+                std::to_string(kernel.most_listed));
+        refused(of(kernel.name, {1 << 18, 64, 16, most + 1, kith::ElementType::f32, false}), with_gpu(),
+                std::to_string(kernel.most_listed));
+        // All points, and nothing is left to prove.
+        EXPECT_NO_THROW(kith::planner::make(
+            of(kernel.name, {kernel.most_listed, 64, 16, most + 1, kith::ElementType::f32, false}), with_gpu()));
+    }
+}
+
+// Parts cover the points, in whole tiles, none empty; as few as fill the device.
+TEST(FusedPlan, Parts) {
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
+        for (const std::int64_t n : {1, 255, 256, 257, 4095, 8192, 8193, 100'000, 1 << 20, 0x7fffffff})
+            for (const std::int64_t q : {1, 3, 4, 31, 33, 128, 4096, 8192, 1 << 16})
+                for (const std::int64_t lists : {q, 2 * q + 1, any}) {
+                    const gpu::FusedParts parts = gpu::fused_parts(kernel, q, n, multiprocessors, lists);
+                    ASSERT_EQ(0, parts.points % gpu::filter_tile_points);
+                    ASSERT_GE(parts.count * parts.points, n);
+                    ASSERT_LT((parts.count - 1) * parts.points, n);
+                    ASSERT_LE(parts.count * q, lists);
+                    if (parts.count == 1) continue;
+                    ASSERT_GE(parts.points, kernel.least_points / 2);
+                    ASSERT_LE((q + kernel.queries - 1) / kernel.queries * parts.count, 2 * multiprocessors);
+                }
+    const gpu::FusedKernel& hanak = *gpu::find_fused_kernel("hanak-fused");
+    EXPECT_EQ(1, gpu::fused_parts(hanak, 8192, 1 << 20, multiprocessors, any).count);
+    EXPECT_EQ(2, gpu::fused_parts(hanak, 4096, 1 << 20, multiprocessors, any).count);
+    EXPECT_EQ(1, gpu::fused_parts(hanak, 4096, 1 << 20, multiprocessors, 4096).count);
+}
+
+// Whatever the tile, its lists are within what the plan counts.
+TEST(FusedPlan, KeepsItsBudget) {
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
+        for (const std::int64_t k : {10, 100}) {
+            Request r = of(kernel.name, {1 << 18, 8192, 16, k, kith::ElementType::f32, false});
+            for (r.memory = gigabyte / 16; r.memory <= 8 * gigabyte; r.memory *= 2) {
+                const kith::Plan p = kith::planner::make(r, with_gpu());
+                EXPECT_LE(p.workspace_bytes, r.memory);
+                const std::int64_t listed = gpu::fused_listed(kernel, p.chunk_points, k);
+                EXPECT_GE(p.workspace_bytes, gpu::fused_list_bytes(listed) * p.matrix_queries);
+                for (const std::int64_t q : {std::int64_t{1}, p.query_tile / 3 + 1, p.query_tile})
+                    EXPECT_LE(q * gpu::fused_parts(kernel, q, p.chunk_points, multiprocessors, p.matrix_queries).count,
+                              p.matrix_queries);
+            }
+            r.memory = 1 << 12;
+            EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
+        }
+}
+
+TEST(FusedPlan, RefusesWhatItCannotServe) {
+    const Machine gpu = with_gpu();
+    Request other = of("hanak-fused");
+    other.metric.traits.direct = kith::metric::Direct::quotient;
+    refused(other, gpu, "absolute differences");
+    Request cpu = of("sismanis-segments");
+    cpu.device = "cpu";
+    refused(cpu, gpu, "GPU");
+    Machine two = gpu;
+    two.devices.push_back(two.devices.front());
+    Request both = of("hanak-fused");
+    both.device = "cuda:0,1";
+    refused(both, two, "one GPU");
+    refused(of("hanak"), gpu, "unknown");
+}
+
+}  // namespace
