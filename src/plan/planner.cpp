@@ -13,6 +13,7 @@
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
 #include "plan/composed.h"
+#include "plan/hanak_rule.h"
 
 namespace kith::planner {
 
@@ -353,6 +354,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
 Plan make(const Request& r, const Machine& machine) {
     if (!r.selector.empty() && r.selector != "threshold")
         refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
+    if (is_ruled(r.path)) return ruled(r, machine);
     if (r.path == "kato") {
         if (!r.shape.graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
         Request plain = r;
