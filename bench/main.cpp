@@ -15,6 +15,7 @@
 #include "search/goal_study.h"
 #include "search/kato.h"
 #include "search/paths.h"
+#include "search/rule_regret.h"
 #include "search/streams.h"
 #include "select/study.h"
 #include "workload.h"
@@ -39,6 +40,7 @@ struct Args {
     kith::bench::StreamStudy streams;
     kith::bench::KatoStudy kato;
     kith::bench::PathStudy paths;
+    kith::bench::RuleStudy rule;
     kith::bench::Study study;
     kith::bench::PaperStudy papers;
 };
@@ -60,8 +62,13 @@ void add_studies(CLI::App* select, kith::bench::Study& study) {
     select->add_flag("--regret", study.regret, "The planner's choice against every candidate, over a grid of shapes");
     select->add_flag("--small", study.small,
                      "Calls with little to select from: the planner's choice and every candidate");
+    select->add_flag("--hanak-rule", study.rule,
+                     "With --regret: judge the choice of Hanak 2023, 5.6, not the planner's");
     select->add_option("--times", study.times, "With --regret: take the times from an earlier --json file")
         ->type_name("FILE");
+    select->add_flag("--mean", study.mean,
+                     "Of --table: means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), in place "
+                     "of medians");
     select->add_option("--selectors", study.selectors, "Candidates of --goals, --regret and --small")->delimiter(',');
     select->add_flag("--quick", study.quick, "A small grid");
 }
@@ -222,6 +229,8 @@ int run_main(int argc, char** argv) {
     add_streams(search, args.streams);
     search->add_option("--cpu-points", args.kato.cpu_points, "Of --table: the most points on one core (minutes)")
         ->capture_default_str();
+    search->add_flag("--regret", args.rule.regret,
+                     "The composed path that Hanak 2023, 5.6 takes against the others, over a grid of shapes");
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
     select->add_option("--rows", args.workload.q, "Rows")->capture_default_str();
     select->add_option("--cols", args.workload.n, "Columns")->capture_default_str();
@@ -275,6 +284,12 @@ int run_main(int argc, char** argv) {
         args.streams.repeat = args.repeat;
         args.streams.json = args.json;
         return kith::bench::run(args.streams, args.options) ? 0 : 1;
+    }
+    if (args.rule.asked()) {
+        args.rule.quick = args.goals.inputs.quick;
+        args.rule.repeat = args.repeat;
+        args.rule.json = args.json;
+        return kith::bench::run(args.rule, args.options) ? 0 : 1;
     }
     if (args.kato.asked()) {
         args.kato.quick = args.goals.inputs.quick;

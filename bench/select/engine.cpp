@@ -77,39 +77,42 @@ public:
     }
 
 private:
-    double seconds_of(const Series& series, Case c, std::int64_t x, std::string& chosen) {
-        if (series.work == Work::copy_to_host) return runner_.copy_to_host(c.rows, c.n);
-        if (series.work == Work::product) return runner_.product(c.rows, c.n, dimensions);
-        double best = no_figure;
+    Seconds seconds_of(const Series& series, Case c, std::int64_t x, std::string& chosen) {
+        if (series.work == Work::copy_to_host) return {runner_.copy_to_host(c.rows, c.n), no_figure};
+        if (series.work == Work::product) return {runner_.product(c.rows, c.n, dimensions), no_figure};
+        Seconds best{no_figure, no_figure};
         for (const std::string& word : words(series.selector)) {
             c.selector = word;
             if (const std::size_t mark = word.find("{}"); mark != std::string::npos)
                 c.selector.replace(mark, 2, std::to_string(x));
-            const double seconds =
-                series.threads == on_gpu ? runner_.select(c) : runner_.select_on_cpu(c, series.threads);
-            if (std::isnan(seconds) || seconds >= best) continue;
+            const Seconds seconds =
+                series.threads == on_gpu ? runner_.timed(c) : runner_.select_on_cpu(c, series.threads);
+            if (std::isnan(seconds.typical) || seconds.typical >= best.typical) continue;
             best = seconds;
             chosen = c.selector.empty() ? runner_.planned(c) : c.selector;
         }
-        if (series.and_product) best += runner_.product(c.rows, c.n, dimensions);
+        if (series.and_product) best.typical += runner_.product(c.rows, c.n, dimensions);
         return best;
     }
 
     Line time(const Panel& panel, const Series& series) {
-        Line line{series, {}, {}, {}, {}, {}, {}};
+        Line line;
+        line.series = series;
         for (const std::int64_t x : panel.at) {
             const Case c = case_of(panel, series, x);
             std::string chosen;
-            const double seconds = c.k > c.n ? no_figure : seconds_of(series, c, x, chosen);
-            line.seconds.push_back(seconds);
-            line.rate.push_back(static_cast<double>(c.rows) * static_cast<double>(c.n) / seconds);
+            const Seconds seconds = c.k > c.n ? Seconds{no_figure, no_figure} : seconds_of(series, c, x, chosen);
+            line.seconds.push_back(seconds.typical);
+            line.deviation.push_back(seconds.deviation);
+            line.rate.push_back(static_cast<double>(c.rows) * static_cast<double>(c.n) / seconds.typical);
             line.chosen.push_back(chosen);
         }
         return line;
     }
 
     Line count(const Panel& panel, const Series& series) {
-        Line line{series, {}, {}, {}, {}, {}, {}};
+        Line line;
+        line.series = series;
         std::vector<double> slots;
         for (const std::int64_t x : panel.at) {
             Case c = case_of(panel, series, x);

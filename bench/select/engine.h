@@ -14,6 +14,7 @@ namespace kith::bench {
 struct Line {
     Series series;
     std::vector<double> seconds;      // NaN: no time
+    std::vector<double> deviation;    // of seconds, standard; NaN where they are medians or of one run
     std::vector<double> ratio;        // ours; empty where the series has no `against`
     std::vector<double> paper_ratio;  // the paper's; empty where it gives none
     std::vector<double> rate;         // values a second

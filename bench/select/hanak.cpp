@@ -1,9 +1,12 @@
-// Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": Fig. 5.2 to 5.7, 5.10, 5.11.
+// Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": eq. 4.2 and 4.3, Fig. 5.2 to 5.7, 5.10,
+// 5.11.
 //
 // Measured there on a Tesla V100, without tables: figures are those that the text names. Fig. 5.2 to 5.4 do not say
-// their n and q; they stand here at n 2^18, q 2^10.
+// their n and q; they stand here at n 2^18, q 2^10. Values are distances of uniform points, as there.
 #include <fmt/format.h>
 
+#include "gpu/select/selectors.h"
+#include "select/buffered_inserts.h"
 #include "select/table.h"
 
 namespace kith::bench {
@@ -14,7 +17,7 @@ constexpr std::int64_t values = std::int64_t{1} << 30, quick_values = std::int64
 const std::vector<std::int64_t> some_k{32, 64, 128, 256, 512, 1024, 2048}, fewer_k{32, 256, 2048};
 const std::vector<std::int64_t> shares{1, 5, 10, 20, 30, 40, 50, 70, 90}, fewer_shares{1, 10, 30, 50};
 
-Panel optimisations(std::vector<Series> series, Order order = Order::uniform) {
+Panel optimisations(std::vector<Series> series, Order order = Order::distances) {
     return {.title = std::string("n 2^18, ") + order_names[static_cast<int>(order)] + " values",
             .at = some_k,
             .n = 1 << 18,
@@ -89,6 +92,7 @@ Table thread_queues() {
                         .at = some_k,
                         .n = 1 << 20,
                         .q = 1 << 11,
+                        .order = Order::distances,
                         .series = series,
                         .quick_at = fewer_k,
                         .quick_q = 1 << 8}},
@@ -103,12 +107,14 @@ Table single_pass() {
         Panel panel{.title = fmt::format("n 2^{}", log_n), .at = {16, 32, 64, 128, 256, 512, 1024, 2048}};
         panel.n = std::int64_t{1} << log_n;
         panel.q = values >> log_n;
+        panel.order = Order::distances;
         panel.quick_q = quick_values >> log_n;
         panel.quick_at = fewer_k;
         panel.quick = log_n == 15 || log_n == 20 || log_n == 24;
         for (const char* const name :
-             {"bits", "warp-select", "block-select", "merge-queue-aligned+buffer+hp", "sampled"})
-            if (log_n <= 20 || name[0] != 'm')  // 64 threads with a row each take many seconds
+             {"bits", "warp-select", "block-select", "block-merge-queue", "merge-queue-aligned+buffer+hp", "sampled"})
+            if (log_n <= 20 || std::string_view(name) !=
+                                   "merge-queue-aligned+buffer+hp")  // 64 threads with a row each take many seconds
                 panel.series.push_back({.label = name, .selector = name});
         panel.series[0].said = "approaches 80 % of the peak; the fastest everywhere";
         t.panels.push_back(panel);
@@ -124,6 +130,7 @@ Table one_query() {
     for (std::int64_t count = 1; count <= 512; count *= 2) panel.at.push_back(count);
     panel.n = 1 << 27;
     panel.q = 1;
+    panel.order = Order::distances;
     panel.quick_at = {8, 64, 128, 256, 512};
     for (const int k : {16, 128, 512, 1024, 2048}) {
         const char* const said = k <= 512 ? "peak at 256" : k > 1024 ? "peak at 128" : "";
@@ -140,6 +147,7 @@ Panel by_share(int log_n, std::vector<Series> series) {
             .at = shares,
             .n = std::int64_t{1} << log_n,
             .q = values >> log_n,
+            .order = Order::distances,
             .series = std::move(series),
             .quick_at = fewer_shares,
             .quick_q = quick_values >> log_n};
@@ -166,7 +174,7 @@ Table stages() {
             .title = "Sample select in one and in two stages against a full sort",
             .paper = "Hanak 2023, Fig. 5.10",
             .shows = Shows::throughput,
-            .panels = {by_share(20, against_sorts({"sample-select-1", "sample-select-2"},
+            .panels = {by_share(20, against_sorts({"sample-select-1", "sample-select-2", "sample-select-2+buffer"},
                                                   "above the sort up to 30 %, below it beyond 50 %"))},
             .log_x = false};
 }
@@ -184,10 +192,40 @@ Table multi_pass() {
     return t;
 }
 
+template <double BufferedCounts::*count, BufferedCounts (*of)(const BufferedSelection&, std::int64_t)>
+double bits_count(double n, double k) {
+    return of(bits_selection(static_cast<std::int64_t>(k)), static_cast<std::int64_t>(n)).*count;
+}
+
+// No table of theirs: the formulas of 4.1.6 beside what the kernel counts and what a model of it does.
+Table inserts() {
+    Table t{"hanak-inserts", "Values that enter the buffer of bits, and its merges, per row",
+            "Hanak 2023, eq. 4.2 and 4.3"};
+    t.shows = Shows::operations;
+    t.log_y = true;
+    using Counts = BufferedCounts;
+    std::vector<Series> series;
+    const auto add = [&](const char* label, int slot, const char* formula, double (*growth)(double, double)) {
+        series.push_back({.label = label, .selector = "bits", .slot = slot, .formula = formula, .growth = growth});
+    };
+    add("added to the buffer", gpu::insertion_slot, "m (1 + H(n) - H(m)), m = k + buffer",
+        bits_count<&Counts::added, expected_of>);
+    add("added, beside the model", gpu::insertion_slot, "simulated", bits_count<&Counts::added, simulated>);
+    add("merges", gpu::merge_slot, "1 + expected / buffer", bits_count<&Counts::merges, expected_of>);
+    add("merges, beside the model", gpu::merge_slot, "simulated", bits_count<&Counts::merges, simulated>);
+    Panel by_k = optimisations(series);
+    by_k.q = by_k.quick_q;
+    Panel by_n{.title = "k 2^8", .axis = Axis::n, .q = by_k.q, .k = 256, .order = Order::distances, .series = series};
+    by_n.at = {1 << 13, 1 << 15, 1 << 17, 1 << 19};
+    t.panels = {by_k, by_n};
+    return t;
+}
+
 }  // namespace
 
 std::vector<Table> hanak_tables() {
-    return {bitonic_sorts(), buffering(), reads(), thread_queues(), single_pass(), one_query(), stages(), multi_pass()};
+    return {inserts(),     bitonic_sorts(), buffering(), reads(),     thread_queues(),
+            single_pass(), one_query(),     stages(),    multi_pass()};
 }
 
 }  // namespace kith::bench

@@ -1,4 +1,4 @@
-// Regret over a grid of (n, q, k): every candidate that serves the k, then the planner's choice.
+// Regret over a grid of (n, q, k): every candidate that serves the k, then the choice that is judged.
 //
 // Values are row-major, as a caller's are: selectors that read columns pay for the transposition, as they would.
 #include "select/regret.h"
@@ -15,6 +15,7 @@
 
 #include "gpu/select/choice.h"
 #include "kith/error.h"
+#include "plan/hanak_rule.h"
 
 namespace kith::bench {
 
@@ -90,6 +91,11 @@ private:
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, double> least_;  // name, q, n: over all k
 };
 
+// Of selections alone: dimensions and distances do not count.
+std::string by_rule(const Cell& c) {
+    return std::string(planner::select_by_rule({.n = c.n, .q = c.q, .k = c.k, .listed = c.k}).name);
+}
+
 void print_worst(const std::vector<Cell>& cells) {
     std::vector<const Cell*> order;
     for (const Cell& c : cells)
@@ -144,7 +150,7 @@ std::vector<std::string> candidates() {
     return names;
 }
 
-Json regret(Runner& runner, std::vector<std::string> selectors, bool quick) {
+Json regret(Runner& runner, std::vector<std::string> selectors, bool quick, Judged judged) {
     if (!runner.on_gpu()) throw Error(ErrorCode::device, "regret: needs a GPU");
     if (selectors.empty()) selectors = candidates();
     std::vector<Cell> cells = grid(quick);
@@ -172,22 +178,23 @@ Json regret(Runner& runner, std::vector<std::string> selectors, bool quick) {
             c.best = name;
         }
         left_out.learn(c);
-        c.planned = runner.planned({"", c.q, c.n, c.k});
+        c.planned = judged == Judged::planner ? runner.planned({"", c.q, c.n, c.k}) : by_rule(c);
         // One selector has one time in a cell: what differs between its runs is no regret.
-        if (!c.seconds.contains(c.planned)) c.seconds[c.planned] = runner.select({"", c.q, c.n, c.k});
+        if (!c.seconds.contains(c.planned)) c.seconds[c.planned] = runner.select({c.planned, c.q, c.n, c.k});
         c.planner = c.seconds[c.planned];
         if (c.best.empty() || c.planner < best) c.best = c.planned;
     }
     print_worst(cells);
     print_winners(cells);
     Json json = head("regret", runner, quick);
+    json["judged"] = judged == Judged::planner ? "planner" : std::string(planner::hanak_rule);
     json["selectors"] = selectors;
     for (const Cell& c : cells) json["cells"].push_back(to_json(c));
     json["notes"] = runner.notes();
     return json;
 }
 
-Json regret_of(Json result) {
+Json regret_of(Json result, Judged judged) {
     std::vector<Cell> cells;
     std::int64_t unknown = 0;
     for (Json& json : result.at("cells")) {
@@ -197,14 +204,15 @@ Json regret_of(Json result) {
             c.seconds[name] = seconds;
             if (c.best.empty() || c.seconds[name] < c.least()) c.best = name;
         }
-        c.planned = gpu::choose_selector({.n = c.n, .rows = c.q, .k = c.k}).selector;
+        c.planned =
+            judged == Judged::planner ? gpu::choose_selector({.n = c.n, .rows = c.q, .k = c.k}).selector : by_rule(c);
         const auto planned = c.seconds.find(c.planned);
         if (planned == c.seconds.end()) ++unknown;
         else c.planner = planned->second;
         cells.push_back(c);
         json = to_json(c);
     }
-    if (unknown > 0) fmt::print("{} cells have no time of the planner's choice\n", unknown);
+    if (unknown > 0) fmt::print("{} cells have no time of the choice\n", unknown);
     print_worst(cells);
     return result;
 }

@@ -79,6 +79,11 @@ void print_line(const Table& table, const MeasuredPanel& panel, const Line& line
     const bool throughput = table.shows == Shows::throughput;
     if (throughput) row(s.label, "G/s", line.rate, 1e-9, columns, line.ratio.empty() ? s.said : "");
     else row(s.label, "ms", line.seconds, 1e3, columns, line.ratio.empty() ? s.said : "");
+    if (std::ranges::any_of(line.deviation, [](double each) { return !std::isnan(each); })) {
+        std::vector<double> of_mean;
+        for (std::size_t i = 0; i < line.deviation.size(); ++i) of_mean.push_back(line.deviation[i] / line.seconds[i]);
+        row("", "dev., %", of_mean, 100, columns);
+    }
     if (throughput && table.read_rate) row("", "% of read", line.rate, 100 * sizeof(float) / read_rate, columns);
     if (panel.panel.axis == Axis::order) {
         row("", "of uniform", line.ratio, 1, columns);
@@ -105,6 +110,8 @@ Json to_json(const Line& line) {
     if (!s.against.empty()) json["against"] = s.against;
     if (s.k) json["k"] = s.k;
     if (!line.seconds.empty()) json["seconds"] = list(line.seconds);
+    if (std::ranges::any_of(line.deviation, [](double each) { return !std::isnan(each); }))
+        json["deviation_s"] = list(line.deviation);
     if (!line.rate.empty()) json["values_per_s"] = list(line.rate);
     if (!line.operations.empty()) json["operations_per_row"] = list(line.operations);
     if (!s.formula.empty()) json["formula"] = s.formula;
@@ -121,10 +128,14 @@ Json to_json(const Line& line) {
 void print_head(const Table& table, Runner& runner, bool quick) {
     fmt::print("{}: {}\n  {}; {}{}\n", table.name, table.title, table.paper, runner.device(),
                quick ? ", a smaller grid" : "");
-    fmt::print("  {}\n", runner.on_gpu()
-                             ? "f32 on the device, each selector's values in the layout that it reads; medians of "
-                               "device time (CPU rows: of the whole call)"
-                             : "f32 in host memory; only what runs on the CPU; medians of the whole call");
+    const char* const of =
+        runner.statistic() == Statistic::mean ? "means of 10 runs behind 10 that warm up, of" : "medians of";
+    if (runner.on_gpu())
+        fmt::print(
+            "  f32 on the device, each selector's values in the layout that it reads; {} device time (CPU rows: of the "
+            "whole call)\n",
+            of);
+    else fmt::print("  f32 in host memory; only what runs on the CPU; {} the whole call\n", of);
     if (table.read_rate) fmt::print("  read rate {} GB/s\n", figure(1e-9 * runner.read_rate()));
 }
 
@@ -168,6 +179,7 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
     json["paper"] = t.paper;
     json["shows"] = name(t.shows);
     json["times"] = t.times;
+    json["statistic"] = runner.statistic() == Statistic::mean ? "mean" : "median";
     json["log_x"] = t.log_x;
     json["log_y"] = t.log_y;
     if (t.read_rate) json["read_bytes_per_s"] = number(runner.read_rate());

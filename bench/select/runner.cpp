@@ -46,6 +46,28 @@ double median(F run, int repeat, double enough) {
     return seconds[seconds.size() / 2];
 }
 
+template <class F>
+Seconds mean(F run, double enough) {
+    constexpr int dropped = 10, counted = 10;
+    const double first = run();
+    if (first > std::max(enough, loading)) return {first, none};
+    for (int i = 1; i < dropped; ++i) run();
+    double sum = 0, squares = 0;
+    for (int i = 0; i < counted; ++i) {
+        const double seconds = run() - first;  // differences, whose squares keep their digits
+        sum += seconds;
+        squares += seconds * seconds;
+    }
+    const double apart = sum / counted;
+    return {first + apart, std::sqrt(std::max(0.0, (squares - sum * apart) / (counted - 1)))};
+}
+
+template <class F>
+Seconds seconds_of(Statistic statistic, F run, int repeat, double enough) {
+    if (statistic == Statistic::mean) return mean(run, enough);
+    return {median(run, repeat, enough), none};
+}
+
 }  // namespace
 
 struct Runner::Memory {
@@ -74,10 +96,11 @@ struct Runner::Memory {
     Case of_host;
 };
 
-Runner::Runner(Options options, int repeat, bool preferred_layout)
+Runner::Runner(Options options, int repeat, bool preferred_layout, Statistic statistic)
     : options_(std::move(options)),
       repeat_(repeat),
       preferred_layout_(preferred_layout),
+      statistic_(statistic),
       device_(device_of(options_)),
       memory_(std::make_unique<Memory>()),
       read_rate_(none) {}
@@ -140,10 +163,10 @@ MatrixView Runner::host_values(const Case& c) {
     return view(m.host.data(), c.rows, c.n);
 }
 
-double Runner::select(const Case& c, double enough) {
+Seconds Runner::timed(const Case& c, double enough) {
     if (const auto found = known_.find(c); found != known_.end()) return found->second;
-    double& seconds = known_[c];
-    seconds = none;
+    Seconds& seconds = known_[c];
+    seconds = {none, none};
     const gpu::Selector* const selector = gpu::find_selector(c.selector);
     if (!on_gpu() || (!selector && !c.selector.empty())) {
         notes_.try_emplace(c.selector, on_gpu() ? "not in this build" : "needs a GPU");
@@ -156,7 +179,8 @@ double Runner::select(const Case& c, double enough) {
         const NeighborsView out{static_cast<std::int64_t*>(memory_->ids.data.get()), memory_->distances.data.get(),
                                 device_};
         gpu::time_small_selections(true);
-        seconds = median([&] { return select_into(matrix, c.k, options, out).device_seconds; }, repeat_, enough);
+        seconds = seconds_of(
+            statistic_, [&] { return select_into(matrix, c.k, options, out).device_seconds; }, repeat_, enough);
         gpu::time_small_selections(false);
     } catch (const Error& e) {
         gpu::time_small_selections(false);
@@ -197,18 +221,19 @@ CallTimes Runner::calls(const Case& c) {
     return times;
 }
 
-double Runner::select_on_cpu(const Case& c, int threads) {
+Seconds Runner::select_on_cpu(const Case& c, int threads) {
     Options options = options_of(c);
     options.device = "cpu";
     options.threads = threads;
     try {
         const MatrixView matrix = host_values(c);
         const NeighborsView out{memory_->host_ids.data(), memory_->host_distances.data(), host_memory};
-        return median([&] { return select_into(matrix, c.k, options, out).seconds; }, repeat_, 1.0);
+        return seconds_of(
+            statistic_, [&] { return select_into(matrix, c.k, options, out).seconds; }, repeat_, 1.0);
     } catch (const Error& e) {
         if (e.code() == ErrorCode::device) throw;
         notes_.try_emplace(c.selector + " (cpu)", e.what());
-        return none;
+        return {none, none};
     }
 }
 

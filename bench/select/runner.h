@@ -31,6 +31,16 @@ private:
     }
 };
 
+// Seconds of a case: the median of its runs, or their mean with its standard deviation (NaN with the median, or of one
+// run).
+struct Seconds {
+    double typical, deviation;
+};
+
+// What a time is made of: the median of up to so many runs, or Hanak 2023, 5.1: 20 runs, of which the first ten warm up
+// and the others' mean counts.
+enum class Statistic : std::uint8_t { median, mean };
+
 // Median seconds of a call that waits for its result, and of one that only enqueues it, of many in a row.
 struct CallTimes {
     double call, enqueued;
@@ -40,7 +50,7 @@ class Runner {
 public:
     // `options` says which device; `repeat` is the most timed runs of a case. preferred_layout: each selector gets its
     // values in the layout that it reads; else they are always row-major, and transposing them is in the time.
-    Runner(Options options, int repeat, bool preferred_layout);
+    Runner(Options options, int repeat, bool preferred_layout, Statistic statistic = Statistic::median);
     ~Runner();
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
@@ -51,14 +61,16 @@ public:
     // Makes room once, so that no case has to: `values` values and `neighbours` entries of a result.
     void reserve(std::int64_t values, std::int64_t neighbours);
 
-    // Median seconds on the device: one run to warm up, then as many as are worth the time, one if it takes over
-    // `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes() says
-    // which.
-    double select(const Case& c, double enough = 1.0);
+    Statistic statistic() const { return statistic_; }
+    // Seconds on the device. Of the median: one run to warm up, then as many as are worth the time, one if it takes
+    // over `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes()
+    // says which.
+    double select(const Case& c, double enough = 1.0) { return timed(c, enough).typical; }
+    Seconds timed(const Case& c, double enough = 1.0);
     // What a caller waits for, on a GPU: NaN as of select().
     CallTimes calls(const Case& c);
     // The same on the CPU from host memory; threads 0: all.
-    double select_on_cpu(const Case& c, int threads);
+    Seconds select_on_cpu(const Case& c, int threads);
     // Seconds of a case's parts that are no selection. NaN without a GPU.
     double copy_to_host(std::int64_t rows, std::int64_t n);
     double product(std::int64_t rows, std::int64_t n, std::int64_t d);
@@ -82,9 +94,10 @@ private:
     Options options_;
     int repeat_;
     bool preferred_layout_;
+    Statistic statistic_;
     int device_;
     std::unique_ptr<Memory> memory_;
-    std::map<Case, double> known_;
+    std::map<Case, Seconds> known_;
     std::map<std::array<std::int64_t, 2>, double> copies_;
     std::map<std::array<std::int64_t, 3>, double> products_;
     std::map<std::string, std::string> notes_;

@@ -15,20 +15,23 @@ void run(const Study& study, const Options& options) {
     if (study.goals + study.regret + study.small + !study.table.empty() > 1)
         throw Error(ErrorCode::invalid_argument, "--table, --goals, --regret, --small: expected one of them");
     if (!study.times.empty() && !study.regret) throw Error(ErrorCode::invalid_argument, "--times: serves --regret");
+    if (study.rule && !study.regret) throw Error(ErrorCode::invalid_argument, "--hanak-rule: serves --regret");
+    const Judged judged = study.rule ? Judged::hanak_rule : Judged::planner;
     if (study.regret && !study.times.empty()) {
-        const Json document = regret_of(read(study.times));
+        const Json document = regret_of(read(study.times), judged);
         if (!study.json.empty()) write(document, study.json);
         return;
     }
     if (study.regret || study.small) {
         Runner runner(options, study.repeat, false);
         const Json document =
-            study.small ? small_batches(runner, study.selectors) : regret(runner, study.selectors, study.quick);
+            study.small ? small_batches(runner, study.selectors) : regret(runner, study.selectors, study.quick, judged);
         if (!study.json.empty()) write(document, study.json);
         return;
     }
+    if (study.mean && study.table.empty()) throw Error(ErrorCode::invalid_argument, "--mean: serves --table");
     const Table table = study.goals ? goals_table(study.selectors) : table_named(study.table);
-    Runner runner(options, study.repeat, true);
+    Runner runner(options, study.repeat, true, study.mean ? Statistic::mean : Statistic::median);
     require(table, runner);
     print_head(table, runner, study.quick);
     MeasuredTable so_far{table, {}};

@@ -12,6 +12,7 @@
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
+#include "plan/hanak_rule.h"
 #include "plan/planner.h"
 
 namespace kith {
@@ -92,6 +93,8 @@ std::string build_info() {
                                 : path.on_cpu              ? "cpu"
                                                            : "gpu",
                                 path.what);
+        text += fmt::format("  {:<14} {:<13} of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector\n",
+                            planner::hanak_rule, "gpu", planner::hanak_rule);
         for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
             text += fmt::format("  {:<14} {:<13} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
                                 "gpu", kernel.what);

@@ -14,6 +14,7 @@
 #include "kith/error.h"
 #include "plan/composed.h"
 #include "plan/fused.h"
+#include "plan/hanak_rule.h"
 
 namespace kith::planner {
 
@@ -354,6 +355,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
 Plan make(const Request& r, const Machine& machine) {
     if (!r.selector.empty() && r.selector != "threshold")
         refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
+    if (is_ruled(r.path)) return ruled(r, machine);
     if (r.path == "kato") {
         if (!r.shape.graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
         Request plain = r;

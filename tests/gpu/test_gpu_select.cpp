@@ -47,8 +47,8 @@ bool within_range(const kith::gpu::Selector& selector, const Case& c) {
     const std::string_view name = selector.name;
     if (name.starts_with("insertion") && moved_by_insertion(c) > 1 << 20 && !c.label.starts_with("mixed")) return false;
     if (name == "comb-sort" && c.cols > 1 << 15) return false;
-    const bool one_by_one = name == "heap-buffered" || name == "truncated-bubble" || name == "truncated-heap" ||
-                            name == "truncated-insertion";
+    const bool one_by_one = name == "heap-buffered" || name == "block-merge-queue" || name == "truncated-bubble" ||
+                            name == "truncated-heap" || name == "truncated-insertion";
     return !one_by_one || c.cols * c.k <= 1 << 27;
 }
 

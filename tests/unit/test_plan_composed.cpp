@@ -1,9 +1,13 @@
 // Plans of composed paths, "NAME+SELECTOR", on imaginary machines: what is chosen, refused, and kept within budgets.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+
 #include "gpu/distance/distance_kernels.h"
 #include "gpu/select/choice.h"
 #include "kith/error.h"
+#include "plan/hanak_rule.h"
 #include "plan/planner.h"
 
 namespace {
@@ -97,6 +101,90 @@ TEST(ComposedPlan, RefusesWhatItCannotServe) {
     // Fewer points than the list would have: all of them are listed, and nothing is left to prove.
     EXPECT_EQ(40, kith::gpu::listed_points(40, 40, 2048));
     EXPECT_EQ(43, kith::gpu::listed_points(1000, 10, 0));
+}
+
+// Hanak 2023, 5.6, row by row; what a selector cannot list goes to the next one.
+TEST(HanakRule, Selectors) {
+    using kith::planner::RuleCase;
+    const auto name = [](const RuleCase& c) { return kith::planner::select_by_rule(c).name; };
+    const auto of_k = [&](std::int64_t n, std::int64_t k) { return name({n, 1000, 64, k, k}); };
+    EXPECT_EQ("bits", of_k(1 << 20, 1));
+    EXPECT_EQ("bits", of_k(1 << 20, 2048));
+    EXPECT_EQ("bits-global", of_k(1 << 20, 2049));
+    EXPECT_EQ("bits-global", of_k(1 << 20, 4096));
+    EXPECT_EQ("sample-select-1", of_k(1 << 20, 4097));
+    EXPECT_EQ("sample-select-1", of_k(100000, 4097));
+    EXPECT_EQ("radix-select", of_k(99999, 4097));
+    EXPECT_EQ("bits-global", of_k(99999, 4096));
+    EXPECT_EQ("bits-global", name({1 << 20, 1000, 64, 2000, 2282}));
+}
+
+std::string first_path(const std::string& path, std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k) {
+    return kith::planner::by_hanak_rule(path, {n, q, d, k, k}).front().path;
+}
+
+TEST(HanakRule, Distances) {
+    const auto path = [](std::int64_t q, std::int64_t d) { return first_path("hanak-rule", 1 << 20, q, d, 10); };
+    EXPECT_EQ("baseline+bits", path(1, 1000));
+    EXPECT_EQ("kuang-zhao+bits", path(2, 16));
+    EXPECT_EQ("kuang-zhao+bits", path(127, 1000));
+    // What there always is ends the list, whatever the metric is.
+    for (const std::int64_t q : {1, 128, 10000})
+        for (const std::int64_t d : {1, 128, 129, 4096})
+            EXPECT_EQ("kuang-zhao+bits",
+                      kith::planner::by_hanak_rule("hanak-rule", {1 << 20, q, d, 10, 10}).back().path);
+}
+
+TEST(HanakRule, PathsAreThoseOfTheRows) {
+    struct Expected {
+        std::string path;
+        std::int64_t n, q, d, k;
+        std::string chosen;
+    };
+    for (const Expected& e : {Expected{"hanak-rule", 1 << 18, 1, 32, 64, "baseline+bits"},
+                              {"hanak-rule", 1 << 18, 100, 32, 64, "kuang-zhao+bits"},
+                              {"baseline+hanak-rule", 1 << 18, 8000, 32, 64, "baseline+bits"},
+                              {"kuang-zhao+hanak-rule", 1 << 18, 1, 64, 3000, "kuang-zhao+bits-global"},
+                              {"kuang-zhao+hanak-rule", 1 << 16, 1, 64, 9000, "kuang-zhao+radix-select"}}) {
+        EXPECT_EQ(e.chosen, first_path(e.path, e.n, e.q, e.d, e.k));
+        const kith::Plan p =
+            kith::planner::make(of(e.path, {e.n, e.q, e.d, e.k, kith::ElementType::f32, false}), with_gpu());
+        EXPECT_EQ(e.chosen, kith::path_name(p));
+        EXPECT_NE(std::string::npos, p.why.find("path " + e.path + ": ")) << p.why;
+    }
+    // The fused kernel's range, and by one outside of it in each.
+    const std::string fused(kith::planner::fused_rule.name);
+    EXPECT_EQ(fused, first_path("hanak-rule", 1 << 18, 8000, 32, 64));
+    for (const auto& [q, d, k] : {std::array{7999, 32, 64}, {8000, 33, 64}, {8000, 32, 65}})
+        EXPECT_NE(fused, first_path("hanak-rule", 1 << 18, q, d, k));
+}
+
+// A rule's plan is that of the path it names, whatever the shape; k that a selector could not prove go to the next.
+TEST(HanakRule, EveryShapeHasAPlan) {
+    for (const std::int64_t n : {1, 50, 5000, 99999, 1 << 18})
+        for (const std::int64_t q : {1, 64, 9000})
+            for (const std::int64_t k : {1, 64, 1800, 2047, 2048, 4096, 12000}) {
+                if (k > n) continue;
+                const kith::Plan p =
+                    kith::planner::make(of("hanak-rule", {n, q, 16, k, kith::ElementType::f32, false}), with_gpu());
+                if (p.selector.empty()) continue;  // the fused kernel
+                const kith::gpu::Selector* const selector = kith::gpu::find_selector(p.selector);
+                ASSERT_TRUE(selector) << p.selector;
+                EXPECT_TRUE(selector->max_k == 0 || selector->max_k >= kith::gpu::listed_points(n, k, 0))
+                    << p.selector << ", k " << k;
+            }
+}
+
+TEST(HanakRule, RefusesWhatItsPathsCannotServe) {
+    Request r = of("hanak-rule");
+    r.device = "cpu";
+    EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
+    r = of("hanak-rule");
+    r.metric.traits.direct = kith::metric::Direct::quotient;
+    EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
+    refused(of("nothing+bits"), with_gpu(), "no distance kernel");
+    EXPECT_THROW(kith::planner::make(of("nothing+hanak-rule"), with_gpu()), kith::Error);
+    EXPECT_THROW(kith::planner::make(of("+hanak-rule"), with_gpu()), kith::Error);
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <sstream>
 
 #include "cpu/select/selectors.h"
 #include "gpu/select/selectors.h"
+#include "select/buffered_inserts.h"
 #include "select/partition_inserts.h"
 #include "select/table.h"
 
@@ -116,6 +118,30 @@ TEST(TopDownSearch, KeepsItsQueue) {
         EXPECT_NEAR(f.restarted, mean_inserted(n, f.k, group, Partition::restarted), 1) << f.k;
         EXPECT_NEAR(f.kept, mean_inserted(n, f.k, group, Partition::kept), 1) << f.k;
     }
+}
+
+// Hanak 2023, eq. 4.2 and 4.3: what a model counts is below the bounds, and above what no buffer could save.
+TEST(BufferedInserts, AreBelowTheBounds) {
+    struct Size {
+        std::int64_t n, k;
+    };
+    for (const Size& size : {Size{1 << 13, 32}, Size{1 << 17, 32}, Size{1 << 17, 512}, Size{1 << 17, 2048}}) {
+        SCOPED_TRACE("n " + std::to_string(size.n) + ", k " + std::to_string(size.k));
+        const kith::bench::BufferedSelection bits = kith::bench::bits_selection(size.k);
+        const auto bound = expected_of(bits, size.n), model = simulated(bits, size.n);
+        EXPECT_LT(model.added, bound.added);
+        EXPECT_LT(model.merges, bound.merges);
+        const auto n = static_cast<double>(size.n), k = static_cast<double>(size.k);
+        EXPECT_GT(model.added, k * (1 + std::log(n / k)));
+        EXPECT_GE(model.merges, model.added / static_cast<double>(bits.buffer));
+    }
+    // The thesis' own case, a buffer of k: 2 k (1 + H(n) - H(2 k)), 1 + 2 (1 + H(n) - H(2 k)).
+    const auto bound = kith::bench::expected_of({.k = 100, .buffer = 100, .chunk = 1}, 1 << 20);
+    const double harmonic = std::log(static_cast<double>(1 << 20) / 200);  // H(n) - H(2 k), to 1 / 400
+    EXPECT_NEAR(200 * (1 + harmonic), bound.added, 1);
+    EXPECT_NEAR(3 + 2 * harmonic, bound.merges, 0.01);
+    // Fewer values than that: all may be added.
+    EXPECT_EQ(150, kith::bench::expected_of({.k = 100, .buffer = 100, .chunk = 1}, 150).added);
 }
 
 }  // namespace

@@ -193,13 +193,25 @@ __device__ __forceinline__ Int lower_end(Int t, Int stride) {
     return 2 * t - (t & (stride - 1));
 }
 
-// The layer of p against p ^ flip over `size` entries, `top` being the highest bit of flip.
-__device__ __forceinline__ void layer_in_shared(Packed* x, int size, unsigned flip, unsigned top) {
+// The layer of p against p ^ flip over `size` entries, `top` being the highest bit of flip, without comparators that
+// reach to `count` or beyond.
+__device__ __forceinline__ void layer_in_shared(Packed* x, int size, unsigned flip, unsigned top,
+                                                unsigned count = ~0u) {
     __syncthreads();
     for (unsigned t = threadIdx.x; t < static_cast<unsigned>(size) / 2; t += blockDim.x) {
         const unsigned low = lower_end(t, top);
-        order(x[low], x[low ^ flip]);
+        if ((low ^ flip) < count) order(x[low], x[low ^ flip]);
     }
+}
+
+// Merges the sorted runs [0, run) and [run, count) of x, count <= 2 * run, run a power of two: the network of 2 * run
+// entries, cut off. Ready for every thread on return.
+__device__ __forceinline__ void merge_in_shared(Packed* x, int run, int count) {
+    layer_in_shared(x, 2 * run, 2 * static_cast<unsigned>(run) - 1, static_cast<unsigned>(run),
+                    static_cast<unsigned>(count));
+    for (unsigned stride = static_cast<unsigned>(run) / 2; stride > 0; stride /= 2)
+        layer_in_shared(x, 2 * run, stride, stride, static_cast<unsigned>(count));
+    __syncthreads();
 }
 
 // ---------------------------------------------------------------- the classic network

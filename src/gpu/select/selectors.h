@@ -42,8 +42,10 @@ inline constexpr auto selectors = [] {
 }();
 
 // Slots of what instrumented builds count: what each selector counts is said in its file. The last is for entries that
-// enter a queue.
+// enter a queue, or the buffer before it.
 inline constexpr int operation_slots = 4097, insertion_slot = operation_slots - 1;
+// Of selectors that scan a row into a buffer (bits/scan_row.cuh): how often it was merged.
+inline constexpr int merge_slot = 0;
 
 // The longest row that a selector takes.
 constexpr std::int64_t longest_row(const Selector& s, bool clusters) {

@@ -25,6 +25,7 @@ struct RowParts {
     const float* values;
     std::int64_t stride, n, parts, part_size;
     Packed* lists;
+    unsigned long long* counts;
 };
 
 // Blocks of an SM that registers must suffice for: 1024 threads, fewer where a merge finds many of them taken.
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(threads, items, reads, 
     const std::int64_t first = part * in.part_size;
     const std::int64_t left = in.n - first;
     const Stretch stretch{in.values + row * in.stride + first, left < in.part_size ? left : in.part_size,
-                          static_cast<std::uint32_t>(first), out.largest};
+                          static_cast<std::uint32_t>(first), out.largest, in.counts};
     RowScan<Queue, reads, prefetch>(queue, stretch).run();
     for (int j = threadIdx.x; j < queue.k; j += threads) {
         if (in.lists) in.lists[blockIdx.x * out.k + j] = queue.at(j);
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(threads, items, reads, 
 template <int capacity, int threads, int items, int reads, Prefetch prefetch>
 void launch(const BitsScan& s) {
     const SelectJob& job = s.job;
-    const RowParts in{job.f32(), job.stride, job.n, s.parts, s.parts == 1 ? job.n : s.part_size, s.lists};
+    const RowParts in{job.f32(), job.stride, job.n, s.parts, s.parts == 1 ? job.n : s.part_size, s.lists, job.counts};
     kernel<capacity, threads, items, reads, prefetch>
         <<<static_cast<unsigned>(job.rows * s.parts), threads, 0, job.stream>>>(in, out_of(job, SelectLayout::by_row));
     check_launch("bits");

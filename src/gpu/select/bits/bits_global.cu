@@ -80,15 +80,15 @@ struct GlobalQueue {
     }
 };
 
-__global__ void __launch_bounds__(threads, 1)
-    global_kernel(const float* values, std::int64_t stride, std::int64_t n, Packed* lists, SelectOut out) {
+__global__ void __launch_bounds__(threads, 1) global_kernel(const float* values, std::int64_t stride, std::int64_t n,
+                                                            Packed* lists, SelectOut out, unsigned long long* counts) {
     __shared__ GlobalQueue::Storage storage;
     const std::int64_t row = blockIdx.x;
     Packed* const list = lists + 2 * row * out.k;
     GlobalQueue queue{storage, static_cast<int>(out.k), list, list + out.k};
     if (threadIdx.x == 0) storage.fill = 0;
     __syncthreads();
-    RowScan<GlobalQueue, reads, Prefetch::ahead>(queue, {values + row * stride, n, 0, out.largest}).run();
+    RowScan<GlobalQueue, reads, Prefetch::ahead>(queue, {values + row * stride, n, 0, out.largest, counts}).run();
     for (int j = threadIdx.x; j < queue.k; j += threads) out.put(row, j, queue.list[j]);
 }
 
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(threads, 1)
 void bits_global(const SelectJob& job, int) {
     const Buffer<Packed> lists(2 * job.rows * job.k, job.stream);
     global_kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
-        job.f32(), job.stride, job.n, lists.get(), out_of(job, SelectLayout::by_row));
+        job.f32(), job.stride, job.n, lists.get(), out_of(job, SelectLayout::by_row), job.counts);
     check_launch("bits_global");
 }
 

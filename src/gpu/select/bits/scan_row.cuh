@@ -9,10 +9,13 @@
 // unseen; only what passes is packed. Packed entries cost 8 bytes of shared memory, as the thesis' (distance, label)
 // pairs do, and 64-bit comparators in the merges, where the pairs compare 32.
 //
-// A queue (block_queue.cuh, bits_global.cu) has: threads, buffer_size, shared.buffer, shared.fill, radius(),
-// merge_buffer().
+// A queue (block_queue.cuh, bits_global.cu, queues/block_merge_queue.cu) has: threads, buffer_size, shared.buffer,
+// shared.fill, radius(), merge_buffer().
+//
+// Counted (KITH_COUNT_OPERATIONS): values that enter the buffer in insertion_slot, its merges in merge_slot.
 #pragma once
 
+#include "gpu/primitives/tally.cuh"
 #include "gpu/select/result.cuh"
 
 namespace kith::gpu {
@@ -29,13 +32,14 @@ struct Stretch {
     std::int64_t count;
     std::uint32_t index;
     bool largest;
+    unsigned long long* counts;  // SelectJob::counts
 };
 
 template <class Queue, int reads, Prefetch prefetch>
 class RowScan {
 public:
     __device__ __forceinline__ RowScan(Queue& queue, const Stretch& s)
-        : queue_(queue), largest_(s.largest), sign_(s.largest ? 0x80000000u : 0u) {
+        : queue_(queue), largest_(s.largest), sign_(s.largest ? 0x80000000u : 0u), counts_(s.counts) {
         const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(s.first) / sizeof(float) % width);
         base_ = s.first - past;
         begin_ = past;
@@ -54,12 +58,12 @@ public:
             if (passed) passed = push(x, chunk, passed);
             if (prefetch == Prefetch::ahead && chunk + size < end_) load(x, chunk + size);
             while (__syncthreads_or(static_cast<int>(passed))) {
-                queue_.merge_buffer();
+                merge();
                 set_bound();
                 if (passed) passed = push_again(chunk, passed);
             }
         }
-        if (queue_.shared.fill > 0) queue_.merge_buffer();
+        if (queue_.shared.fill > 0) merge();
     }
 
 private:
@@ -75,7 +79,17 @@ private:
     std::uint32_t index_;  // of base_[0], modulo 2^32
     bool largest_;
     std::uint32_t sign_;
+    unsigned long long* counts_;
     float bound_;  // the radius as an ascending() value; NaN while fewer than k are seen or the k-th is a NaN
+
+    // Whole block, a barrier behind the last push.
+    __device__ __forceinline__ void merge() {
+        if (threadIdx.x == 0) {
+            KITH_COUNT(counts_, merge_slot, 1);
+            KITH_COUNT(counts_, insertion_slot, min(queue_.shared.fill, Queue::buffer_size));
+        }
+        queue_.merge_buffer();
+    }
 
     static __device__ __forceinline__ float nothing() { return __uint_as_float(0x7fffffffu); }
     // Where value i of the thread lies in a chunk.

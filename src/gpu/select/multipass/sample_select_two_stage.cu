@@ -3,7 +3,9 @@
 //
 // Grid: a block per row. A pass counts 256 buckets (multipass.cuh: lane-private histograms, four values per lane and
 // load), the next one copies the bucket with the k-th value to a buffer of keys, where the passes go on, until the
-// block can sort what is left.
+// block can sort what is left. Places in that buffer are given out by an atomic operation of each warp
+// ("sample-select-2"), or the keys go to a list in shared memory, at places from a prefix sum over the block, and that
+// is written whenever it is full ("sample-select-2+buffer", Hanak 2023, 4.3.1).
 //
 // Ties: values equal to the bucket's lower splitter are counted instead of copied, so that each bucket is shorter than
 // its list whatever repeats. Where more values equal the k-th than there are places left, the filter takes them in row
@@ -53,9 +55,67 @@ __device__ Kth kth_of_small(const Walk& source, std::uint32_t count, std::uint32
     return {key, rank_of(s.keys, count, key, true) - below, need - below};
 }
 
+// Keys on their way to a list in global memory, by an atomic operation of each warp.
+struct AtomicWriter {
+    Key* to;
+    MultipassShared& s;
+
+    __device__ __forceinline__ AtomicWriter(Key* list, MultipassShared& shared) : to(list), s(shared) {
+        if (threadIdx.x == 0) s.inside = 0;
+        __syncthreads();
+    }
+    // Those of `mask`; the whole warp calls.
+    __device__ __forceinline__ void add(unsigned mask, const Key (&keys)[4]) {
+        append(mask, keys, &s.inside, [&](std::uint32_t j, Key key) { to[j] = key; });
+    }
+    // How many there were; whole block.
+    __device__ __forceinline__ std::uint32_t finish() {
+        __syncthreads();
+        return s.inside;
+    }
+};
+
+// The same through s.keys, in the order in which they are added; the whole block calls everything.
+struct BufferedWriter {
+    static constexpr std::uint32_t room = key_base;  // a call of add() brings at most 4 * threads
+    static_assert(room >= 4 * threads);
+    Key* to;
+    MultipassShared& s;
+    std::uint32_t held = 0, written = 0;  // the same in every thread
+
+    __device__ __forceinline__ BufferedWriter(Key* list, MultipassShared& shared) : to(list), s(shared) {}
+    __device__ __forceinline__ void add(unsigned mask, const Key (&keys)[4]) {
+        std::uint32_t total = 0;
+        std::uint32_t place =
+            block_prefix<threads>(static_cast<std::uint32_t>(__popc(mask)), s.warp_sums, total);  // with barriers
+        if (held + total > room) {
+            flush();
+            __syncthreads();
+        }
+        place += held;
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (mask >> j & 1u) s.keys[place++] = keys[j];
+        held += total;
+    }
+    __device__ __forceinline__ std::uint32_t finish() {
+        __syncthreads();
+        flush();
+        __syncthreads();
+        return written;
+    }
+
+private:
+    __device__ __forceinline__ void flush() {
+        for (std::uint32_t i = threadIdx.x; i < held; i += threads) to[written + i] = s.keys[i];
+        written += held;
+        held = 0;
+    }
+};
+
 // One pass over `source`. True: `kth` is found. Otherwise the `count` keys among which it is number `need` are in
 // `buffer`.
-template <class Walk, class WalkAgain>
+template <class Writer, class Walk, class WalkAgain>
 __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, std::uint32_t seed,
                        std::uint32_t& count, std::uint32_t& need, Kth& kth, SplitterTree& tree, MultipassShared& s) {
     __syncthreads();
@@ -75,8 +135,7 @@ __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, 
     const int b = static_cast<int>(found.number);
     const bool lower = b > 0, upper = b < tree_nodes;
     const Key low = lower ? tree.keys[tree_node(b - 1)] : 0, high = upper ? tree.keys[tree_node(b)] : 0;
-    if (threadIdx.x == 0) s.inside = 0;
-    __syncthreads();
+    Writer writer(buffer, s);
     again.walk([&](const auto& entries, unsigned valid) {
         unsigned inside = 0;
         Key keys[4];
@@ -85,11 +144,10 @@ __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, 
             keys[j] = key_of(entries[j]);
             if ((!lower || keys[j] > low) && (!upper || keys[j] < high)) inside |= valid & 1u << j;
         }
-        append(inside, keys, &s.inside, [&](std::uint32_t j, Key key) { buffer[j] = key; });
+        writer.add(inside, keys);
     });
-    __syncthreads();
     need -= found.below;
-    count = s.inside;
+    count = writer.finish();
     const std::uint32_t equal = found.inside - count;
     if (need <= equal) {
         kth = {low, equal, need};
@@ -99,6 +157,7 @@ __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, 
     return false;
 }
 
+template <class Writer>
 __global__ void __launch_bounds__(threads, 2)
     two_stage_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k, bool largest,
                      Key* buffers, RowResult result) {
@@ -115,9 +174,9 @@ __global__ void __launch_bounds__(threads, 2)
         bool found = false, in_row = true;
         while (!found && count > key_base) {
             const ListWalk<threads, Key> list{buffer, count};
-            found = in_row ? narrow(whole, whole, buffer, seed, count, need, kth, tree, s)
-                           : narrow(list, ListWalk<threads, Key, true>{buffer, count}, buffer, seed, count, need, kth,
-                                    tree, s);
+            found = in_row ? narrow<Writer>(whole, whole, buffer, seed, count, need, kth, tree, s)
+                           : narrow<Writer>(list, ListWalk<threads, Key, true>{buffer, count}, buffer, seed, count,
+                                            need, kth, tree, s);
             in_row = false;
             seed += 0x10001u;
         }
@@ -153,13 +212,18 @@ __global__ void __launch_bounds__(threads, 2)
 
 }  // namespace
 
-void sample_select_two_stage(const SelectJob& job, int) {
+// variant: 1 buffers keys.
+void sample_select_two_stage(const SelectJob& job, int variant) {
     const bool at_once = job.n <= key_base || job.k == job.n;
     Buffer<Key> buffers(at_once ? 0 : job.rows * job.n, job.stream);
     select_then_sort(job, [&](const RowResult& result) {
-        two_stage_kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
-            job.f32(), job.stride, static_cast<std::uint32_t>(job.n), static_cast<std::uint32_t>(job.k), job.largest,
-            buffers.get(), result);
+        const auto launch = [&](auto kernel) {
+            kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
+                job.f32(), job.stride, static_cast<std::uint32_t>(job.n), static_cast<std::uint32_t>(job.k),
+                job.largest, buffers.get(), result);
+        };
+        if (variant == 1) launch(two_stage_kernel<BufferedWriter>);
+        else launch(two_stage_kernel<AtomicWriter>);
         check_launch("two_stage_kernel");
     });
 }

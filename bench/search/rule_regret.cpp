@@ -1,0 +1,191 @@
+// Every distance kernel with every selector of the rule, and the fused kernel, on points and queries that lie on the
+// device, uniform in [0, 1)^d; the points are prepared, what is timed is a call of Index::search_into.
+#include "search/rule_regret.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "arrays.h"
+#include "document.h"
+#include "exact/refuse.h"
+#include "gpu/backend.h"
+#include "kith/kith.h"
+#include "plan/hanak_rule.h"
+#include "timing.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr double behind = 3;  // times the best so far: one run says enough
+
+struct Cell {
+    std::int64_t n, q, d, k;
+    std::map<std::string, double> seconds = {};  // path: median
+    std::string chosen = {}, best = {};
+
+    double regret() const {
+        const auto found = seconds.find(chosen);
+        return found == seconds.end() || best.empty() ? NAN : found->second / seconds.at(best) - 1;
+    }
+};
+
+std::vector<Cell> grid(bool quick) {
+    const std::vector<std::int64_t> n = quick ? std::vector<std::int64_t>{1 << 16}
+                                              : std::vector<std::int64_t>{1 << 15, 1 << 18},
+                                    q = quick ? std::vector<std::int64_t>{100, 8192}
+                                              : std::vector<std::int64_t>{1, 100, 8192},
+                                    d = quick ? std::vector<std::int64_t>{16, 128}
+                                              : std::vector<std::int64_t>{16, 64, 256};
+    std::vector<Cell> cells;
+    for (const std::int64_t points : n)
+        for (const std::int64_t dimensions : d)
+            for (const std::int64_t queries : q)
+                for (const std::int64_t k : {10, 100, 1000, 3000, 8000})
+                    cells.push_back({points, queries, dimensions, k});
+    return cells;
+}
+
+// Every path that the rule may take.
+std::vector<std::string> candidates() {
+    std::vector<std::string> names{std::string(planner::fused_rule.name)};
+    for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
+        for (const planner::RuleRow& row : planner::selection_rule)
+            names.push_back(fmt::format("{}+{}", kernel.name, row.name));
+    return names;
+}
+
+// Points, queries and a result on the device, made anew where their shape changes.
+class Searches {
+public:
+    explicit Searches(const Options& given, int repeat) : options_(given), repeat_(repeat) {
+        options_.device = "cuda:0";
+        options_.metric = MetricId::sqeuclidean;
+    }
+
+    // Median seconds by each path that serves the cell, and the rule's choice.
+    void measure(Cell& c, const std::vector<std::string>& paths) {
+        prepare(c);
+        Options options = options_;
+        options.path = planner::hanak_rule;
+        c.chosen = path_name(plan({c.n, c.q, c.d, c.k, ElementType::f32, false}, options));
+        const Output out(c.q, c.k, device);
+        for (const std::string& path : paths) {
+            options.path = path;
+            const auto call = [&] { return index_->search_into(queries_->view, c.k, options, out.view); };
+            try {
+                call();
+                const double first = timed(call);
+                const bool hopeless = !c.best.empty() && first > behind * c.seconds.at(c.best);
+                c.seconds[path] = hopeless ? first : repeated(repeat_, call).median();
+            } catch (const Error& error) {
+                if (error.code() == ErrorCode::device) throw;
+                if (path == c.chosen) fmt::print("  - {}: {}\n", path, error.what());
+                continue;
+            }
+            same_ = same_ && agrees(c, out);
+            if (c.best.empty() || c.seconds[path] < c.seconds.at(c.best)) c.best = path;
+        }
+        ids_.clear();
+    }
+
+    bool same() const { return same_; }
+
+private:
+    static constexpr int device = 0;
+
+    void prepare(const Cell& c) {
+        if (!index_ || n_ != c.n || d_ != c.d) {
+            index_.reset();
+            points_.emplace(rows_of({Data::uniform}, c.n, c.d, ElementType::f32, device));
+            Options options = options_;
+            options.path = name(Path::direct_f32);
+            index_.emplace(points_->view, options);
+            queries_.reset();
+        }
+        if (!queries_ || queries_->view.rows != c.q)
+            queries_.emplace(
+                rows_of({.data = Data::uniform, .seed = queries_seed}, c.q, c.d, ElementType::f32, device));
+        n_ = c.n;
+        d_ = c.d;
+    }
+
+    // With the first path that ran.
+    bool agrees(const Cell& c, const Output& out) {
+        std::vector<std::int64_t> ids(static_cast<std::size_t>(c.q * c.k));
+        gpu::copy(ids.data(), out.view.ids, ids.size() * sizeof(std::int64_t));
+        if (ids_.empty()) ids_ = std::move(ids);
+        else return ids == ids_;
+        return true;
+    }
+
+    Options options_;
+    int repeat_;
+    std::int64_t n_ = 0, d_ = 0;
+    std::optional<Rows> points_, queries_;
+    std::optional<Index> index_;
+    std::vector<std::int64_t> ids_;
+    bool same_ = true;
+};
+
+void print_summary(const std::vector<Cell>& cells) {
+    double sum = 0, worst = 0;
+    int count = 0;
+    for (const Cell& c : cells) {
+        if (!std::isfinite(c.regret())) continue;
+        sum += c.regret();
+        worst = std::max(worst, c.regret());
+        ++count;
+    }
+    if (count > 0)
+        fmt::print("\nregret of {} over {} cells: mean {:.1f} %, worst {:.1f} %\n", planner::hanak_rule, count,
+                   100 * sum / count, 100 * worst);
+}
+
+Json to_json(const Cell& c) {
+    Json json{{"n", c.n}, {"q", c.q}, {"d", c.d}, {"k", c.k}, {"chosen", c.chosen}, {"best", c.best}};
+    json["regret"] = number(c.regret());
+    for (const auto& [path, seconds] : c.seconds) json["seconds"][path] = number(seconds);
+    return json;
+}
+
+}  // namespace
+
+bool run(const RuleStudy& study, const Options& options) {
+    if (gpu::device_count() == 0) throw Error(ErrorCode::device, "regret: needs a GPU");
+    std::vector<Cell> cells = grid(study.quick);
+    const std::vector<std::string> paths = candidates();
+    Searches searches(options, study.repeat);
+    const std::string device = gpu::device_info(0).name;
+    fmt::print("{}: the rule's path beside the best of {}; uniform f32, points prepared; {}\n", planner::hanak_rule,
+               paths.size(), device);
+    fmt::print("{:>8} {:>6} {:>5} {:>6}  {:>10} {:>10} {:>9}  {:<28} {}\n", "n", "q", "d", "k", "rule ms", "best ms",
+               "regret", "rule", "best");
+    for (Cell& c : cells) {
+        searches.measure(c, paths);
+        const auto chosen = c.seconds.find(c.chosen), best = c.seconds.find(c.best);
+        fmt::print("{:>8} {:>6} {:>5} {:>6}  {:>10} {:>10} {:>8} %  {:<28} {}\n", c.n, c.q, c.d, c.k,
+                   figure(chosen == c.seconds.end() ? NAN : 1e3 * chosen->second),
+                   figure(best == c.seconds.end() ? NAN : 1e3 * best->second), figure(100 * c.regret()), c.chosen,
+                   c.best);
+        std::fflush(stdout);
+    }
+    print_summary(cells);
+    if (!searches.same()) fmt::print("DIFFERENT NEIGHBOURS\n");
+    if (!study.json.empty()) {
+        Json document = head(device, study.quick);
+        document["table"] = std::string(planner::hanak_rule);
+        document["paths"] = paths;
+        for (const Cell& c : cells) document["cells"].push_back(to_json(c));
+        write(document, study.json);
+    }
+    return searches.same();
+}
+
+}  // namespace kith::bench
