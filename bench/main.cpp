@@ -12,6 +12,7 @@
 #include "machine/parallel.h"
 #include "machine_limits.h"
 #include "papers/study.h"
+#include "search/distance_kernels.h"
 #include "search/goal_study.h"
 #include "search/kato.h"
 #include "search/streams.h"
@@ -37,6 +38,7 @@ struct Args {
     kith::bench::GoalStudy goals;
     kith::bench::StreamStudy streams;
     kith::bench::KatoStudy kato;
+    kith::bench::KernelStudy kernels;
     kith::bench::Study study;
     kith::bench::PaperStudy papers;
 };
@@ -88,9 +90,9 @@ void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
 
 void add_streams(CLI::App* search, kith::bench::StreamStudy& streams) {
     search
-        ->add_option(
-            "--table", streams.table,
-            std::string("A paper's table or figure, in place of one search: kato, ") + kith::bench::streams_table)
+        ->add_option("--table", streams.table,
+                     fmt::format("A paper's table or figure, in place of one search: kato, {}, {}; or {}",
+                                 kith::bench::streams_table, kith::bench::throughput_table, kith::bench::kernels_table))
         ->type_name("NAME");
     search->add_flag(
         "--streamed", streams.streamed,
@@ -261,6 +263,14 @@ int run_main(int argc, char** argv) {
         return 0;
     }
     if (args.streams.table == "kato") std::swap(args.kato.table, args.streams.table);
+    if (kith::bench::KernelStudy::has(args.streams.table)) std::swap(args.kernels.table, args.streams.table);
+    if (args.kernels.asked()) {
+        args.kernels.quick = args.goals.inputs.quick;
+        args.kernels.repeat = args.repeat;
+        args.kernels.json = args.json;
+        kith::bench::run(args.kernels, args.options);
+        return 0;
+    }
     if (args.streams.asked()) {
         args.streams.quick = args.goals.inputs.quick;
         args.streams.repeat = args.repeat;

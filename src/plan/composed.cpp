@@ -52,7 +52,8 @@ bool is_composed(const std::string& path) {
 Plan composed(const Request& r, const Machine& machine) {
     const std::size_t plus = r.path.find('+');
     const std::string kernel = r.path.substr(0, plus), name = r.path.substr(plus + 1);
-    if (!gpu::find_distance_kernel(kernel))
+    const gpu::DistanceKernel* const distances = gpu::find_distance_kernel(kernel);
+    if (!distances)
         refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel, kernel_names());
     const gpu::Selector* const selector = gpu::find_selector(name);
     if (!selector) refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path, name);
@@ -60,9 +61,11 @@ Plan composed(const Request& r, const Machine& machine) {
     if (devices.size() != 1 || devices.front() == host_memory)
         refuse("path: '{}' runs on one GPU; device is {}", r.path, spelled(devices));
     const metric::Direct direct = r.metric.traits.direct;
-    if (r.metric.user ||
-        (direct != metric::Direct::squares && direct != metric::Direct::sum && direct != metric::Direct::maximum))
-        refuse("path: '{}' serves sums of squared or of absolute differences, and their maximum", r.path);
+    if (r.metric.user || (direct != metric::Direct::squares && direct != metric::Direct::sum &&
+                          direct != metric::Direct::maximum && direct != metric::Direct::powers))
+        refuse("path: '{}' serves sums of powers of absolute differences, and their maximum", r.path);
+    if (distances->expanded() && direct != metric::Direct::squares)
+        refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel);
 
     // Half of the budget is the filter's, half the matrix'.
     Request half = r;
@@ -87,15 +90,19 @@ Plan composed(const Request& r, const Machine& machine) {
     constexpr double of_free = 0.85;
     const double budget =
         r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
-    const double room = budget / 2;
+    const double fixed = distances->expanded() ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile)) : 0;
+    const double room = budget / 2 - fixed;
     if (each > room)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,
-                                r.path, 2 * each));
+                                r.path, 2 * (each + fixed)));
     p.distances = kernel;
     p.selector = name;
     p.matrix_queries = std::clamp<std::int64_t>(static_cast<std::int64_t>(room / each), 1, p.query_tile);
-    p.workspace_bytes += static_cast<std::int64_t>(each * static_cast<double>(p.matrix_queries));
+    // Whole panels of queries, where there are several.
+    if (p.matrix_queries > gpu::filter_tile_queries && p.matrix_queries < p.query_tile)
+        p.matrix_queries -= p.matrix_queries % gpu::filter_tile_queries;
+    p.workspace_bytes += static_cast<std::int64_t>(fixed + each * static_cast<double>(p.matrix_queries));
     p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.", p.matrix_queries, kernel,
                          listed, name);
     return p;
