@@ -183,7 +183,8 @@ protected:
             const float h = rows.half_norm[static_cast<std::size_t>(p)];
             const double own = squares.value(rows.point(p), origin.data(), d),
                          share = static_cast<double>(f[static_cast<std::size_t>(p)]);
-            if (!std::isinf(h) && own < 0x1p99) ASSERT_LE(share, relative * own + absolute);
+            if (std::isinf(h) || own > 0x1p99) continue;
+            ASSERT_LE(share, relative * own + absolute) << place(rows.shape, 0, p);
         }
         for (std::int64_t i = 0; i < q; ++i) {
             const double own = squares.value(rows.query(i), origin.data(), d);

@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(threads) kato_kernel(DistanceJob job, unsigned
     const int query_row = thread % block_rows, query_word = thread / block_rows;
     const float* const queries =
         job.queries + direct_place(job.first_query + min(first_query + query_row, job.q - 1), 0, job.width);
-    for (std::int64_t at = bands * run / runs; at < bands * (run + 1) / runs; ++at) {
+    const std::int64_t last = bands * (run + 1) / runs;
+    for (std::int64_t at = bands * run / runs; at < last; ++at) {
         // Panels are whole: there are words past the last point.
         const std::int64_t point = at * band + lane;
         const float* const points = job.points + direct_place(point, 0, job.width);

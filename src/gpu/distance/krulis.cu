@@ -31,7 +31,7 @@ struct Cache {
 };
 
 template <class Step>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 2)
     krulis_kernel(DistanceJob job, Cache cache, unsigned query_blocks, unsigned runs) {
     extern __shared__ __align__(16) float krulis_shared[];
     float* const query_words = krulis_shared;                                    // [word][query]
@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(threads)
     const bool all = cache.query_words >= job.width;
     if (all) bring_queries(0, static_cast<int>(job.width));
 
-    for (std::int64_t at = windows * run / runs; at < windows * (run + 1) / runs; ++at) {
+    const std::int64_t last = windows * (run + 1) / runs;
+    for (std::int64_t at = windows * run / runs; at < last; ++at) {
         float sums[query_sums][point_sums] = {};
         for (std::int64_t first = 0; first < job.width; first += cache.point_words) {
             const int words = static_cast<int>(min(std::int64_t{cache.point_words}, job.width - first));

@@ -26,17 +26,16 @@ template <class Step>
 __global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob job, unsigned query_panels) {
     __shared__ __align__(16) float query_words[2][slice][tile], point_words[2][slice][tile];
     const int thread = static_cast<int>(threadIdx.x), across = thread % 16, down = thread / 16;
-    const std::int64_t query_panel = job.first_query / tile + blockIdx.x % query_panels,
-                       point_panel = blockIdx.x / query_panels;
+    const auto query_panel = static_cast<int>(job.first_query / tile + blockIdx.x % query_panels),
+               point_panel = static_cast<int>(blockIdx.x / query_panels), width = static_cast<int>(job.width);
     // What this thread brings: a word of four adjacent rows. A panel is a matrix of its words by its rows.
     const int word = thread / (tile / 4), row = thread % (tile / 4) * 4;
-    const std::int64_t from = std::int64_t{word} * tile + row;
-    const float* const queries = job.queries + query_panel * tile * job.width + from;
-    const float* const points = job.points + point_panel * tile * job.width + from;
+    const float* const queries = job.queries + std::int64_t{query_panel} * tile * width + word * tile + row;
+    const float* const points = job.points + std::int64_t{point_panel} * tile * width + word * tile + row;
     float4 next_query, next_point;
-    const auto bring = [&](std::int64_t first) {
+    const auto bring = [&](int first) {
         // Zeros on both sides add nothing.
-        const bool there = first + word < job.width;
+        const bool there = first + word < width;
         const float4 zeros = make_float4(0, 0, 0, 0);
         next_query = there ? *reinterpret_cast<const float4*>(queries + first * tile) : zeros;
         next_point = there ? *reinterpret_cast<const float4*>(points + first * tile) : zeros;
@@ -51,8 +50,8 @@ __global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob 
     keep(0);
     __syncthreads();
     int buffer = 0;
-    for (std::int64_t first = 0; first < job.width; first += slice) {
-        const bool more = first + slice < job.width;
+    for (int first = 0; first < width; first += slice) {
+        const bool more = first + slice < width;
         if (more) bring(first + slice);
 #pragma unroll
         for (int w = 0; w < slice; ++w) {
@@ -74,10 +73,10 @@ __global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob 
     }
 #pragma unroll
     for (int a = 0; a < own; ++a) {
-        const std::int64_t query = query_panel * tile + own_row(down, a) - job.first_query;
+        const std::int64_t query = std::int64_t{query_panel} * tile + own_row(down, a) - job.first_query;
 #pragma unroll
         for (int b = 0; b < own; b += 4)
-            distance::store_four(job, query, point_panel * tile + own_row(across, b), &sums[a][b]);
+            distance::store_four(job, query, std::int64_t{point_panel} * tile + own_row(across, b), &sums[a][b]);
     }
 }
 
