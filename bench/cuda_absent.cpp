@@ -3,6 +3,7 @@
 #include "kith/error.h"
 #include "machine_limits.h"
 #include "search/data.h"
+#include "search/matrix_times.h"
 #include "search/partitioned.h"
 #include "search/pinned_copy.h"
 
@@ -25,6 +26,10 @@ void fill_on_device(int, void*, ElementType, std::int64_t, std::int64_t, const R
 }
 
 double pinned_copy_seconds(int, std::size_t) {
+    refuse();
+}
+
+std::vector<double> matrix_seconds(int, const std::string&, exact::Step, const MatrixShape&, int) {
     refuse();
 }
 

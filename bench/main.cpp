@@ -13,10 +13,9 @@
 #include "machine_limits.h"
 #include "papers/study.h"
 #include "search/goal_study.h"
-#include "search/kato.h"
-#include "search/paths.h"
 #include "search/rule_regret.h"
 #include "search/streams.h"
+#include "search/tables.h"
 #include "select/study.h"
 #include "workload.h"
 
@@ -38,8 +37,7 @@ struct Args {
     std::string data = "gaussian", type = "f32";
     kith::bench::GoalStudy goals;
     kith::bench::StreamStudy streams;
-    kith::bench::KatoStudy kato;
-    kith::bench::PathStudy paths;
+    kith::bench::TableStudy tables;
     kith::bench::RuleStudy rule;
     kith::bench::Study study;
     kith::bench::PaperStudy papers;
@@ -95,12 +93,13 @@ void add_goals(CLI::App* search, kith::bench::GoalStudy& goals) {
         ->type_name("FILE");
 }
 
-void add_streams(CLI::App* search, kith::bench::StreamStudy& streams) {
+void add_tables(CLI::App* search, kith::bench::TableStudy& tables, kith::bench::StreamStudy& streams) {
     search
-        ->add_option("--table", streams.table,
-                     std::string("A paper's table or figure, in place of one search: kato, ") +
-                         kith::bench::streams_table + ", " + kith::bench::path_table_names())
+        ->add_option("--table", tables.table,
+                     "A paper's table or figure, in place of one search: " + kith::bench::search_table_names())
         ->type_name("NAME");
+    search->add_option("--cpu-points", tables.cpu_points, "Of --table kato: the most points on one core (minutes)")
+        ->capture_default_str();
     search->add_flag(
         "--streamed", streams.streamed,
         "16,777,216 x 128 points of host memory that stream through a GPU, beside the bus and resident points");
@@ -226,9 +225,7 @@ int run_main(int argc, char** argv) {
     search->add_option("--data", args.data, "gaussian, clusters, unit, uniform")->capture_default_str();
     search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
     add_goals(search, args.goals);
-    add_streams(search, args.streams);
-    search->add_option("--cpu-points", args.kato.cpu_points, "Of --table: the most points on one core (minutes)")
-        ->capture_default_str();
+    add_tables(search, args.tables, args.streams);
     search->add_flag("--regret", args.rule.regret,
                      "The composed path that Hanak 2023, 5.6 takes against the others, over a grid of shapes");
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
@@ -271,13 +268,11 @@ int run_main(int argc, char** argv) {
         kith::bench::run(args.study, args.options);
         return 0;
     }
-    if (args.streams.table == "kato") std::swap(args.kato.table, args.streams.table);
-    if (kith::bench::is_path_table(args.streams.table)) std::swap(args.paths.table, args.streams.table);
-    if (args.paths.asked()) {
-        args.paths.quick = args.goals.inputs.quick;
-        args.paths.repeat = args.repeat;
-        args.paths.json = args.json;
-        return kith::bench::run(args.paths, args.options) ? 0 : 1;
+    if (args.tables.asked()) {
+        args.tables.quick = args.goals.inputs.quick;
+        args.tables.repeat = args.repeat;
+        args.tables.json = args.json;
+        return kith::bench::run(args.tables, args.options) ? 0 : 1;
     }
     if (args.streams.asked()) {
         args.streams.quick = args.goals.inputs.quick;
@@ -290,12 +285,6 @@ int run_main(int argc, char** argv) {
         args.rule.repeat = args.repeat;
         args.rule.json = args.json;
         return kith::bench::run(args.rule, args.options) ? 0 : 1;
-    }
-    if (args.kato.asked()) {
-        args.kato.quick = args.goals.inputs.quick;
-        args.kato.repeat = args.repeat;
-        args.kato.json = args.json;
-        return kith::bench::run(args.kato, args.options) ? 0 : 1;
     }
     if (args.goals.asked()) {
         if (search->count("-n")) args.goals.shape.n = args.workload.n;

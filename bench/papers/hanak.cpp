@@ -1,4 +1,4 @@
-// Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": Figs. 5.12 to 5.14, whole searches.
+// Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": Figs. 5.13 and 5.14, whole searches.
 //
 // Squared Euclidean distances of points in [0, 1]^d on a Tesla V100; the figures have no tables, so only what the text
 // says stands beside. What the thesis calls its MAGMA kernel is register-tiled.
@@ -22,22 +22,6 @@ Panel by_k(std::int64_t n, std::int64_t q, std::int64_t d, std::vector<std::int6
             .at = std::move(at),
             .shape = {.n = n, .q = q, .d = d},
             .lines = std::move(methods)};
-}
-
-PaperTable final_kernels() {
-    PaperTable table{.name = "hanak-fig-5-12",
-                     .title = "Searches by distance kernel and selector",
-                     .paper =
-                         "Hanak 2023, Fig. 5.12 (the fused kernel leads for d <= 32, k <= 64; then bits to k 2048, "
-                         "bits-global at 4096, sample select beyond)"};
-    for (const std::int64_t d : {4, 16, 32, 128})
-        table.panels.push_back(
-            by_k(std::int64_t{1} << 17, std::int64_t{1} << 13, d, {16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192},
-                 lines({"path:hanak-fused", "path:register-tiled+bits", "path:register-tiled+bits-global",
-                        "path:register-tiled+sample-select-1", "path:register-tiled+radix-select", "path:"})));
-    table.quick_n = std::int64_t{1} << 17;
-    table.log_x = table.log_y = true;
-    return table;
 }
 
 PaperTable beside_a_cpu() {
@@ -68,7 +52,7 @@ PaperTable with_copies() {
 }  // namespace
 
 std::vector<PaperTable> hanak_searches() {
-    return {final_kernels(), beside_a_cpu(), with_copies()};
+    return {beside_a_cpu(), with_copies()};
 }
 
 }  // namespace kith::bench::papers

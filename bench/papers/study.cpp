@@ -42,8 +42,7 @@ void print_list(const std::vector<PaperTable>& tables) {
     for (const PaperTable& each : tables)
         fmt::print("{:<20} {}: {}{}\n", each.name, each.paper, each.title,
                    each.on_gpu.empty() ? "" : "; on a GPU `select --table " + each.on_gpu + "`");
-    fmt::print("{:<20} Kato and Hosino 2009, Table I\n{:<20} Sismanis et al. 2012, Fig. 5\n", "kato", streams_table);
-    fmt::print("{}  fused kernels beside two steps\n", path_table_names());
+    fmt::print("of `kith-bench search --table`: {}\n", search_table_names());
     fmt::print("of `kith-bench select --table`: {}\nmethods:\n", table_names());
     for (const Method& each : methods()) {
         const std::string missing = each.missing();
@@ -204,29 +203,13 @@ private:
 bool delegate(const PaperStudy& study, const Options& options, const std::string& table) {
     if (study.resume || !study.times.empty() || !study.methods.empty())
         throw Error(ErrorCode::invalid_argument, table + ": --resume, --times and --methods serve tables of cells");
-    if (table == "kato") {
-        KatoStudy kato;
-        kato.table = table;
-        kato.quick = study.quick;
-        kato.repeat = study.repeat;
-        kato.json = study.json;
-        return run(kato, options);
-    }
-    if (table == streams_table) {
-        StreamStudy streams;
-        streams.table = table;
-        streams.quick = study.quick;
-        streams.repeat = study.repeat;
-        streams.json = study.json;
-        return run(streams, options);
-    }
-    if (is_path_table(table)) {
-        PathStudy paths;
-        paths.table = table;
-        paths.quick = study.quick;
-        paths.repeat = study.repeat;
-        paths.json = study.json;
-        return run(paths, options);
+    if (is_search_table(table)) {
+        TableStudy search;
+        search.table = table;
+        search.quick = study.quick;
+        search.repeat = study.repeat;
+        search.json = study.json;
+        return run(search, options);
     }
     Study selection;
     selection.table = table;

@@ -10,13 +10,11 @@
 namespace kith::bench {
 
 struct KatoStudy {
-    std::string table;            // "kato", or empty
+    std::string table;            // "kato"
     std::int64_t cpu_points = 0;  // the most on one core of the CPU
     bool quick = false;           // the two smallest n
     int repeat = 7;
     std::string json;
-
-    bool asked() const { return !table.empty(); }
 };
 
 // Whether all columns have the same bits. Throws kith::Error.

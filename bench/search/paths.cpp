@@ -14,7 +14,6 @@
 #include "arrays.h"
 #include "document.h"
 #include "gpu/backend.h"
-#include "gpu/distance/distance_kernels.h"
 #include "kith/kith.h"
 #include "timing.h"
 
@@ -35,8 +34,7 @@ struct Panel {
 struct PathTable {
     std::string name, paper, said;
     std::string fused;
-    std::vector<std::string> kernels;  // of the two steps, those that there are
-    std::string selector;
+    std::vector<std::string> apart;  // paths of two steps
     std::vector<Panel> panels;
 };
 
@@ -53,13 +51,12 @@ std::vector<std::int64_t> powers(int first, int last, int step = 1) {
 }
 
 std::vector<PathTable> tables() {
-    const std::vector<std::string> tiled = {"register-tiled", "kuang-zhao"};
+    const std::vector<std::string> bits = {"register-tiled+bits", "kuang-zhao+bits"};
     PathTable eight{"hanak-5.8",
                     "Hanak 2023, Fig. 5.8: the fused kernel beside register-tiled distances and bits",
                     "on a V100: faster for d up to 32, above all for k up to 64; slower beyond",
                     "hanak-fused",
-                    tiled,
-                    "bits",
+                    bits,
                     {}};
     for (const std::int64_t d : {4, 8, 16, 32, 64, 128})
         eight.panels.push_back({.axis = Axis::k,
@@ -71,8 +68,7 @@ std::vector<PathTable> tables() {
                    "Hanak 2023, Fig. 5.9: the fused kernel by queries and points",
                    "on a V100: needs 8,000 queries to reach its peak, more than bits does",
                    "hanak-fused",
-                   tiled,
-                   "bits",
+                   bits,
                    {}};
     for (const int log_n : {15, 17, 19, 21})
         nine.panels.push_back({.axis = Axis::q,
@@ -85,8 +81,7 @@ std::vector<PathTable> tables() {
         "Sismanis et al. 2012, Fig. 3: distances and sorting interleaved by segments, and one after the other",
         "on a GTX 480, one query: up to 2.4 times as fast",
         "sismanis-segments",
-        {"baseline", "register-tiled", "kuang-zhao"},
-        "truncated-bitonic",
+        {"baseline+truncated-bitonic", "register-tiled+truncated-bitonic", "kuang-zhao+truncated-bitonic"},
         {}};
     for (const std::int64_t q : {1, 128})
         for (const std::int64_t k : {8, 32, 128, 512})
@@ -95,7 +90,22 @@ std::vector<PathTable> tables() {
                                     .quick_at = powers(12, 20, 4),
                                     .shape = {.q = q, .d = 128, .k = k},
                                     .quick = k == 32});
-    return {eight, nine, three};
+    PathTable twelve{
+        "hanak-5.12",
+        "Hanak 2023, Fig. 5.12: whole searches by distance kernel and selector",
+        "on a V100: the fused kernel for d up to 32 and k up to 64, bits to k 2048, bits-global at 4096, sample "
+        "select beyond",
+        "hanak-fused",
+        {"register-tiled+bits", "register-tiled+bits-global", "register-tiled+sample-select-1",
+         "register-tiled+radix-select"},
+        {}};
+    for (const std::int64_t d : {4, 16, 32, 128})
+        twelve.panels.push_back({.axis = Axis::k,
+                                 .at = {16, 32, 64, 96, 256, 512, 1024, 2048, 4096, 8192},
+                                 .quick_at = {16, 1024},
+                                 .shape = {.n = 1 << 17, .q = 1 << 13, .d = d},
+                                 .quick = d == 16});
+    return {eight, nine, twelve, three};
 }
 
 // Points and queries, uniform in [0, 1)^d, on the device; an Index for each path.
@@ -131,8 +141,7 @@ public:
 
     bool run(const PathTable& table) {
         std::vector<std::string> paths{table.fused};
-        for (const std::string& kernel : table.kernels)
-            if (gpu::find_distance_kernel(kernel)) paths.push_back(kernel + "+" + table.selector);
+        std::ranges::copy(table.apart, std::back_inserter(paths));
         const std::string name = gpu::device_info(device_).name;
         fmt::print("{}\n({})\n{}, uniform f32 and an Index on the device; medians of {} in ms\n{:>9} {:>7} {:>5} {:>5}",
                    table.paper, table.said, name, study_.repeat, "n", "q", "d", "k");
@@ -227,15 +236,10 @@ private:
 
 }  // namespace
 
-std::string path_table_names() {
-    std::string names;
-    for (const PathTable& table : tables()) names += (names.empty() ? "" : ", ") + table.name;
+std::vector<std::string> path_tables() {
+    std::vector<std::string> names;
+    for (const PathTable& table : tables()) names.push_back(table.name);
     return names;
-}
-
-bool is_path_table(const std::string& name) {
-    const std::vector<PathTable> all = tables();
-    return std::ranges::any_of(all, [&](const PathTable& table) { return table.name == name; });
 }
 
 bool run(const PathStudy& study, const Options& options) {
@@ -248,8 +252,7 @@ bool run(const PathStudy& study, const Options& options) {
         }
         return Runs(study, options, device).run(table);
     }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--table: '{}'; expected one of {}", study.table, path_table_names()));
+    throw Error(ErrorCode::invalid_argument, "table: '" + study.table + "' is not one of paths");
 }
 
 }  // namespace kith::bench

@@ -3,23 +3,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "kith/types.h"
 
 namespace kith::bench {
 
 struct PathStudy {
-    std::string table;   // a name of path_table_names(), or empty
+    std::string table;   // a name of path_tables()
     bool quick = false;  // fewer cells
     int repeat = 7;
     std::string json;
-
-    bool asked() const { return !table.empty(); }
 };
 
-// "hanak-5.8, ...", and whether a name is one of them.
-std::string path_table_names();
-bool is_path_table(const std::string& name);
+std::vector<std::string> path_tables();
 
 // Whether all paths have the same bits. Throws kith::Error; device where there is no GPU.
 bool run(const PathStudy& study, const Options& options);

@@ -44,9 +44,9 @@ Plan direct_plan(const Request& r, const Machine& machine, double part) {
     if (devices.size() != 1 || devices.front() == host_memory)
         refuse("path: '{}' runs on one GPU; device is {}", r.path, spelled(devices));
     const metric::Direct direct = r.metric.traits.direct;
-    if (r.metric.user ||
-        (direct != metric::Direct::squares && direct != metric::Direct::sum && direct != metric::Direct::maximum))
-        refuse("path: '{}' serves sums of squared or of absolute differences, and their maximum", r.path);
+    if (r.metric.user || (direct != metric::Direct::squares && direct != metric::Direct::sum &&
+                          direct != metric::Direct::maximum && direct != metric::Direct::powers))
+        refuse("path: '{}' serves sums of powers of absolute differences, and their maximum", r.path);
     Request own = r;
     own.path = kith::name(Path::direct_f32);
     own.device = spelled(devices);
@@ -69,10 +69,13 @@ double device_budget(const Request& r, const Machine::Device& device) {
 Plan composed(const Request& r, const Machine& machine) {
     const std::size_t plus = r.path.find('+');
     const std::string kernel = r.path.substr(0, plus), name = r.path.substr(plus + 1);
-    if (!gpu::find_distance_kernel(kernel))
+    const gpu::DistanceKernel* const distances = gpu::find_distance_kernel(kernel);
+    if (!distances)
         refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel, kernel_names());
     const gpu::Selector* const selector = gpu::find_selector(name);
     if (!selector) refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path, name);
+    if (distances->expanded() && r.metric.traits.direct != metric::Direct::squares)
+        refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel);
     // Half of the budget is the filter's, half the matrix'.
     Plan p = direct_plan(r, machine, 0.5);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
@@ -88,15 +91,20 @@ Plan composed(const Request& r, const Machine& machine) {
         refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name, most,
                r.shape.k);
     const double each = bytes_per_query(*selector, n, listed);
-    const double budget = device_budget(r, device), room = budget / 2;
+    const double budget = device_budget(r, device),
+                 fixed = distances->expanded() ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile)) : 0,
+                 room = budget / 2 - fixed;
     if (each > room)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,
-                                r.path, 2 * each));
+                                r.path, 2 * (each + fixed)));
     p.distances = kernel;
     p.selector = name;
     p.matrix_queries = std::clamp<std::int64_t>(static_cast<std::int64_t>(room / each), 1, p.query_tile);
-    p.workspace_bytes += static_cast<std::int64_t>(each * static_cast<double>(p.matrix_queries));
+    // Whole panels of queries, where there are several.
+    if (p.matrix_queries > gpu::filter_tile_queries && p.matrix_queries < p.query_tile)
+        p.matrix_queries -= p.matrix_queries % gpu::filter_tile_queries;
+    p.workspace_bytes += static_cast<std::int64_t>(fixed + each * static_cast<double>(p.matrix_queries));
     p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.", p.matrix_queries, kernel,
                          listed, name);
     return p;

@@ -63,17 +63,21 @@ TEST(ComposedPlan, EveryKernelWithEverySelector) {
 }
 
 TEST(ComposedPlan, KeepsItsBudget) {
-    Request r = of("kuang-zhao+bits");
-    std::int64_t before = 0;
-    for (r.memory = gigabyte / 2; r.memory <= 8 * gigabyte; r.memory *= 2) {
-        const kith::Plan p = kith::planner::make(r, with_gpu());
-        EXPECT_LE(p.workspace_bytes, r.memory);
-        EXPECT_GE(p.workspace_bytes, p.matrix_queries * p.chunk_points * 4);
-        EXPECT_GE(p.matrix_queries * p.chunk_points, before);
-        before = p.matrix_queries * p.chunk_points;
+    for (const kith::gpu::DistanceKernel& kernel : kith::gpu::distance_kernels) {
+        Request r = of(kernel.name + std::string("+bits"));
+        std::int64_t before = 0;
+        for (r.memory = gigabyte / 2; r.memory <= 8 * gigabyte; r.memory *= 2) {
+            const kith::Plan p = kith::planner::make(r, with_gpu());
+            EXPECT_LE(p.workspace_bytes, r.memory);
+            const std::int64_t norms = kernel.expanded() ? kith::gpu::expanded_bytes(p.chunk_points, p.query_tile) : 0;
+            EXPECT_GE(p.workspace_bytes, p.matrix_queries * p.chunk_points * 4 + norms);
+            EXPECT_GE(p.matrix_queries * p.chunk_points, before);
+            EXPECT_TRUE(p.matrix_queries <= 128 || p.matrix_queries == p.query_tile || p.matrix_queries % 128 == 0);
+            before = p.matrix_queries * p.chunk_points;
+        }
+        r.memory = 1 << 20;
+        EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
     }
-    r.memory = 1 << 20;
-    EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
 }
 
 TEST(ComposedPlan, RefusesWhatItCannotServe) {
@@ -87,6 +91,9 @@ TEST(ComposedPlan, RefusesWhatItCannotServe) {
     Request other = of("baseline+bits");
     other.metric.traits.direct = kith::metric::Direct::quotient;
     refused(other, gpu, "absolute differences");
+    Request sums = of("cublas+bits");
+    sums.metric.traits.direct = kith::metric::Direct::sum;
+    refused(sums, gpu, "squared differences alone");
     Request cpu = of("baseline+bits");
     cpu.device = "cpu";
     refused(cpu, gpu, "GPU");

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(points* queries) baseline_kernel(DistanceJob j
     const float* const x = job.points + direct_place(point, 0, job.width);
     float sum = 0;
     for (std::int64_t i = 0; i < job.width; ++i)
-        sum = Step::add(sum, q[i * filter_tile_queries], x[i * filter_tile_queries]);
+        sum = Step::add(sum, q[i * filter_tile_queries], x[i * filter_tile_queries], job.exponent);
     job.values[query * job.n + point] = value_of(sum, job.half_norm[point]);
 }
 

@@ -8,7 +8,7 @@
 namespace kith::gpu {
 
 void distance_matrix(std::string_view kernel, const DistanceJob& job) {
-#define KITH_DISTANCES(function, name, what) \
+#define KITH_DISTANCES(function, name, values, what) \
     if (kernel == (name)) return function(job);
 #include "gpu/distance/distance_kernels.def"
 #undef KITH_DISTANCES

@@ -2,11 +2,14 @@
 //
 // A value is the metric's sum (or maximum) over the words of both rows, in any order, at most f32's largest number,
 // plus the point's half norm: what the direct filter computes (gpu/filter/direct.h, docs/exactness.md, section 6), so
-// that its bound holds for every kernel.
+// that its bound holds for every kernel. Those of the expanded form (DistanceKernel::expanded) have half norms, and
+// squares of the queries, of their own, with a bound of their own (expanded.h).
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <atomic>
+#include <cstdint>
 #include <string_view>
 
 #include "exact/direct_form.h"
@@ -15,20 +18,25 @@
 namespace kith::gpu {
 
 struct DistanceJob {
-    exact::Step step = exact::Step::squares;  // squares, cityblock or chebyshev
+    exact::Step step = exact::Step::squares;  // or cityblock, chebyshev, cubes, fourths, powers
+    float exponent = 0;                       // of powers
     // Words in panels (direct_place), whole ones on both sides.
     const float *queries = nullptr, *points = nullptr;
-    const float* half_norm = nullptr;  // of each point
-    std::int64_t width = 0;            // words of a row
+    const float* half_norm = nullptr;     // of each point
+    const float* query_square = nullptr;  // of the expanded form: of each query, from the first of all
+    std::int64_t width = 0;               // words of a row
     std::int64_t first_query = 0, q = 0, n = 0;
-    float* values = nullptr;  // of (first_query + i, p) at values[i * n + p]
+    float* values = nullptr;  // of (first_query + i, p) at values[i * n + p]; aligned to 16 bytes, as half_norm is
     cudaStream_t stream = nullptr;
 };
 
-// By the kernel of that name. Throws invalid_argument where there is none.
+// Tests let a texture hold less than the device lets it.
+inline std::atomic<std::int64_t> most_texture_words = std::int64_t{1} << 30;
+
+// By the kernel of that name. Throws invalid_argument where there is none, or it does not serve the step.
 void distance_matrix(std::string_view kernel, const DistanceJob& job);
 
-#define KITH_DISTANCES(function, name, what) void function(const DistanceJob& job);
+#define KITH_DISTANCES(function, name, values, what) void function(const DistanceJob& job);
 #include "gpu/distance/distance_kernels.def"
 #undef KITH_DISTANCES
 

@@ -9,13 +9,20 @@
 
 namespace kith::gpu {
 
+// What a kernel's values are: the metric itself, within the direct filter's bound; or squares alone, by |q|^2 + |x|^2
+// - 2 <q, x>, within one that grows with the rows' norms.
+enum class DistanceValues : std::uint8_t { direct, expanded };
+
 struct DistanceKernel {
     const char* name = "";
+    DistanceValues values = DistanceValues::direct;
     const char* what = "";  // a line of help
+
+    constexpr bool expanded() const { return values == DistanceValues::expanded; }
 };
 
 inline constexpr auto distance_kernels = std::to_array<DistanceKernel>({
-#define KITH_DISTANCES(function, name, what) {name, what},
+#define KITH_DISTANCES(function, name, values, what) {name, DistanceValues::values, what},
 #include "gpu/distance/distance_kernels.def"
 #undef KITH_DISTANCES
 });
@@ -25,6 +32,12 @@ constexpr const DistanceKernel* find_distance_kernel(std::string_view name) {
     for (const DistanceKernel& kernel : distance_kernels)
         if (name == kernel.name) return &kernel;
     return nullptr;
+}
+
+// Bytes that a product's workspace takes, and all that the expanded form takes beside the matrix.
+inline constexpr std::int64_t expanded_workspace_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t expanded_bytes(std::int64_t n, std::int64_t q) {
+    return expanded_workspace_bytes + 8 * (n + 256) + 8 * q;
 }
 
 // Points that a selector takes of each query for `wanted` neighbours among n: some more, as a distance in f32 may be

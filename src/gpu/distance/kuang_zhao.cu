@@ -33,7 +33,8 @@ __global__ void __launch_bounds__(tile* tile) kuang_zhao_kernel(DistanceJob job)
         __syncthreads();
         // Zeros on both sides add nothing.
 #pragma unroll
-        for (int i = 0; i < tile; ++i) sum = Step::add(sum, query_words[i][threadIdx.y], point_words[i][threadIdx.x]);
+        for (int i = 0; i < tile; ++i)
+            sum = Step::add(sum, query_words[i][threadIdx.y], point_words[i][threadIdx.x], job.exponent);
         __syncthreads();
     }
     if (point >= job.n || query >= job.q) return;

@@ -1,24 +1,12 @@
-// What a word of query and point adds to a pair's sum, in f32, and what its value is.
+// The steps of a job, and the value of a pair's sum.
 #pragma once
 
 #include "gpu/distance/distance.h"
 #include "gpu/filter/direct.h"
+#include "gpu/filter/norm_steps.cuh"
 #include "kith/error.h"
 
 namespace kith::gpu::distance {
-
-struct Squares {
-    __device__ static float add(float sum, float q, float x) {
-        const float difference = q - x;
-        return fmaf(difference, difference, sum);
-    }
-};
-struct Cityblock {
-    __device__ static float add(float sum, float q, float x) { return sum + fabsf(q - x); }
-};
-struct Chebyshev {
-    __device__ static float add(float largest, float q, float x) { return fmaxf(largest, fabsf(q - x)); }
-};
 
 // A sum that overflowed stays below the +inf of points with a NaN; the -inf of one that the bound does not cover holds
 // whatever its words are, NaN included.
@@ -29,10 +17,14 @@ __device__ __forceinline__ float value_of(float sum, float half_norm) {
 // Calls launch.operator()<Step>() for a job's step.
 template <class Launch>
 void with_step(exact::Step step, Launch launch) {
-    if (step == exact::Step::squares) launch.template operator()<Squares>();
-    else if (step == exact::Step::cityblock) launch.template operator()<Cityblock>();
-    else if (step == exact::Step::chebyshev) launch.template operator()<Chebyshev>();
-    else throw Error(ErrorCode::invalid_argument, "distances: serve squares, cityblock and chebyshev");
+    using exact::Step;
+    if (step == Step::squares) launch.template operator()<steps::Squares>();
+    else if (step == Step::cityblock) launch.template operator()<steps::Cityblock>();
+    else if (step == Step::chebyshev) launch.template operator()<steps::Chebyshev>();
+    else if (step == Step::cubes) launch.template operator()<steps::Cubes>();
+    else if (step == Step::fourths) launch.template operator()<steps::Fourths>();
+    else if (step == Step::powers) launch.template operator()<steps::Powers>();
+    else throw Error(ErrorCode::invalid_argument, "distances: serve powers of differences, and their maximum");
 }
 
 }  // namespace kith::gpu::distance

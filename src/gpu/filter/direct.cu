@@ -5,6 +5,7 @@
 // and 2 and relatively elsewhere, ex2 within a relative 2^-22.
 #include "gpu/filter/direct.h"
 #include "gpu/filter/direct_tile.cuh"
+#include "gpu/filter/norm_steps.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -17,14 +18,10 @@ using exact::Step;
 
 static_assert(tile == filter_tile_queries && filter_tile_points % tile == 0);
 
-struct CityblockStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float) { a += fabsf(q - x); }
-};
-struct ChebyshevStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float) { a = fmaxf(a, fabsf(q - x)); }
-};
-struct SquareStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float) { a = fmaf(q - x, q - x, a); }
+// A sum (or maximum) of powers of differences.
+template <class Norm>
+struct NormStep : FloatStep {
+    __device__ static void step(float& a, float q, float x, float exponent) { a = Norm::add(a, q, x, exponent); }
 };
 // Words of two whole numbers in fp16, whose differences fp16 holds.
 struct HalvesStep : AnyStep {
@@ -40,18 +37,6 @@ struct HalvesStep : AnyStep {
                      __half2float(__ushort_as_half(static_cast<unsigned short>(a >> 16))));
     }
 };
-struct CubeStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float) {
-        const float t = fabsf(q - x);
-        a = fmaf(t * t, t, a);
-    }
-};
-struct FourthStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float) {
-        const float square = (q - x) * (q - x);
-        a = fmaf(square, square, a);
-    }
-};
 
 __device__ __forceinline__ float reciprocal(float x) {
     float y;
@@ -59,14 +44,6 @@ __device__ __forceinline__ float reciprocal(float x) {
     return y;
 }
 
-struct PowerStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float exponent) {
-        float log, power;
-        asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log) : "f"(fabsf(q - x)));
-        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(log * exponent));
-        a += power;
-    }
-};
 // Coordinates other than 0 are within 2^-100 ... 2^100.
 struct QuotientsStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
@@ -180,21 +157,21 @@ void direct_pass(const FilterPass& pass, cudaStream_t stream) {
         case Step::cityblock:
             if (pass.coordinates == exact::Coordinates::rounded_bytes)
                 return direct::launch<direct::ByteDifferencesStep>(pass, stream);
-            return direct::launch<direct::CityblockStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Cityblock>>(pass, stream);
         case Step::chebyshev:
             if (pass.coordinates == exact::Coordinates::rounded_halves)
                 return direct::launch<direct::HalvesStep>(pass, stream);
-            return direct::launch<direct::ChebyshevStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Chebyshev>>(pass, stream);
         case Step::squares:
             if (pass.coordinates == exact::Coordinates::rounded_bytes)
                 return direct::launch<direct::ByteSquaresStep>(pass, stream);
-            return direct::launch<direct::SquareStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Squares>>(pass, stream);
         case Step::cubes:
-            return direct::launch<direct::CubeStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Cubes>>(pass, stream);
         case Step::fourths:
-            return direct::launch<direct::FourthStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Fourths>>(pass, stream);
         case Step::powers:
-            return direct::launch<direct::PowerStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Powers>>(pass, stream);
         case Step::quotients:
             return direct::launch<direct::QuotientsStep>(pass, stream);
         case Step::quotient:

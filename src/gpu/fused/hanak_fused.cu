@@ -191,7 +191,8 @@ __global__ void __launch_bounds__(threads, 2) hanak_kernel(FusedJob job) {
 #pragma unroll
                 for (int i = 0; i < own_queries; ++i)
 #pragma unroll
-                    for (int j = 0; j < own_points; ++j) values[i][j] = Step::add(values[i][j], qs[i], xs[j]);
+                    for (int j = 0; j < own_points; ++j)
+                        values[i][j] = Step::add(values[i][j], qs[i], xs[j], job.exponent);
             };
             int w = 0;
 #pragma unroll 1

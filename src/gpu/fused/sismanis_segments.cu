@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(threads) segments_kernel(FusedJob job, int len
             for (int u = 0; u < each; ++u) {
                 const float x = of_points[u][w * panel];
 #pragma unroll
-                for (int j = 0; j < queries; ++j) values[u][j] = Step::add(values[u][j], q[j], x);
+                for (int j = 0; j < queries; ++j) values[u][j] = Step::add(values[u][j], q[j], x, job.exponent);
             }
         }
 #pragma unroll

@@ -86,9 +86,11 @@ void list_candidates(const MatrixCandidates& task, const CandidateLists& lists, 
     for (std::int64_t first = 0; first < lists.q; first += at_once) {
         const std::int64_t q = std::min(at_once, lists.q - first);
         distance_matrix(task.kernel, {.step = task.step,
+                                      .exponent = task.exponent,
                                       .queries = task.queries,
                                       .points = task.points,
                                       .half_norm = task.half_norm,
+                                      .query_square = task.query_square,
                                       .width = task.width,
                                       .first_query = first,
                                       .q = q,

@@ -12,8 +12,9 @@ namespace kith::gpu {
 struct MatrixCandidates {
     std::string_view kernel, selector;  // a distance kernel and a selector, or a fused kernel
     exact::Step step = exact::Step::squares;
-    // Words, and half norms of points, as the direct filter has them (DistanceJob); all points of the chunk.
-    const float *queries = nullptr, *points = nullptr, *half_norm = nullptr;
+    float exponent = 0;
+    // Words and half norms as DistanceJob has them; all points of the chunk.
+    const float *queries = nullptr, *points = nullptr, *half_norm = nullptr, *query_square = nullptr;
     std::int64_t width = 0, n = 0;
     std::int64_t wanted = 0;   // neighbours of a query
     std::int64_t at_once = 0;  // queries whose values are in memory; lists of a fused kernel

@@ -1,6 +1,7 @@
 // The kernels that a tile of queries goes through; see tile_search.h.
 #include <algorithm>
 
+#include "gpu/distance/expanded.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/formula_pass.h"
 #include "gpu/filter/levels.h"
@@ -139,12 +140,15 @@ public:
     // All values, by a distance kernel, and the smallest of each query, by a selector, or both at once: a list with a
     // threshold below its last value lacks nothing, ties included.
     void from_matrix() {
+        if (find_distance_kernel(plan_.distances)->expanded()) use_expanded_terms();
         const MatrixCandidates task{.kernel = plan_.distances,
                                     .selector = plan_.selector,
                                     .step = filter_.form.direct.step,
+                                    .exponent = filter_.form.direct.exponent,
                                     .queries = reinterpret_cast<const float*>(vectors_.get()),
                                     .points = reinterpret_cast<const float*>(filter_.vectors.get()),
                                     .half_norm = pass_.half_norm,
+                                    .query_square = expanded_.query_square.get(),
                                     .width = filter_.form.width,
                                     .n = n_,
                                     .wanted = wanted_,
@@ -205,6 +209,21 @@ private:
         drop_repeats(repeats, filter_, n_, wanted_, half_norm_.get(), stream_);
         pass_.half_norm = half_norm_.get();
     }
+    // Those of a distance kernel's own bound, in place of the direct filter's.
+    void use_expanded_terms() {
+        expanded_ = expanded_terms({.queries = reinterpret_cast<const float*>(vectors_.get()),
+                                    .points = reinterpret_cast<const float*>(filter_.vectors.get()),
+                                    .width = filter_.form.width,
+                                    .q = q_,
+                                    .n = n_,
+                                    .half_norm = pass_.half_norm,
+                                    .point_error = filter_.point_error.get(),
+                                    .query_error = query_error_.get(),
+                                    .growth = lists().growth,
+                                    .unfit = unfit()},
+                                   stream_);
+        pass_.half_norm = expanded_.half_norm.get();
+    }
     // The passes over the samples.
     void sample(const FilterLevels& levels) {
         pass_.first = pass_.count = 0;
@@ -262,8 +281,8 @@ private:
             .counts = counts_.get(),
             .threshold = threshold_.get(),
             .overflowed = overflowed(),
-            .query_error = query_error_.get(),
-            .point_error = filter_.point_error.get(),
+            .query_error = expanded_.query_error.get() ? expanded_.query_error.get() : query_error_.get(),
+            .point_error = expanded_.point_error.get() ? expanded_.point_error.get() : filter_.point_error.get(),
             .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
             .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
@@ -336,6 +355,7 @@ private:
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;
+    ExpandedTerms expanded_;
     FilterPass pass_;
 };
 

@@ -1,0 +1,95 @@
+// A row for every shape, a column for every kernel of the list.
+#include "search/distance_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "document.h"
+#include "exact/refuse.h"
+#include "gpu/backend.h"
+#include "gpu/distance/distance_kernels.h"
+#include "kith/kith.h"
+#include "search/matrix_times.h"
+
+namespace kith::bench {
+
+namespace {
+
+constexpr std::int64_t quick_part = 8;
+
+// Of Fig. 5.1 the queries and dimensions, the work of a cell, and what a matrix and a side may have: where that is
+// less, so is n, as in the thesis.
+constexpr std::int64_t figure_queries[] = {1, 8, 32, 128, 1024, 8192}, figure_dimensions[] = {4, 16, 32, 64, 128, 512};
+constexpr std::int64_t work = std::int64_t{1} << 36, most_values = std::int64_t{1} << 31,
+                       most_words = std::int64_t{1} << 30;
+
+std::vector<MatrixShape> shapes_of(const KernelStudy& study) {
+    const std::int64_t part = study.quick ? quick_part : 1;
+    std::vector<MatrixShape> shapes;
+    if (study.table == kernels_table) {
+        for (const std::int64_t d : {16, 32, 64, 128, 256}) shapes.push_back({(1 << 17) / part, 1 << 10, d});
+        return shapes;
+    }
+    for (const std::int64_t d : figure_dimensions)
+        for (const std::int64_t q : figure_queries)
+            shapes.push_back({std::min({work / (q * d), most_values / q, most_words / d}) / part, q, d});
+    return shapes;
+}
+
+exact::Step step_of(MetricId metric) {
+    if (metric == MetricId::sqeuclidean || metric == MetricId::euclidean) return exact::Step::squares;
+    if (metric == MetricId::cityblock) return exact::Step::cityblock;
+    if (metric == MetricId::chebyshev) return exact::Step::chebyshev;
+    refuse("metric: '{}'; a distance kernel serves sqeuclidean, euclidean, cityblock and chebyshev", name(metric));
+}
+
+}  // namespace
+
+void run(const KernelStudy& study, const Options& options) {
+    const exact::Step step = step_of(options.metric.id);
+    const int device = plan({1, 1, 1, 1}, options).device;
+    if (device == host_memory) {
+        const std::string why = gpu::absence();
+        throw Error(ErrorCode::device, "distance kernels: need a GPU" + (why.empty() ? "" : "; " + why));
+    }
+    std::vector<const char*> kernels;
+    for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
+        if (step == exact::Step::squares || !kernel.expanded()) kernels.push_back(kernel.name);
+
+    const std::string on = gpu::device_info(device).name;
+    fmt::print(
+        "{}: {} of Gaussian f32 rows by distance kernels, the matrix alone; ms (G pairs/s), medians of {}\n{:>9} "
+        "{:>6} {:>5}",
+        on, name(options.metric.id), study.repeat, "n", "q", "d");
+    for (const char* const kernel : kernels) fmt::print(" {:>18}", kernel);
+    fmt::print("\n");
+    Json document = head(on, study.quick);
+    document["table"] = study.table;
+    document["metric"] = name(options.metric.id);
+    document["repeat"] = study.repeat;
+    document["rows"] = Json::array();
+    for (const MatrixShape& shape : shapes_of(study)) {
+        fmt::print("{:>9} {:>6} {:>5}", shape.n, shape.q, shape.d);
+        Json row{{"n", shape.n}, {"q", shape.q}, {"d", shape.d}, {"kernels", Json::array()}};
+        for (const char* const kernel : kernels) {
+            const std::vector<double> seconds = matrix_seconds(device, kernel, step, shape, study.repeat);
+            const double median = seconds[seconds.size() / 2],
+                         pairs = static_cast<double>(shape.n) * static_cast<double>(shape.q) / median;
+            fmt::print(" {:>9.3f} {:>8}", 1e3 * median, fmt::format("({:.1f})", 1e-9 * pairs));
+            std::fflush(stdout);
+            row["kernels"].push_back({{"name", kernel},
+                                      {"median_s", median},
+                                      {"min_s", seconds.front()},
+                                      {"max_s", seconds.back()},
+                                      {"pairs_per_s", pairs}});
+        }
+        fmt::print("\n");
+        document["rows"].push_back(std::move(row));
+        if (!study.json.empty()) write(document, study.json);
+    }
+}
+
+}  // namespace kith::bench

@@ -1,0 +1,29 @@
+// Papers' tables and figures of whole searches and of distance kernels, by name: `kith-bench search --table NAME` and
+// `kith-bench papers NAME`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kith/types.h"
+
+namespace kith::bench {
+
+struct TableStudy {
+    std::string table;            // a name of search_table_names(), or empty
+    bool quick = false;           // fewer cells, or points
+    int repeat = 7;               // timed runs
+    std::string json;             // file; "": none
+    std::int64_t cpu_points = 0;  // kato: the most on one core of the CPU
+
+    bool asked() const { return !table.empty(); }
+};
+
+// "kato, ...", and whether a name is one of them.
+std::string search_table_names();
+bool is_search_table(const std::string& name);
+
+// Whether all that is compared has the same bits. Throws kith::Error.
+bool run(const TableStudy& study, const Options& options);
+
+}  // namespace kith::bench
