@@ -162,7 +162,7 @@ TEST_P(Fused, DescendingValues) {
 TEST_P(Fused, EveryDataSet) {
     std::uint64_t turn = 0;
     for (const std::string& data : adversarial::names())
-        for (const char* const metric : {"sqeuclidean", "euclidean", "cityblock", "chebyshev", "seuclidean"}) {
+        for (const char* const metric : {"sqeuclidean", "euclidean", "cityblock", "chebyshev", "seuclidean", "minkowski"}) {
             ++turn;
             const ElementType type = arrays::element_types[turn % 6];
             const std::int64_t ks[] = {10, 1, 31, 64, 100};

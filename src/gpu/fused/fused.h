@@ -17,7 +17,8 @@
 namespace kith::gpu {
 
 struct FusedJob {
-    exact::Step step = exact::Step::squares;  // squares, cityblock or chebyshev
+    exact::Step step = exact::Step::squares;  // or cityblock, chebyshev, cubes, fourths, powers
+    float exponent = 0;                       // of powers
     // Words in panels (direct_place), whole ones on both sides.
     const float *queries = nullptr, *points = nullptr;
     const float* half_norm = nullptr;  // of each point, with room for whole tiles

@@ -53,6 +53,7 @@ void list_fused(const MatrixCandidates& task, const FusedKernel& kernel, const C
                 cudaStream_t stream) {
     const Buffer<Packed> found = fused_lists(kernel.name,
                                              {.step = task.step,
+                                              .exponent = task.exponent,
                                               .queries = task.queries,
                                               .points = task.points,
                                               .half_norm = task.half_norm,

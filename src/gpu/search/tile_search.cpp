@@ -140,7 +140,8 @@ public:
     // All values, by a distance kernel, and the smallest of each query, by a selector, or both at once: a list with a
     // threshold below its last value lacks nothing, ties included.
     void from_matrix() {
-        if (find_distance_kernel(plan_.distances)->expanded()) use_expanded_terms();
+        const DistanceKernel* const kernel = find_distance_kernel(plan_.distances);
+        if (kernel && kernel->expanded()) use_expanded_terms();
         const MatrixCandidates task{.kernel = plan_.distances,
                                     .selector = plan_.selector,
                                     .step = filter_.form.direct.step,
