@@ -37,7 +37,7 @@ enum class Path : std::uint8_t {
 // "gemm-f16", ..., "exact", "select": what Options::path and Report::path say.
 KITH_EXPORT const char* name(Path path);
 struct Plan;
-// The same of a plan, whose path may be composed: "kuang-zhao+bits".
+// The same of a plan, whose path may be composed, "kuang-zhao+bits", or fused, "hanak-fused".
 KITH_EXPORT std::string path_name(const Plan& plan);
 
 // A decision, obeyed as it stands by the backend. Comparable and printable.
@@ -46,8 +46,8 @@ struct Plan {
     Path path = Path::exact;
     bool forced = false;   // the path, by Options::path: whatever the data are
     std::string selector;  // name in the list of selectors
-    // Of a path that is composed, "kuang-zhao+bits": the kernel that makes the matrix of distances, of so many queries
-    // at a time with all points of a chunk, before the selector; `path` is that of its bound.
+    // Of a composed path, "kuang-zhao+bits", the kernel of the matrix of distances, of so many queries at a time before
+    // the selector; of a fused one, "hanak-fused", its kernel, so many lists at a time. `path`: that of the bound.
     std::string distances;
     std::int64_t matrix_queries = 0;
     std::string isa;                      // instruction set: of the CPU, or the GPU's matrix instructions (filters)

@@ -93,7 +93,7 @@ struct Lists {
                 values.push_back(value_of(step, queries.data() + i * d, points.data() + p * d, d,
                                           half_norm[static_cast<std::size_t>(p)]));
             std::vector<float> sorted = values;
-            std::sort(sorted.begin(), sorted.end());
+            std::partial_sort(sorted.begin(), sorted.begin() + listed, sorted.end());
             std::vector<bool> seen(static_cast<std::size_t>(n));
             for (std::int64_t j = 0; j < listed; ++j) {
                 const gpu::Packed p = got[static_cast<std::size_t>(i * listed + j)];
