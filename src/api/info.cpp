@@ -86,13 +86,13 @@ std::string build_info() {
         text += "  formula                      an expression of your own; functor: a C++ one\n";
         text += "\npaths (how a search runs; never changes the answer)\n";
         for (const planner::PathFacts& path : planner::paths())
-            text += fmt::format("  {:<14} {:<13} {}\n", name(path.path),
+            text += fmt::format("  {:<18} {:<9} {}\n", name(path.path),
                                 path.on_cpu && path.on_gpu ? "cpu, gpu"
                                 : path.on_cpu              ? "cpu"
                                                            : "gpu",
                                 path.what);
         for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
-            text += fmt::format("  {:<14} {:<13} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
+            text += fmt::format("  {:<18} {:<9} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
                                 "gpu", kernel.what);
         return text;
     });
