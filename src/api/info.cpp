@@ -88,18 +88,18 @@ std::string build_info() {
         text += "  formula                      an expression of your own; functor: a C++ one\n";
         text += "\npaths (how a search runs; never changes the answer)\n";
         for (const planner::PathFacts& path : planner::paths())
-            text += fmt::format("  {:<17} {:<10} {}\n", name(path.path),
+            text += fmt::format("  {:<18} {:<9} {}\n", name(path.path),
                                 path.on_cpu && path.on_gpu ? "cpu, gpu"
                                 : path.on_cpu              ? "cpu"
                                                            : "gpu",
                                 path.what);
-        text += fmt::format("  {:<14} {:<13} of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector\n",
+        text += fmt::format("  {:<18} {:<9} of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector\n",
                             planner::hanak_rule, "gpu", planner::hanak_rule);
         for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
-            text += fmt::format("  {:<17} {:<10} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
+            text += fmt::format("  {:<18} {:<9} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
                                 "gpu", kernel.what);
         for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
-            text += fmt::format("  {:<17} {:<10} {}\n", kernel.name, "gpu", kernel.what);
+            text += fmt::format("  {:<18} {:<9} {}\n", kernel.name, "gpu", kernel.what);
         return text;
     });
 }

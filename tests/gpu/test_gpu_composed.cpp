@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpu/distance/distance_kernels.h"
+#include "gpu/runtime/cublas.h"
 #include "gpu/select/choice.h"
 #include "same_answer.h"
 #include "search_cases.h"
@@ -26,7 +27,12 @@ const char* const some_selectors[] = {"bits",
                                       "quick-multiselect",
                                       "radix-sort-streams"};
 
-class Composed : public testing::TestWithParam<gpu::DistanceKernel> {};
+class Composed : public testing::TestWithParam<gpu::DistanceKernel> {
+protected:
+    void SetUp() override {
+        if (GetParam().expanded() && !gpu::products_absence().empty()) GTEST_SKIP() << gpu::products_absence();
+    }
+};
 
 std::string path_of(const gpu::DistanceKernel& kernel, const std::string& selector) {
     return std::string(kernel.name) + "+" + selector;

@@ -7,13 +7,17 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adversarial.h"
+#include "exact/direct_form.h"
+#include "exact/rounding.h"
 #include "gpu/distance/expanded_bound.h"
 
 namespace {
 
+namespace exact = kith::exact;
 using kith::gpu::distance::expanded_value;
 using kith::gpu::distance::ExpandedBound;
 
@@ -120,6 +124,105 @@ TEST(ExpandedBound, HoldsWhereEveryStepRoundsTheSameWay) {
         for (std::size_t i = 1; i < d; ++i) x[i] = 0x1.8p-24f;
         for (const Arithmetic& arithmetic : arithmetics) used(q, x, arithmetic);
     }
+}
+
+// Thresholds from lists of the expanded form lack no neighbour, neither of its own values nor of the direct filter's,
+// of rows that f32 holds and of rows that are rounded to it (docs/exactness.md, section 6).
+struct Prepared {
+    std::vector<double> row;
+    std::vector<float> words;
+    double share = 0;  // of rounding: F, or what E has of it
+};
+
+class Thresholds {
+public:
+    Thresholds(std::int64_t d, bool rounded)
+        : d_(d), rounded_(rounded), direct_(exact::direct_bound({.relative = 4 * 0x1p-24}, d)) {
+        exact::DirectForm form;
+        form.step = exact::Step::squares;
+        form.degree = 2;
+        cost_ = exact::rounding_cost(form, d);
+        const exact::RoundedBound bound = exact::rounded_bound(cost_, direct_);
+        growth_ = static_cast<double>(exact::round_up(rounded ? bound.growth : direct_.growth));
+        weight_ = bound.weight;
+    }
+    Prepared prepared(const std::function<double()>& next) const {
+        Prepared out;
+        double residual2 = 0;
+        for (std::int64_t i = 0; i < d_; ++i) {
+            const double x = next();
+            out.words.push_back(static_cast<float>(x));
+            out.row.push_back(rounded_ ? x : static_cast<double>(out.words.back()));
+            const double rest = out.row.back() - static_cast<double>(out.words.back());
+            residual2 += rest * rest;
+        }
+        if (rounded_) out.share = exact::rounded_share(cost_, weight_, residual2, 0);
+        return out;
+    }
+    void check(const Prepared& query, const std::vector<Prepared>& points, std::size_t k,
+               const Arithmetic& arithmetic) const {
+        const ExpandedBound bound(d_);
+        const std::vector<float> origin(static_cast<std::size_t>(d_));
+        const auto square_of = [&](const Prepared& p) { return static_cast<double>(square(p.words, origin)); };
+        const double e = (direct_.lost + query.share + growth_ * bound.share(square_of(query))) * (1 + 0x1p-20);
+        std::vector<double> values, uppers, keys;
+        for (const Prepared& p : points) {
+            const double f = (p.share + bound.share(square_of(p))) * (1 + 0x1p-20);
+            const float h = down(square_of(p) - f);
+            values.push_back(static_cast<double>(
+                expanded_value(arithmetic.product(query.words, p.words), h, static_cast<float>(square_of(query)))));
+            uppers.push_back(values.back() + 2 * f);
+            long double key = 0;
+            for (std::size_t i = 0; i < p.row.size(); ++i) {
+                const long double apart = static_cast<long double>(query.row[i]) - static_cast<long double>(p.row[i]);
+                key += apart * apart;
+            }
+            keys.push_back(static_cast<double>(key));
+        }
+        const auto kth = [k](std::vector<double> of) {
+            std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(k) - 1, of.end());
+            return of[k - 1];
+        };
+        const double threshold = kth(uppers) * growth_ + 2 * e, last = kth(keys);
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            if (keys[i] > last) continue;
+            EXPECT_LE(values[i], threshold) << "d " << d_;
+            float direct = 0;
+            for (std::size_t j = 0; j < query.words.size(); ++j) {
+                const float apart = query.words[j] - points[i].words[j];
+                direct = std::fma(apart, apart, direct);
+            }
+            EXPECT_LE(static_cast<double>(direct + down(-points[i].share)), threshold) << "d " << d_;
+        }
+    }
+
+private:
+    static float down(double x) { return -exact::round_up(-x); }
+
+    std::int64_t d_;
+    bool rounded_;
+    exact::DirectBound direct_;
+    exact::RoundingCost cost_;
+    double growth_ = 1, weight_ = 0;
+};
+
+TEST(ExpandedBound, ThresholdsLackNoNeighbour) {
+    adversarial::Random random(13);
+    for (const std::int64_t d : {1, 3, 20, 200})
+        for (const bool rounded : {false, true}) {
+            const Thresholds thresholds(d, rounded);
+            // Far from the origin, where the bound is wide; near it; around one point; equal rows.
+            const std::pair<double, double> means[] = {{0, 1}, {1e3, 1}, {1, 1e-6}, {1e5, 1e-3}, {3, 0}, {0, 1e-20}};
+            for (const auto& [mean, deviation] : means) {
+                const double m = mean, s = deviation;
+                const auto next = [&] { return m + s * random.gaussian(); };
+                std::vector<Prepared> points;
+                for (int i = 0; i < 200; ++i) points.push_back(thresholds.prepared(next));
+                for (const Arithmetic& arithmetic : arithmetics)
+                    for (const std::size_t k : {std::size_t{1}, std::size_t{10}, std::size_t{200}})
+                        thresholds.check(thresholds.prepared(next), points, k, arithmetic);
+            }
+        }
 }
 
 TEST(ExpandedBound, InfinitiesOfAPointStay) {

@@ -80,6 +80,16 @@ TEST(ComposedPlan, KeepsItsBudget) {
     }
 }
 
+TEST(ComposedPlan, HasRoomForTheNormsOfProducts) {
+    const kith::Shape few{1 << 18, 10, 64, 10, kith::ElementType::f32, false};
+    const kith::Plan direct = kith::planner::make(of("baseline+bits", few), with_gpu()),
+                     expanded = kith::planner::make(of("cublas+bits", few), with_gpu());
+    EXPECT_EQ(10, direct.matrix_queries);
+    EXPECT_EQ(10, expanded.matrix_queries);
+    EXPECT_EQ(kith::gpu::expanded_bytes(expanded.chunk_points, expanded.query_tile),
+              expanded.workspace_bytes - direct.workspace_bytes);
+}
+
 TEST(ComposedPlan, RefusesWhatItCannotServe) {
     const Machine gpu = with_gpu();
     refused(of("nothing+bits"), gpu, "kuang-zhao");

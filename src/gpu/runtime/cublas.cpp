@@ -1,8 +1,6 @@
 // cuBLAS by dlopen: only its header is needed to build, and without that there are no such products.
 #include "gpu/runtime/cublas.h"
 
-#include <string>
-
 #include "kith/error.h"
 
 #if __has_include(<cublas_v2.h>)
@@ -104,6 +102,10 @@ private:
 
 }  // namespace
 
+std::string products_absence() {
+    return cublas().absence;
+}
+
 void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspace_bytes, cudaStream_t stream) {
     if (!cublas().absence.empty()) throw Error(ErrorCode::device, "device: " + cublas().absence);
     const Handle handle;
@@ -127,8 +129,12 @@ void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspa
 
 namespace kith::gpu {
 
+std::string products_absence() {
+    return "this build has no products of cuBLAS, whose header it did not find";
+}
+
 void products_f32(const std::vector<ProductsF32>&, std::int64_t, cudaStream_t) {
-    throw Error(ErrorCode::device, "device: this build has no products of cuBLAS, whose header it did not find");
+    throw Error(ErrorCode::device, "device: " + products_absence());
 }
 
 }  // namespace kith::gpu

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace kith::gpu {
@@ -18,6 +19,9 @@ struct ProductsF32 {
     float* c = nullptr;
     std::int64_t a_column = 0, a_next = 0, b_column = 0, c_column = 0, c_next = 0;
 };
+
+// "" or why there are none. Never throws.
+std::string products_absence();
 
 // Enqueues them on the current device, every product and every sum in f32 (no TF32, no emulation), the sums in any
 // order; with a workspace of so many bytes. Throws device where cuBLAS is not found, or fails.
