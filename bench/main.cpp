@@ -54,19 +54,24 @@ void add_common(CLI::App* command, Args& args) {
 }
 
 void add_studies(CLI::App* select, kith::bench::Study& study) {
-    select->add_option("--table", study.table, "A paper's table or figure: " + kith::bench::table_names())
-        ->type_name("NAME");
+    CLI::Option* const table =
+        select->add_option("--table", study.table, "A paper's table or figure: " + kith::bench::table_names())
+            ->type_name("NAME");
     select->add_flag("--goals", study.goals, "What selection should reach, as shares of the read rate");
-    select->add_flag("--regret", study.regret, "The planner's choice against every candidate, over a grid of shapes");
+    CLI::Option* const regret = select->add_flag("--regret", study.regret,
+                                                 "The planner's choice against every candidate, over a grid of shapes");
     select->add_flag("--small", study.small,
                      "Calls with little to select from: the planner's choice and every candidate");
-    select->add_flag("--hanak-rule", study.rule,
-                     "With --regret: judge the choice of Hanak 2023, 5.6, not the planner's");
+    select
+        ->add_flag("--hanak-rule", study.rule, "With --regret: judge the choice of Hanak 2023, 5.6, not the planner's")
+        ->needs(regret);
     select->add_option("--times", study.times, "With --regret: take the times from an earlier --json file")
         ->type_name("FILE");
-    select->add_flag("--mean", study.mean,
-                     "Of --table: means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), in place "
-                     "of medians");
+    select
+        ->add_flag(
+            "--mean", study.mean,
+            "With --table: means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), not medians")
+        ->needs(table);
     select->add_option("--selectors", study.selectors, "Candidates of --goals, --regret and --small")->delimiter(',');
     select->add_flag("--quick", study.quick, "A small grid");
 }

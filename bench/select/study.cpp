@@ -15,7 +15,6 @@ void run(const Study& study, const Options& options) {
     if (study.goals + study.regret + study.small + !study.table.empty() > 1)
         throw Error(ErrorCode::invalid_argument, "--table, --goals, --regret, --small: expected one of them");
     if (!study.times.empty() && !study.regret) throw Error(ErrorCode::invalid_argument, "--times: serves --regret");
-    if (study.rule && !study.regret) throw Error(ErrorCode::invalid_argument, "--hanak-rule: serves --regret");
     const Judged judged = study.rule ? Judged::hanak_rule : Judged::planner;
     if (study.regret && !study.times.empty()) {
         const Json document = regret_of(read(study.times), judged);
@@ -29,7 +28,6 @@ void run(const Study& study, const Options& options) {
         if (!study.json.empty()) write(document, study.json);
         return;
     }
-    if (study.mean && study.table.empty()) throw Error(ErrorCode::invalid_argument, "--mean: serves --table");
     const Table table = study.goals ? goals_table(study.selectors) : table_named(study.table);
     Runner runner(options, study.repeat, true, study.mean ? Statistic::mean : Statistic::median);
     require(table, runner);
