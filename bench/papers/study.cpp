@@ -14,9 +14,7 @@
 #include "kith/error.h"
 #include "machine/parallel.h"
 #include "papers/report.h"
-#include "search/kato.h"
-#include "search/paths.h"
-#include "search/streams.h"
+#include "search/tables.h"
 #include "select/study.h"
 
 namespace kith::bench {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "exact/refuse.h"
 #include "gpu/fused/fused_kernels.h"
@@ -37,12 +36,9 @@ Plan fused(const Request& r, const Machine& machine) {
                                                           "of one query",
                                                           budget, r.path, least / (1 - of_filter)));
     p.query_tile = std::min(p.query_tile, static_cast<std::int64_t>(room / least));
-    // Fewer queries, as those of the last tile, have no more lists than parts that fill the device and one each.
-    const gpu::FusedParts of_one =
-        gpu::fused_parts(kernel, 1, n, device.multiprocessors, std::numeric_limits<std::int64_t>::max());
     const double candidates = list * static_cast<double>(p.query_tile);
-    p.matrix_queries =
-        std::min(p.query_tile + of_one.count * kernel.queries, static_cast<std::int64_t>((room - candidates) / list));
+    p.matrix_queries = std::min(gpu::fused_most_lists(kernel, p.query_tile, n, device.multiprocessors),
+                                static_cast<std::int64_t>((room - candidates) / list));
     p.workspace_bytes += static_cast<std::int64_t>(candidates + list * static_cast<double>(p.matrix_queries));
     p.distances = kernel.name;
     const std::int64_t parts =

@@ -107,6 +107,19 @@ TEST(FusedPlan, Parts) {
     EXPECT_EQ(1, gpu::fused_parts(hanak, 4096, 1 << 20, multiprocessors, 4096).count);
 }
 
+// The plan has lists for as many parts as fill the device.
+TEST(FusedPlan, FewQueriesFillTheDevice) {
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
+        for (const std::int64_t n : {1 << 16, 1 << 20})
+            for (const std::int64_t q : {1, 4, 128, 256, 1000, 4096}) {
+                const kith::Plan p =
+                    kith::planner::make(of(kernel.name, {n, q, 16, 10, kith::ElementType::f32, false}), with_gpu());
+                EXPECT_EQ(gpu::fused_parts(kernel, q, n, multiprocessors, any).count,
+                          gpu::fused_parts(kernel, q, n, multiprocessors, p.matrix_queries).count)
+                    << kernel.name << ", n " << n << ", q " << q;
+            }
+}
+
 // Whatever the tile, its lists are within what the plan counts.
 TEST(FusedPlan, KeepsItsBudget) {
     for (const gpu::FusedKernel& kernel : gpu::fused_kernels)

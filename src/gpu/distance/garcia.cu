@@ -78,9 +78,8 @@ __global__ void __launch_bounds__(tile* tile) garcia_kernel(DistanceJob job, Ran
     job.values[query * job.n + point] = value_of(sums[y][x], job.half_norm[point]);
 }
 
-}  // namespace
-
-void garcia_distances(const DistanceJob& job) {
+template <class Step>
+void launch(const DistanceJob& job) {
     // A texture begins at an aligned address, and has so many words at most: it holds some panels of points.
     const cudaChannelFormatDesc word = cudaCreateChannelDesc<unsigned>();
     std::size_t most = 0;
@@ -103,12 +102,16 @@ void garcia_distances(const DistanceJob& job) {
         textures.emplace_back(points - offset, static_cast<std::size_t>(offset + words));
         const Range range{textures.back().get(), static_cast<int>(offset), first, count};
         const std::int64_t blocks = (count + tile - 1) / tile * ((job.q + tile - 1) / tile);
-        distance::with_step(job.step, [&]<class Step>() {
-            garcia_kernel<Step><<<static_cast<unsigned>(blocks), dim3(tile, tile), 0, job.stream>>>(job, range);
-        });
+        garcia_kernel<Step><<<static_cast<unsigned>(blocks), dim3(tile, tile), 0, job.stream>>>(job, range);
         check_launch("garcia_distances");
     }
     fetching.wait("garcia_distances");
+}
+
+}  // namespace
+
+void garcia_distances(const DistanceJob& job) {
+    distance::with_step(job.step, [&]<class Step>() { launch<Step>(job); });
 }
 
 }  // namespace kith::gpu

@@ -52,15 +52,24 @@ struct FusedParts {
     std::int64_t count = 1, points = 0;
 };
 
+inline constexpr std::int64_t fused_blocks = 2;  // of a multiprocessor
+
 // Where queries are too few to fill a device with blocks, points are cut; within `most_lists` of all queries.
 constexpr FusedParts fused_parts(const FusedKernel& kernel, std::int64_t q, std::int64_t n, int multiprocessors,
                                  std::int64_t most_lists) {
-    constexpr std::int64_t wanted = 2;  // blocks of a multiprocessor
     const std::int64_t rows = std::max<std::int64_t>(q, 1), blocks = (rows + kernel.queries - 1) / kernel.queries,
-                       most = std::min({wanted * multiprocessors / blocks, n / kernel.least_points, most_lists / rows}),
+                       most = std::min(
+                           {fused_blocks * multiprocessors / blocks, n / kernel.least_points, most_lists / rows}),
                        count = std::max<std::int64_t>(most, 1),
                        points = std::max(whole_tiles((n + count - 1) / count), filter_tile_points);
     return {std::max<std::int64_t>((n + points - 1) / points, 1), points};
+}
+
+// The lists that up to q queries have at most, of all their parts.
+constexpr std::int64_t fused_most_lists(const FusedKernel& kernel, std::int64_t q, std::int64_t n,
+                                        int multiprocessors) {
+    return std::min(q * std::max<std::int64_t>(n / kernel.least_points, 1),
+                    q + fused_blocks * multiprocessors * kernel.queries);
 }
 
 // Bytes of workspace of a list, and of the half of one that merging takes.
