@@ -166,6 +166,10 @@ Json to_json(const Results& results, const Panel& panel, const Line& line) {
     return json;
 }
 
+const char* statistic(const Results& results) {
+    return results.mean ? "means of 10 runs behind 10 that warm up" : "medians";
+}
+
 }  // namespace
 
 Shape shape_at(const Panel& panel, std::int64_t x) {
@@ -186,10 +190,10 @@ const Cell* Results::find(const std::string& method, const Shape& shape) const {
 
 void print_head(const Results& results) {
     fmt::print(
-        "{}: {}\n  {}; {}{}\n  uniform f32, the same data for all; medians; seconds of processor time where a method "
+        "{}: {}\n  {}; {}{}\n  uniform f32, the same data for all; {}; seconds of processor time where a method "
         "takes one core\n",
         results.table.name, results.table.title, results.table.paper, results.device,
-        results.quick ? ", a smaller grid" : "");
+        results.quick ? ", a smaller grid" : "", statistic(results));
     std::fflush(stdout);
 }
 
@@ -231,7 +235,8 @@ Json to_json(const Results& results) {
     json["log_x"] = t.log_x;
     json["log_y"] = t.log_y;
     json["data"] = "uniform in [0, 1), f32";
-    json["seconds"] = "medians; of processor time where a method takes one core, else of the clock";
+    json["seconds"] =
+        fmt::format("{}; of processor time where a method takes one core, else of the clock", statistic(results));
     for (const Method& each : methods()) json["methods"][each.name] = each.what;
     json["cells"] = Json::array();
     for (const auto& [key, cell] : results.cells) json["cells"].push_back(to_json(key, cell));

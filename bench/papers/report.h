@@ -25,7 +25,7 @@ Key key_of(const std::string& method, const Shape& shape);
 struct Results {
     PaperTable table;
     std::string device = {};
-    bool quick = false;
+    bool quick = false, mean = false;
     std::map<Key, Cell> cells = {};
     std::map<Key, std::string> left_out = {};         // why
     std::map<std::string, std::string> missing = {};  // method: why it did not run

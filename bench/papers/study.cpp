@@ -130,7 +130,7 @@ public:
     Runs(const PaperStudy& study, const Options& options, const PaperTable& table)
         : study_(study),
           options_(options),
-          results_{.table = table, .device = device_of(options), .quick = study.quick} {
+          results_{.table = table, .device = device_of(options), .quick = study.quick, .mean = study.mean} {
         if (!study.times.empty()) take(study.times, false);
         if (study.resume && !study.json.empty() && std::filesystem::exists(study.json)) take(study.json, true);
         if (study.quick)
