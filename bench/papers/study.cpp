@@ -224,12 +224,12 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
     if (study.resume || !study.times.empty() || !study.methods.empty())
         throw Error(ErrorCode::invalid_argument, table + ": --resume, --times and --methods serve tables of cells");
     if (is_search_table(table)) {
-        if (study.mean) throw Error(ErrorCode::invalid_argument, table + ": --mean serves other tables");
         TableStudy search;
         search.table = table;
         search.quick = study.quick;
         search.repeat = study.repeat;
         search.json = study.json;
+        search.mean = study.mean;
         return run(search, options);
     }
     Study selection;
