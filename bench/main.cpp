@@ -103,6 +103,8 @@ void add_tables(CLI::App* search, kith::bench::TableStudy& tables, kith::bench::
         ->add_option("--table", tables.table,
                      "A paper's table or figure, in place of one search: " + kith::bench::search_table_names())
         ->type_name("NAME");
+    search->add_flag("--mean", tables.mean,
+                     "Of --table hanak-...: means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1)");
     search->add_option("--cpu-points", tables.cpu_points, "Of --table kato: the most points on one core (minutes)")
         ->capture_default_str();
     search->add_flag(
@@ -117,6 +119,8 @@ void add_papers(CLI::App* command, kith::bench::PaperStudy& papers) {
     command->add_option("--times", papers.times, "Take the cells that they share from the --json file of another table")
         ->type_name("FILE");
     command->add_option("--methods", papers.methods, "Only these")->delimiter(',')->type_name("NAME");
+    command->add_flag("--mean", papers.mean,
+                      "Means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), not medians");
     command->add_option("--limit", papers.limit, "Leave cells out that are expected to take more seconds")
         ->capture_default_str();
     command->add_flag("--quick", papers.quick, "A smaller grid");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 #include "kith/types.h"
@@ -13,6 +14,18 @@ struct Timing {
     std::vector<double> seconds;  // of every run, sorted
     Report report;                // of the last run
     double median() const { return seconds[seconds.size() / 2]; }
+    double mean() const {
+        double sum = 0;
+        for (const double each : seconds) sum += each;
+        return sum / static_cast<double>(seconds.size());
+    }
+    // Standard; NaN of one run.
+    double deviation() const {
+        const double middle = mean();
+        double squares = 0;
+        for (const double each : seconds) squares += (each - middle) * (each - middle);
+        return std::sqrt(squares / (static_cast<double>(seconds.size()) - 1));
+    }
 };
 
 template <class F>
@@ -36,6 +49,14 @@ Timing repeated(int repeat, F call, double enough = 0) {
     }
     std::sort(timing.seconds.begin(), timing.seconds.end());
     return timing;
+}
+
+// Ten calls to warm up, then ten timed ones, whose mean is what counts (Hanak 2023, 5.1).
+template <class F>
+Timing repeated_for_mean(F call) {
+    constexpr int dropped = 10, counted = 10;
+    for (int i = 1; i < dropped; ++i) call();
+    return repeated(counted, call);  // which makes one more to warm up
 }
 
 }  // namespace kith::bench

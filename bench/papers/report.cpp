@@ -39,6 +39,16 @@ std::vector<double> measured(const Results& results, const Panel& panel, const L
     return all;
 }
 
+// NaN of medians.
+std::vector<double> deviations(const Results& results, const Panel& panel, const Line& line) {
+    std::vector<double> all;
+    for (const std::int64_t x : panel.at) {
+        const Cell* const cell = results.find(line.method, shape_at(panel, x));
+        all.push_back(cell ? cell->deviation : no_time);
+    }
+    return all;
+}
+
 // In percent of the total.
 std::vector<double> shares(const Results& results, const Panel& panel, const Line& line, double Steps::*step) {
     std::vector<double> all = measured(results, panel, line, step);
@@ -78,6 +88,7 @@ void print_line(const Results& results, const Panel& panel, const Line& line) {
             }(),
             count);
     row(line.method, "seconds", total, count);
+    row("", "deviation", deviations(results, panel, line), count);
     row(any(total) ? "" : line.method, "paper", line.paper_seconds, count);
     if (results.table.shows == Shows::shares)
         for (const Part& part : parts) {
@@ -124,7 +135,8 @@ Json to_json(const Key& key, const Cell& cell) {
                                        {"sort_s", cell.steps.sort},
                                        {"copy_s", cell.steps.copy},
                                        {"prepare_s", cell.steps.prepare},
-                                       {"wall_s", cell.steps.wall}})
+                                       {"wall_s", cell.steps.wall},
+                                       {"deviation_s", cell.deviation}})
         if (!std::isnan(value)) json[label] = value;
     json["same_ids"] = number(cell.same_ids);
     json["load"] = number(cell.load);
@@ -154,6 +166,10 @@ Json to_json(const Results& results, const Panel& panel, const Line& line) {
     return json;
 }
 
+const char* statistic(const Results& results) {
+    return results.mean ? "means of 10 runs behind 10 that warm up" : "medians";
+}
+
 }  // namespace
 
 Shape shape_at(const Panel& panel, std::int64_t x) {
@@ -174,10 +190,10 @@ const Cell* Results::find(const std::string& method, const Shape& shape) const {
 
 void print_head(const Results& results) {
     fmt::print(
-        "{}: {}\n  {}; {}{}\n  uniform f32, the same data for all; medians; seconds of processor time where a method "
+        "{}: {}\n  {}; {}{}\n  uniform f32, the same data for all; {}; seconds of processor time where a method "
         "takes one core\n",
         results.table.name, results.table.title, results.table.paper, results.device,
-        results.quick ? ", a smaller grid" : "");
+        results.quick ? ", a smaller grid" : "", statistic(results));
     std::fflush(stdout);
 }
 
@@ -219,7 +235,8 @@ Json to_json(const Results& results) {
     json["log_x"] = t.log_x;
     json["log_y"] = t.log_y;
     json["data"] = "uniform in [0, 1), f32";
-    json["seconds"] = "medians; of processor time where a method takes one core, else of the clock";
+    json["seconds"] =
+        fmt::format("{}; of processor time where a method takes one core, else of the clock", statistic(results));
     for (const Method& each : methods()) json["methods"][each.name] = each.what;
     json["cells"] = Json::array();
     for (const auto& [key, cell] : results.cells) json["cells"].push_back(to_json(key, cell));
@@ -258,6 +275,7 @@ std::map<Key, Cell> cells_of(const Json& document, const std::string& file) {
                                 .sort = value(each, "sort_s"),
                                 .copy = value(each, "copy_s"),
                                 .prepare = value(each, "prepare_s")},
+                      .deviation = value(each, "deviation_s"),
                       .least = value(each, "min_s"),
                       .most = value(each, "max_s"),
                       .runs = each.at("runs").get<int>(),

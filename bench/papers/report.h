@@ -11,7 +11,8 @@
 namespace kith::bench::papers {
 
 struct Cell {
-    Steps steps;  // of the median run
+    Steps steps;                 // of the median run, or means
+    double deviation = no_time;  // of the total, where it is a mean
     double least = no_time, most = no_time;
     int runs = 0;
     double same_ids = no_time;  // share of the neighbours that are kith's, in the same place
@@ -24,7 +25,7 @@ Key key_of(const std::string& method, const Shape& shape);
 struct Results {
     PaperTable table;
     std::string device = {};
-    bool quick = false;
+    bool quick = false, mean = false;
     std::map<Key, Cell> cells = {};
     std::map<Key, std::string> left_out = {};         // why
     std::map<std::string, std::string> missing = {};  // method: why it did not run

@@ -23,7 +23,8 @@ namespace {
 
 using namespace papers;  // NOLINT(google-build-using-namespace): of this project
 
-constexpr double enough = 1;  // seconds: a cell that took them is not run again
+constexpr double enough = 1;               // seconds: a cell that took them is not run again
+constexpr int dropped = 10, counted = 10;  // runs of a mean: to warm up, and after that (Hanak 2023, 5.1)
 
 std::string without_dashes(std::string name) {
     std::erase(name, '-');
@@ -71,7 +72,25 @@ double load() {
     return getloadavg(&average, 1) == 1 ? average : no_time;
 }
 
-Cell measure(const Method& method, const Inputs& inputs, const Options& options, int repeat) {
+Steps mean_of(const std::vector<Steps>& runs) {
+    Steps mean;
+    for (double Steps::*step :
+         {&Steps::total, &Steps::wall, &Steps::distance, &Steps::sort, &Steps::copy, &Steps::prepare}) {
+        double sum = 0;
+        for (const Steps& each : runs) sum += each.*step;
+        mean.*step = sum / static_cast<double>(runs.size());
+    }
+    return mean;
+}
+
+// Standard; NaN of one run.
+double deviation_of(const std::vector<Steps>& runs, double mean) {
+    double squares = 0;
+    for (const Steps& each : runs) squares += (each.total - mean) * (each.total - mean);
+    return runs.size() > 1 ? std::sqrt(squares / static_cast<double>(runs.size() - 1)) : no_time;
+}
+
+Cell measure(const Method& method, const Inputs& inputs, const Options& options, const PaperStudy& study) {
     Cell cell;
     std::vector<std::int64_t> ids(inputs.ids.size());
     std::vector<Steps> all;
@@ -83,13 +102,16 @@ Cell measure(const Method& method, const Inputs& inputs, const Options& options,
     for (std::size_t i = 0; i < ids.size(); ++i) same += ids[i] == inputs.ids[i];
     cell.same_ids = static_cast<double>(same) / static_cast<double>(ids.size());
     if (steps.total >= enough) all.push_back(steps);
-    while (all.empty() || (total < enough && steps.total < enough && static_cast<int>(all.size()) < repeat)) {
+    const int runs = study.mean ? counted : study.repeat;
+    for (int i = 1; study.mean && all.empty() && i < dropped; ++i) method.run(inputs, options, ids.data());
+    while (all.empty() || ((total < enough || study.mean) && steps.total < enough && std::ssize(all) < runs)) {
         steps = method.run(inputs, options, ids.data());
         total += steps.total;
         all.push_back(steps);
     }
     std::ranges::sort(all, {}, &Steps::total);
-    cell.steps = all[all.size() / 2];
+    cell.steps = study.mean ? mean_of(all) : all[all.size() / 2];
+    if (study.mean) cell.deviation = deviation_of(all, cell.steps.total);
     cell.least = all.front().total;
     cell.most = all.back().total;
     cell.runs = static_cast<int>(all.size());
@@ -108,7 +130,7 @@ public:
     Runs(const PaperStudy& study, const Options& options, const PaperTable& table)
         : study_(study),
           options_(options),
-          results_{.table = table, .device = device_of(options), .quick = study.quick} {
+          results_{.table = table, .device = device_of(options), .quick = study.quick, .mean = study.mean} {
         if (!study.times.empty()) take(study.times, false);
         if (study.resume && !study.json.empty() && std::filesystem::exists(study.json)) take(study.json, true);
         if (study.quick)
@@ -182,7 +204,7 @@ private:
         }
         if (!inputs_ || inputs_->shape != shape) inputs_ = std::make_unique<Inputs>(shape, options_);
         try {
-            results_.cells[key] = measure(method, *inputs_, options_, study_.repeat);
+            results_.cells[key] = measure(method, *inputs_, options_, study_);
         } catch (const Error& error) {
             // A path that does not serve this k, or has no memory for it.
             if (error.code() != ErrorCode::invalid_argument && error.code() != ErrorCode::out_of_memory) throw;
@@ -207,12 +229,14 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
         search.quick = study.quick;
         search.repeat = study.repeat;
         search.json = study.json;
+        search.mean = study.mean;
         return run(search, options);
     }
     Study selection;
     selection.table = table;
     selection.quick = study.quick;
     selection.repeat = study.repeat;
+    selection.mean = study.mean;
     selection.json = study.json;
     run(selection, options);
     return true;

@@ -17,6 +17,7 @@ struct PaperStudy {
     std::string times;                 // a file of another table, whose cells count
     double limit = 180;                // seconds: cells that are expected to take longer are left out
     int repeat = 5;                    // most runs of a cell
+    bool mean = false;                 // means of ten runs behind ten that warm up, with deviations, not medians
     std::string json;                  // file, written after every cell; "": none
 };
 

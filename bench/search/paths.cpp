@@ -143,8 +143,10 @@ public:
         std::vector<std::string> paths{table.fused};
         std::ranges::copy(table.apart, std::back_inserter(paths));
         const std::string name = gpu::device_info(device_).name;
-        fmt::print("{}\n({})\n{}, uniform f32 and an Index on the device; medians of {} in ms\n{:>9} {:>7} {:>5} {:>5}",
-                   table.paper, table.said, name, study_.repeat, "n", "q", "d", "k");
+        fmt::print("{}\n({})\n{}, uniform f32 and an Index on the device; {} in ms\n{:>9} {:>7} {:>5} {:>5}",
+                   table.paper, table.said, name,
+                   study_.mean ? "means of 10 runs behind 10" : fmt::format("medians of {}", study_.repeat), "n", "q",
+                   "d", "k");
         for (const std::string& path : paths) fmt::print(" {:>28}", path);
         fmt::print(" {:>10} {:>10} {:>10}\n", "G pairs/s", "speed-up", "same bits");
         document_ = head(name, study_.quick);
@@ -162,6 +164,9 @@ public:
     }
 
 private:
+    const char* seconds_name() const { return study_.mean ? "mean_s" : "median_s"; }
+    double seconds_of(const Timing& timing) const { return study_.mean ? timing.mean() : timing.median(); }
+
     // Of a path, or nothing where it refuses the shape.
     std::unique_ptr<Timing> time(const std::string& path, const Shape& s, Answer& answer) {
         Options options = options_;
@@ -169,8 +174,9 @@ private:
         const Output out(s.q, s.k, device_);
         try {
             const Index& index = inputs_->of(options);
-            auto timing = std::make_unique<Timing>(repeated(
-                study_.repeat, [&] { return index.search_into(inputs_->queries.view, s.k, options, out.view); }));
+            const auto call = [&] { return index.search_into(inputs_->queries.view, s.k, options, out.view); };
+            auto timing =
+                std::make_unique<Timing>(study_.mean ? repeated_for_mean(call) : repeated(study_.repeat, call));
             answer.ids.resize(static_cast<std::size_t>(s.q * s.k));
             answer.distances.resize(answer.ids.size());
             gpu::copy(answer.ids.data(), out.ids.get(), answer.ids.size() * sizeof(std::int64_t));
@@ -189,7 +195,7 @@ private:
         fmt::print("{:>9} {:>7} {:>5} {:>5}", s.n, s.q, s.d, s.k);
         Answer expected;
         if (const std::unique_ptr<Timing> own = time("", s, expected))
-            json["own"] = {{"path", own->report.path}, {"median_s", own->median()}};
+            json["own"] = {{"path", own->report.path}, {seconds_name(), seconds_of(*own)}};
         bool same = true;
         double fused = 0, apart = 0;  // seconds; 0: refused
         for (const std::string& path : paths) {
@@ -199,16 +205,17 @@ private:
                 fmt::print(" {:>28}", "-");
                 continue;
             }
-            const double median = timing->median();
-            if (path == paths.front()) fused = median;
-            else apart = apart > 0 ? std::min(apart, median) : median;
+            const double seconds = seconds_of(*timing);
+            if (path == paths.front()) fused = seconds;
+            else apart = apart > 0 ? std::min(apart, seconds) : seconds;
             same &= answer == expected;
             json["paths"].push_back({{"path", path},
-                                     {"median_s", median},
+                                     {seconds_name(), seconds},
                                      {"min_s", timing->seconds.front()},
                                      {"max_s", timing->seconds.back()},
+                                     {"deviation_s", timing->deviation()},
                                      {"certified", timing->report.certified}});
-            fmt::print(" {:>28.3f}", 1e3 * median);
+            fmt::print(" {:>28.3f}", 1e3 * seconds);
         }
         const double pairs = static_cast<double>(s.n) * static_cast<double>(s.q),
                      speed_up = fused > 0 && apart > 0 ? apart / fused : 0;

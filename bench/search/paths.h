@@ -14,6 +14,7 @@ struct PathStudy {
     bool quick = false;  // fewer cells
     int repeat = 7;
     std::string json;
+    bool mean = false;  // means of ten runs behind ten that warm up, with deviations, not medians
 };
 
 std::vector<std::string> path_tables();

@@ -30,7 +30,7 @@ bool run_kernels(const TableStudy& s, const Options& options) {
     return true;
 }
 bool run_paths(const TableStudy& s, const Options& options) {
-    return run(PathStudy{s.table, s.quick, s.repeat, s.json}, options);
+    return run(PathStudy{s.table, s.quick, s.repeat, s.json, s.mean}, options);
 }
 
 const std::vector<SearchTable>& tables() {
@@ -67,6 +67,8 @@ bool run(const TableStudy& study, const Options& options) {
     if (!table)
         throw Error(ErrorCode::invalid_argument,
                     "table: '" + study.table + "'; expected one of " + search_table_names());
+    if (study.mean && table->run != run_paths)
+        throw Error(ErrorCode::invalid_argument, study.table + ": has no --mean");
     return table->run(study, options);
 }
 

@@ -15,6 +15,7 @@ struct TableStudy {
     int repeat = 7;               // timed runs
     std::string json;             // file; "": none
     std::int64_t cpu_points = 0;  // kato: the most on one core of the CPU
+    bool mean = false;            // of the fused kernels' tables: means of ten runs behind ten, not medians
 
     bool asked() const { return !table.empty(); }
 };
