@@ -42,6 +42,7 @@ planner::Machine machine(const std::string& device, std::int64_t assumed) {
     m.free_bytes = machine::recently_free_memory();
     if (device == "cpu") return m;
     m.no_device = gpu::absence();
+    m.products_absence = gpu::products_absence;
     const int count = gpu::device_count();
     for (int i = 0; i < count; ++i) {
         gpu::DeviceInfo info = gpu::device_facts(i);

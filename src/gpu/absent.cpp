@@ -23,6 +23,9 @@ std::string absence() {
 std::string formula_compiler() {
     return "";
 }
+std::string products_absence() {
+    return absence();
+}
 DeviceInfo device_info(int) {
     refuse();
 }

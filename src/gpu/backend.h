@@ -33,6 +33,8 @@ std::string absence();
 int location(const void* data);
 // What compiles formulas for a device, or that there is nothing. Never throws.
 std::string formula_compiler();
+// "" or why there are no products of f32 matrices by cuBLAS, which this loads. Never throws.
+std::string products_absence();
 // A stream of a device for one call, destroyed with its last owner. The default stream does not wait for it, nor do
 // copies from it to another device wait for what the default streams of both were given.
 std::shared_ptr<void> call_stream(int device);

@@ -10,6 +10,7 @@
 #include "exact/refuse.h"
 #include "gpu/distance/distance_kernels.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
 #include "gpu/select/cluster/tuning.h"
 #include "gpu/select/selectors.h"
 #include "kith/error.h"
@@ -54,16 +55,18 @@ Plan direct_plan(const Request& r, const Machine& machine, double part) {
         r.memory > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(r.memory) * part)) : 0;
     own.share = r.share * part;
     try {
-        return make(own, machine);
+        Plan p = make(own, machine);
+        // The papers' kernels and selectors take up to some sixteen times as long as the direct filter, whose tiles are
+        // a poll apart.
+        constexpr double slower = 16;
+        p.query_tile = std::min(
+            p.query_tile, gpu::tuning::responsive_queries(p.chunk_points, r.shape.d,
+                                                          slower * gpu::tuning::direct_cost(r.metric.traits.direct)));
+        return p;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
         refuse("path: '{}': {}", r.path, error.what());
     }
-}
-
-double device_budget(const Request& r, const Machine::Device& device) {
-    constexpr double of_free = 0.85;
-    return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
 Plan composed(const Request& r, const Machine& machine) {
@@ -76,6 +79,8 @@ Plan composed(const Request& r, const Machine& machine) {
     if (!selector) refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path, name);
     if (distances->expanded() && r.metric.traits.direct != metric::Direct::squares)
         refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel);
+    if (distances->expanded() && machine.products_absence)
+        if (const std::string why = machine.products_absence(); !why.empty()) refuse("path: '{}': {}", r.path, why);
     // Half of the budget is the filter's, half the matrix'.
     Plan p = direct_plan(r, machine, 0.5);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];

@@ -14,7 +14,5 @@ Plan composed(const Request& request, const Machine& machine);
 // What other paths with the direct filter's bound share. The direct filter's plan on the GPU that the request leads to,
 // within that part of its budget; throws what it refuses as said of the request's path.
 Plan direct_plan(const Request& request, const Machine& machine, double part);
-// Bytes that the request may take of a device.
-double device_budget(const Request& request, const Machine::Device& device);
 
 }  // namespace kith::planner

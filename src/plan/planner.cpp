@@ -244,6 +244,9 @@ double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
 }
 
+// Of the free memory of a GPU.
+constexpr double of_free = 0.85;
+
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     namespace t = gpu::tuning;
     Request r = request;
@@ -253,8 +256,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const bool on_host = r.data_device == host_memory;
     // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
     // flight.
-    const double share = 0.85 * r.share;
-    const double budget = r.memory > 0 ? static_cast<double>(r.memory) : share * static_cast<double>(device.free_bytes);
+    const double budget = device_budget(r, device);
     const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), p.path, on_host);
     const double all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
@@ -287,7 +289,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
-                                r.memory > 0 ? "" : fmt::format(", {:.0f} % of what is free", 100 * share),
+                                r.memory > 0 ? "" : fmt::format(", {:.0f} % of what is free", 100 * of_free * r.share),
                                 budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
@@ -350,6 +352,10 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     const metric::Gemm form = metric::product_form(metric.traits);
     if (path.path == Path::projected && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
     return form == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
+}
+
+double device_budget(const Request& r, const Machine::Device& device) {
+    return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
 Plan make(const Request& r, const Machine& machine) {

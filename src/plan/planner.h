@@ -24,6 +24,9 @@ struct Machine {
     };
     std::vector<Device> devices;
     std::string no_device;  // why `devices` is empty
+    // "" or why its GPUs have no products of f32 matrices; asked where a path takes them, as the answer loads a
+    // library.
+    std::string (*products_absence)() = nullptr;
 };
 
 // What the planner needs to know of a metric.
@@ -64,6 +67,8 @@ struct Request {
 // Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the
 // smallest tile).
 Plan make(const Request& request, const Machine& machine);
+// Bytes that a search may take of a GPU: what was asked for, or most of what is free.
+double device_budget(const Request& request, const Machine::Device& device);
 
 // The plan of a selection: shape.n columns, shape.q rows.
 Plan selection(const Request& request, const Machine& machine);

@@ -72,9 +72,10 @@ constexpr std::int64_t fused_most_lists(const FusedKernel& kernel, std::int64_t 
                     q + fused_blocks * multiprocessors * kernel.queries);
 }
 
-// Bytes of workspace of a list, and of the half of one that merging takes.
+// Bytes of workspace of a list and of its share of the lists that merging makes, one of every two: of three parts, the
+// worst, two.
 constexpr std::int64_t fused_list_bytes(std::int64_t listed) {
-    return 12 * listed;
+    return 14 * listed;
 }
 
 }  // namespace kith::gpu

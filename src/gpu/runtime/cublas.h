@@ -20,11 +20,9 @@ struct ProductsF32 {
     std::int64_t a_column = 0, a_next = 0, b_column = 0, c_column = 0, c_next = 0;
 };
 
-// "" or why there are none. Never throws.
-std::string products_absence();
-
 // Enqueues them on the current device, every product and every sum in f32 (no TF32, no emulation), the sums in any
-// order; with a workspace of so many bytes. Throws device where cuBLAS is not found, or fails.
+// order; with a workspace of so many bytes. Throws device where cuBLAS is not found, or fails; products_absence()
+// (gpu/backend.h) says beforehand.
 void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspace_bytes, cudaStream_t stream);
 
 }  // namespace kith::gpu
