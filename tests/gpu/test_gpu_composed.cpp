@@ -38,29 +38,51 @@ std::string path_of(const gpu::DistanceKernel& kernel, const std::string& select
     return std::string(kernel.name) + "+" + selector;
 }
 
-// Selectors and metrics take turns through every data set; small memory cuts queries and points.
+// Every data set by every metric, in f32 and in a type, with a selector, a layout and memory that are drawn; small
+// memory cuts queries and points.
 TEST_P(Composed, EveryDataSet) {
-    std::uint64_t turn = 0;
+    adversarial::Random random(17);
+    const auto drawn = [&](auto count) {
+        return static_cast<std::size_t>(random.below(static_cast<std::int64_t>(count)));
+    };
     for (const std::string& data : adversarial::names())
-        for (const char* const metric :
-             {"sqeuclidean", "euclidean", "cityblock", "chebyshev", "minkowski", "seuclidean"}) {
-            const std::string selector = some_selectors[++turn % std::size(some_selectors)];
-            const ElementType type = arrays::element_types[turn % 6];
-            const search_cases::Size size{3000, 50, turn % 2 ? 16 : 67, turn / 2 % 2 ? 10 : 150};
-            const auto all = variants(metric, size.d, type);
-            const auto c = search_cases::make_case(all[turn / 4 % all.size()], data, size, type, type,
-                                                   arrays::shapes[turn % 3], turn);
-            const std::string path = path_of(GetParam(), selector);
-            const auto got = search_cases::answer("cuda", c, {path, "", 0, turn % 5 == 0}, turn % 2);
-            const std::string name = metric;
-            const bool squares = name == "sqeuclidean" || name == "euclidean";
-            ASSERT_EQ(squares || (name != "seuclidean" && !GetParam().expanded()), got.has_value())
-                << c.label << ", path " << path;
-            if (!got) continue;
-            ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", path " << path;
-            EXPECT_EQ(path, got->report.path) << c.label;
-            EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned) << c.label;
-        }
+        for (const std::string metric : {"sqeuclidean", "euclidean", "cityblock", "chebyshev", "minkowski"})
+            for (const ElementType type : {ElementType::f32, arrays::element_types[drawn(6)]}) {
+                const search_cases::Size size{3000, 50, drawn(2) ? 16 : 67, drawn(2) ? 10 : 150};
+                const auto all = variants(metric, size.d, type);
+                const auto c = search_cases::make_case(all[drawn(all.size())], data, size, type, type,
+                                                       arrays::shapes[drawn(3)], random.bits() % 1000);
+                const std::string path = path_of(GetParam(), some_selectors[drawn(std::size(some_selectors))]);
+                const bool small_memory = drawn(5) == 0, f64 = drawn(2) == 0;
+                const auto got = search_cases::answer("cuda", c, {path, "", 0, small_memory}, f64);
+                const bool squares = metric == "sqeuclidean" || metric == "euclidean";
+                ASSERT_EQ(squares || !GetParam().expanded(), got.has_value()) << c.label << ", path " << path;
+                if (!got) continue;
+                ASSERT_EQ("", c.truth().difference(*got)) << c.label << ", path " << path;
+                EXPECT_EQ(path, got->report.path) << c.label;
+                EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned) << c.label;
+            }
+}
+
+// A query so far away that the expanded form does not cover it, among others: it has its neighbours all the same.
+TEST_P(Composed, OneQueryFarAway) {
+    constexpr std::int64_t n = 2000, q = 20, d = 8;
+    adversarial::Random random(5);
+    std::vector<float> points, queries;
+    for (std::int64_t i = 0; i < n * d; ++i) points.push_back(static_cast<float>(random.gaussian()));
+    for (std::int64_t i = 0; i < q * d; ++i)
+        queries.push_back(static_cast<float>(random.gaussian() * (i / d == 7 ? 0x1p60 : 1)));
+    kith::Options cpu, cuda;
+    cpu.device = "cpu";
+    cuda.device = "cuda";
+    cuda.path = path_of(GetParam(), "bits");
+    const auto want = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 10, cpu);
+    const auto got = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 10, cuda);
+    ASSERT_TRUE(same_answer(want, got));
+    if (GetParam().expanded()) {
+        EXPECT_EQ(1, got.report.scanned);
+        EXPECT_EQ(q - 1, got.report.certified);
+    }
 }
 
 TEST_P(Composed, EverySize) {

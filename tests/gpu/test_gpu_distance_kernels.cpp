@@ -13,6 +13,7 @@
 #include "gpu/distance/distance.h"
 #include "gpu/distance/expanded.h"
 #include "gpu/filter/direct.h"
+#include "gpu/metric/kernels.h"
 #include "gpu/runtime/cublas.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/shared_memory.h"
@@ -271,6 +272,41 @@ TEST_P(DistanceKernel, LittleRoom) {
     } const limits;
     const Rows rows({40, 200, 1030, 100}, gaussian);
     for (const Step& step : steps()) check(rows, step);
+}
+
+// Rows of the expanded form whose squares are too large: a query is scanned (one without neighbours stays so), and a
+// point is a candidate of all.
+TEST(DistanceKernels, RowsThatTheExpandedFormDoesNotCover) {
+    constexpr std::int64_t q = 4, n = 2, d = 3;
+    std::vector<float> queries(q * d, 1.0f), points(n * d, 1.0f);
+    std::fill_n(queries.begin() + 1 * d, d, 1e16f);
+    std::fill_n(queries.begin() + 2 * d, d, std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(queries.begin() + 3 * d, d, -1e19f);
+    std::fill_n(points.begin() + 1 * d, d, 1e16f);
+    const auto query_words = on_device(panels(queries, q, d)), point_words = on_device(panels(points, n, d));
+    const auto zeros = on_device(std::vector<float>(q));
+    const auto unfit = on_device(std::vector<std::uint8_t>{gpu::fit, gpu::fit, gpu::no_neighbours, gpu::fit});
+    const gpu::ExpandedTerms terms = gpu::expanded_terms({.queries = query_words.get(),
+                                                          .points = point_words.get(),
+                                                          .width = d,
+                                                          .q = q,
+                                                          .n = n,
+                                                          .half_norm = zeros.get(),
+                                                          .point_error = zeros.get(),
+                                                          .query_error = zeros.get(),
+                                                          .unfit = unfit.get()},
+                                                         nullptr);
+    const std::vector<std::uint8_t> fitness{gpu::fit, gpu::to_scan, gpu::no_neighbours, gpu::to_scan};
+    EXPECT_EQ(fitness, on_host(unfit, q));
+    const std::vector<float> error = on_host(terms.query_error, q), half_norm = on_host(terms.half_norm, n),
+                             share = on_host(terms.point_error, n);
+    EXPECT_GT(error[0], 0);
+    EXPECT_LT(error[0], 1e-4);
+    for (const std::size_t i : {1, 2, 3}) EXPECT_EQ(-infinity, error[i]);
+    EXPECT_NEAR(3, half_norm[0], 1e-4);
+    EXPECT_EQ(-infinity, half_norm[1]);
+    EXPECT_LT(share[0], 1e-4);
+    EXPECT_EQ(infinity, share[1]);
 }
 
 TEST(DistanceKernels, OthersAreRefused) {

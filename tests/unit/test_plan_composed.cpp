@@ -80,6 +80,20 @@ TEST(ComposedPlan, KeepsItsBudget) {
     }
 }
 
+// A search reports and can be cancelled between tiles: slower kernels have smaller ones.
+TEST(ComposedPlan, TilesAreAPollApart) {
+    const kith::Shape many{1 << 20, 1 << 20, 128, 10, kith::ElementType::f32, false};
+    const kith::Plan direct = kith::planner::make(of("direct-f32", many), with_gpu()),
+                     composed = kith::planner::make(of("baseline+bits", many), with_gpu());
+    EXPECT_GE(direct.query_tile, 8 * composed.query_tile);
+    EXPECT_GE(composed.query_tile, 128);
+    EXPECT_LE(composed.matrix_queries, composed.query_tile);
+    // What is over soon is one tile.
+    EXPECT_EQ(4096, kith::planner::make(of("baseline+bits", {1 << 18, 4096, 64, 10, kith::ElementType::f32, false}),
+                                        with_gpu())
+                        .query_tile);
+}
+
 TEST(ComposedPlan, HasRoomForTheNormsOfProducts) {
     const kith::Shape few{1 << 18, 10, 64, 10, kith::ElementType::f32, false};
     const kith::Plan direct = kith::planner::make(of("baseline+bits", few), with_gpu()),

@@ -34,7 +34,8 @@ constexpr const DistanceKernel* find_distance_kernel(std::string_view name) {
     return nullptr;
 }
 
-// Bytes that a product's workspace takes, and all that the expanded form takes beside the matrix.
+// Bytes that a product's workspace takes, and all that the expanded form takes beside the matrix, but for what cuBLAS
+// has of its own, outside of the library's pool.
 inline constexpr std::int64_t expanded_workspace_bytes = std::int64_t{4} << 20;
 constexpr std::int64_t expanded_bytes(std::int64_t n, std::int64_t q) {
     return expanded_workspace_bytes + 8 * (n + 256) + 8 * q;

@@ -1,4 +1,4 @@
-// cuBLAS by dlopen: only its header is needed to build, and without that there are no such products.
+// Products of cuBLAS; a build without its header has none.
 #include "gpu/runtime/cublas.h"
 
 #include "kith/error.h"
@@ -6,50 +6,33 @@
 #if __has_include(<cublas_v2.h>)
 
 #include <cublas_v2.h>
-#include <dlfcn.h>
 
 #include <mutex>
-#include <type_traits>
 #include <utility>
 
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/library.h"
 
 namespace kith::gpu {
 
 namespace {
 
-// The functions in use, or why there are none. Never unloaded.
+// The functions in use, or why there are none.
 struct Cublas {
     decltype(&cublasCreate_v2) create = nullptr;
     decltype(&cublasSetStream_v2) set_stream = nullptr;
     decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
     decltype(&cublasGemmStridedBatchedEx_64) products = nullptr;
     decltype(&cublasGetStatusString) status_string = nullptr;
-    std::string absence;  // "" where all are found
+    Library library{"cuBLAS", "cublas"};
 
     Cublas() {
-        // As NVRTC is looked for: by name, then where the CUDA toolkit of the build, or any, usually lies.
-        const std::string names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
-        void* library = nullptr;
-        for (const std::string folder : {"", KITH_CUDA_LIBRARIES "/", "/usr/local/cuda/lib64/"}) {
-            for (const std::string& name : names) {
-                if (!library) library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-            }
-        }
-        if (!library) {
-            absence = "cuBLAS is not found (libcublas.so.13, .12)";
-            return;
-        }
-        const auto load = [&](auto& function, const char* name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-            if (!function && absence.empty()) absence = std::string("cuBLAS has no ") + name;
-        };
-        load(create, "cublasCreate_v2");
-        load(set_stream, "cublasSetStream_v2");
-        load(set_workspace, "cublasSetWorkspace_v2");
-        load(products, "cublasGemmStridedBatchedEx_64");
-        load(status_string, "cublasGetStatusString");
+        library.load(create, "cublasCreate_v2");
+        library.load(set_stream, "cublasSetStream_v2");
+        library.load(set_workspace, "cublasSetWorkspace_v2");
+        library.load(products, "cublasGemmStridedBatchedEx_64");
+        library.load(status_string, "cublasGetStatusString");
     }
 };
 
@@ -103,11 +86,11 @@ private:
 }  // namespace
 
 std::string products_absence() {
-    return cublas().absence;
+    return cublas().library.absence();
 }
 
 void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspace_bytes, cudaStream_t stream) {
-    if (!cublas().absence.empty()) throw Error(ErrorCode::device, "device: " + cublas().absence);
+    if (!cublas().library.absence().empty()) throw Error(ErrorCode::device, "device: " + cublas().library.absence());
     const Handle handle;
     // The workspace follows the stream: another stream's products may have the handle before these are over.
     const Buffer<char> workspace(workspace_bytes, stream);

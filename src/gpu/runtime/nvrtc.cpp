@@ -1,17 +1,17 @@
-// NVRTC by dlopen: only its header is needed to build.
+// NVRTC: compiled formulas.
 #include "gpu/runtime/nvrtc.h"
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include "gpu/backend.h"
+#include "gpu/runtime/library.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
 
 namespace {
 
-// The functions in use, or why there are none. Never unloaded.
+// The functions in use, or why there are none.
 struct Nvrtc {
     decltype(&nvrtcVersion) version = nullptr;
     decltype(&nvrtcGetErrorString) error_string = nullptr;
@@ -22,34 +22,18 @@ struct Nvrtc {
     decltype(&nvrtcGetProgramLog) log = nullptr;
     decltype(&nvrtcGetCUBINSize) cubin_size = nullptr;
     decltype(&nvrtcGetCUBIN) cubin = nullptr;
-    std::string absence;  // "" where all are found
+    Library library{"NVRTC", "nvrtc"};
 
     Nvrtc() {
-        // By name, as the system finds libraries; then where the CUDA toolkit of the build, or any, usually lies.
-        const std::string names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-        void* library = nullptr;
-        for (const std::string folder : {"", KITH_CUDA_LIBRARIES "/", "/usr/local/cuda/lib64/"}) {
-            for (const std::string& name : names) {
-                if (!library) library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-            }
-        }
-        if (!library) {
-            absence = "NVRTC is not found (libnvrtc.so.13, .12)";
-            return;
-        }
-        const auto load = [&](auto& function, const char* name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-            if (!function && absence.empty()) absence = std::string("NVRTC has no ") + name;
-        };
-        load(version, "nvrtcVersion");
-        load(error_string, "nvrtcGetErrorString");
-        load(create, "nvrtcCreateProgram");
-        load(destroy, "nvrtcDestroyProgram");
-        load(compile, "nvrtcCompileProgram");
-        load(log_size, "nvrtcGetProgramLogSize");
-        load(log, "nvrtcGetProgramLog");
-        load(cubin_size, "nvrtcGetCUBINSize");
-        load(cubin, "nvrtcGetCUBIN");
+        library.load(version, "nvrtcVersion");
+        library.load(error_string, "nvrtcGetErrorString");
+        library.load(create, "nvrtcCreateProgram");
+        library.load(destroy, "nvrtcDestroyProgram");
+        library.load(compile, "nvrtcCompileProgram");
+        library.load(log_size, "nvrtcGetProgramLogSize");
+        library.load(log, "nvrtcGetProgramLog");
+        library.load(cubin_size, "nvrtcGetCUBINSize");
+        library.load(cubin, "nvrtcGetCUBIN");
     }
 };
 
@@ -80,16 +64,16 @@ private:
 }  // namespace
 
 std::string formula_compiler() {
-    if (!nvrtc().absence.empty()) return "none: " + nvrtc().absence;
+    if (!nvrtc().library.absence().empty()) return "none: " + nvrtc().library.absence();
     int major = 0, minor = 0;
     nvrtc().version(&major, &minor);
     return "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
 }
 
 std::vector<char> compile_cuda(const std::string& text, int capability, bool fuse) {
-    if (!nvrtc().absence.empty())
-        throw Error(ErrorCode::device,
-                    "device: " + nvrtc().absence + "; a formula on a GPU needs it, expected device 'cpu' without it");
+    if (!nvrtc().library.absence().empty())
+        throw Error(ErrorCode::device, "device: " + nvrtc().library.absence() +
+                                           "; a formula on a GPU needs it, expected device 'cpu' without it");
     const Program program(text);
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
     // Headers' texts have functions of the host, too.
