@@ -95,11 +95,6 @@ Plan composed(const Request& r, const Machine& machine) {
     if (listed < std::min(n, wanted + 1))
         refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name, most,
                r.shape.k);
-    // The slowest kernels and selectors take some sixteen times as long as the direct filter, whose tiles are a poll
-    // apart.
-    constexpr double slower = 16;
-    p.query_tile = std::min(p.query_tile, gpu::tuning::responsive_queries(
-                                              n, r.shape.d, slower * gpu::tuning::direct_cost(r.metric.traits.direct)));
     const double each = bytes_per_query(*selector, n, listed);
     const double budget = device_budget(r, device),
                  fixed = distances->expanded() ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile)) : 0,

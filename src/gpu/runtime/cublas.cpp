@@ -1,6 +1,7 @@
 // Products of cuBLAS; a build without its header has none.
 #include "gpu/runtime/cublas.h"
 
+#include "gpu/backend.h"
 #include "kith/error.h"
 
 #if __has_include(<cublas_v2.h>)
