@@ -150,7 +150,7 @@ public:
         }
         print_foot(results_);
         save(results_, study_.json);
-        constexpr double same = 0.99;  // f32, and norms and products in it, may order near ties otherwise
+        constexpr double same = 0.98;  // f32, and norms and products in it, may order near ties otherwise
         return std::ranges::all_of(results_.cells, [](const auto& each) {
             return std::isnan(each.second.same_ids) || each.second.same_ids >= same;
         });
