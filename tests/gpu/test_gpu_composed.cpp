@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/backend.h"
 #include "gpu/distance/distance_kernels.h"
 #include "gpu/runtime/cublas.h"
 #include "gpu/select/choice.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adversarial.h"
+#include "gpu/backend.h"
 #include "gpu/distance/distance.h"
 #include "gpu/distance/expanded.h"
 #include "gpu/filter/direct.h"
