@@ -40,7 +40,7 @@ bool is_composed(const std::string& path) {
     return path.find('+') != std::string::npos;
 }
 
-Plan direct_plan(const Request& r, const Machine& machine, double part) {
+Plan direct_plan(const Request& r, const Machine& machine, double part, double slower) {
     const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
     if (devices.size() != 1 || devices.front() == host_memory)
         refuse("path: '{}' runs on one GPU; device is {}", r.path, spelled(devices));
@@ -56,9 +56,7 @@ Plan direct_plan(const Request& r, const Machine& machine, double part) {
     own.share = r.share * part;
     try {
         Plan p = make(own, machine);
-        // The papers' kernels and selectors take up to some sixteen times as long as the direct filter, whose tiles are
-        // a poll apart.
-        constexpr double slower = 16;
+        // Tiles of the direct filter are a poll apart.
         p.query_tile = std::min(
             p.query_tile, gpu::tuning::responsive_queries(p.chunk_points, r.shape.d,
                                                           slower * gpu::tuning::direct_cost(r.metric.traits.direct)));
@@ -81,8 +79,9 @@ Plan composed(const Request& r, const Machine& machine) {
         refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel);
     if (distances->expanded() && machine.products_absence)
         if (const std::string why = machine.products_absence(); !why.empty()) refuse("path: '{}': {}", r.path, why);
-    // Half of the budget is the filter's, half the matrix'.
-    Plan p = direct_plan(r, machine, 0.5);
+    // Half of the budget is the filter's, half the matrix'. The slowest kernels and selectors take some sixteen times
+    // as long as the direct filter.
+    Plan p = direct_plan(r, machine, 0.5, 16);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
     const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
                        most =

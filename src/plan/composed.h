@@ -12,7 +12,8 @@ bool is_composed(const std::string& path);
 Plan composed(const Request& request, const Machine& machine);
 
 // What other paths with the direct filter's bound share. The direct filter's plan on the GPU that the request leads to,
-// within that part of its budget; throws what it refuses as said of the request's path.
-Plan direct_plan(const Request& request, const Machine& machine, double part);
+// within that part of its budget, in tiles for kernels that are so many times slower; throws what it refuses as said of
+// the request's path.
+Plan direct_plan(const Request& request, const Machine& machine, double part, double slower);
 
 }  // namespace kith::planner

@@ -21,7 +21,8 @@ Plan fused(const Request& r, const Machine& machine) {
     const gpu::FusedKernel& kernel = *gpu::find_fused_kernel(r.path);
     // Lists are short: most of the budget is the filter's, whose tiles of queries these are.
     constexpr double of_filter = 0.875;
-    Plan p = direct_plan(r, machine, of_filter);
+    constexpr double slower = 4;  // than the direct filter, for most shapes; an NVIDIA H200, 2026-11-23, hanak-5.8
+    Plan p = direct_plan(r, machine, of_filter, slower);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
     const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
                        listed = gpu::fused_listed(kernel, n, wanted);
