@@ -166,6 +166,36 @@ TEST(HanakRule, Distances) {
                       kith::planner::by_hanak_rule("hanak-rule", {1 << 20, q, d, 10, 10}).back().path);
 }
 
+// Each row of the table, at both ends of its range, in its order.
+TEST(HanakRule, EveryRowOfTheDistances) {
+    const auto kernels = [](std::int64_t q, std::int64_t d) {
+        std::string names;
+        for (const auto& ruled : kith::planner::by_hanak_rule("hanak-rule", {1 << 20, q, d, 100, 100})) {
+            names += ruled.path.substr(0, ruled.path.find('+'));
+            names += ' ';
+        }
+        return names;
+    };
+    EXPECT_EQ("baseline kuang-zhao register-tiled cublas register-tiled kuang-zhao ", kernels(1, 128));
+    EXPECT_EQ("baseline kuang-zhao cublas register-tiled kuang-zhao ", kernels(1, 129));
+    for (const std::int64_t q : {2, 127}) {
+        EXPECT_EQ("kuang-zhao register-tiled cublas register-tiled kuang-zhao ", kernels(q, 128));
+        EXPECT_EQ("kuang-zhao cublas register-tiled kuang-zhao ", kernels(q, 129));
+    }
+    for (const std::int64_t q : {128, 100000}) {
+        EXPECT_EQ("register-tiled cublas register-tiled kuang-zhao ", kernels(q, 1));
+        EXPECT_EQ("register-tiled cublas register-tiled kuang-zhao ", kernels(q, 128));
+        EXPECT_EQ("cublas register-tiled kuang-zhao ", kernels(q, 129));
+    }
+}
+
+// A row whose kernel does not serve the metric is passed over.
+TEST(HanakRule, OtherMetricsGoPastTheProducts) {
+    Request r = of("hanak-rule", {1 << 18, 200, 256, 10, kith::ElementType::f32, false});
+    r.metric.traits.direct = kith::metric::Direct::sum;
+    EXPECT_EQ("register-tiled+bits", kith::path_name(kith::planner::make(r, with_gpu())));
+}
+
 TEST(HanakRule, PathsAreThoseOfTheRows) {
     struct Expected {
         std::string path;
