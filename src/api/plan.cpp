@@ -28,7 +28,7 @@ planner::Request requested(const Shape& shape, const Options& options) {
     positive(shape.d, "d");
     positive(shape.k, "k");
     MetricSpec metric;
-    metric.id = options.metric.id;
+    metric.id = api::computed_metric(options.metric);
     metric.functor = options.metric.functor;
     if (metric.id == MetricId::formula && !options.metric.formula.empty()) {
         metric.formula = formula::compile(options.metric.formula);

@@ -2,7 +2,6 @@
 #include "kith/shards.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "api/guard.h"
@@ -162,8 +161,7 @@ Neighbors finish(const PartialNeighbors& partial, const Options& options) {
         params.d = partial.dimensions;
         params.p = chosen.p;
         params.packed_bits = chosen.packed_bits;
-        const bool chebyshev = chosen.id == MetricId::minkowski && std::isinf(chosen.p);
-        const auto report = report_of(chebyshev ? MetricId::chebyshev : chosen.id);
+        const auto report = report_of(api::computed_metric(chosen));
         Neighbors result;
         result.queries = partial.queries;
         result.k = partial.k;

@@ -164,6 +164,12 @@ metric::Traits traits_of(MetricId id) {
     return cpu::metric_kernels(id, cpu::Isa::baseline).traits;
 }
 
+MetricId computed_metric(const Metric& m) {
+    if (m.id != MetricId::minkowski) return m.id;
+    if (!(m.p >= 1.0)) refuse("p: {}; expected at least 1", m.p);
+    return std::isinf(m.p) ? MetricId::chebyshev : m.id;
+}
+
 MetricSpec validate_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
     MetricSpec spec;
     spec.id = m.id;
@@ -180,8 +186,7 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
     }
     switch (m.id) {
         case MetricId::minkowski:
-            if (!(m.p >= 1.0)) refuse("p: {}; expected at least 1", m.p);
-            if (std::isinf(m.p)) spec.id = MetricId::chebyshev;
+            spec.id = computed_metric(m);
             break;
         case MetricId::mahalanobis:
             set_constants(spec, m.inverse_covariance.data

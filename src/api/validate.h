@@ -30,6 +30,9 @@ void check_selection(const MatrixView& matrix, std::int64_t k);
 // Of the rows of that matrix; those on a device are not read.
 void check_lengths(const MatrixView& lengths, const MatrixView& matrix);
 
+// What a metric is computed as: minkowski of an infinite exponent as chebyshev. Refuses exponents below 1.
+MetricId computed_metric(const Metric& metric);
+
 // A metric's traits. A formula and a functor have none.
 metric::Traits traits_of(MetricId id);
 

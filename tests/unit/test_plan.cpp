@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
@@ -115,6 +116,20 @@ TEST(Plan, DividesQueriesOfPointsThatFitAndPointsThatDoNot) {
     const kith::Plan single = kith::planner::make(r, with_gpus(1, std::int64_t{70} << 30));
     EXPECT_TRUE(single.devices.empty());
     EXPECT_TRUE(single.symmetric);
+}
+
+// A plan is of the metric that is computed.
+TEST(Plan, MinkowskiOfAnInfiniteExponentIsChebyshev) {
+    const kith::Shape shape{1 << 20, 1024, 64, 10, kith::ElementType::f32, false};
+    kith::Options options;
+    options.metric = kith::MetricId::minkowski;
+    options.metric.p = std::numeric_limits<double>::infinity();
+    const kith::Plan plan = kith::plan_on("h100", shape, options);
+    EXPECT_EQ("direct-f32", kith::path_name(plan));
+    options.metric.p = 0.5;
+    EXPECT_THROW(kith::plan_on("h100", shape, options), kith::Error);
+    options.metric = kith::MetricId::chebyshev;
+    EXPECT_EQ(kith::plan_on("h100", shape, options).why, plan.why);
 }
 
 // What kith plan prints of a graph on GPUs: each pair of points is somebody's, and everybody has as much.
