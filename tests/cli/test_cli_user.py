@@ -271,7 +271,7 @@ class Sparse(Cli):
 class Overview(Cli):
     def test_info(self):
         text = kith("info").stdout
-        self.assertLess(len(text.splitlines()), 60)
+        self.assertLess(len(text.splitlines()), 70)
         for words in ("kith ", "\ncpu ", "\nmetrics", "l1 manhattan", "sum |q - x|", "\nformats", ".fvecs", "\npaths"):
             self.assertIn(words, text)
         self.assertLess(text.index("cpu"), text.index("metrics"))
