@@ -48,9 +48,12 @@ Json read(const std::string& name) {
 }
 
 void write(const Json& document, const std::string& name) {
-    std::ofstream file(name);
+    const std::string part = name + ".part";
+    std::ofstream file(part);
     file << document.dump(1) << '\n';
-    if (!file.flush()) throw Error(ErrorCode::bad_file, name + ": cannot be written");
+    if (!file.flush()) throw Error(ErrorCode::bad_file, part + ": cannot be written");
+    file.close();
+    std::filesystem::rename(part, name);
 }
 
 }  // namespace kith::bench

@@ -15,6 +15,7 @@ std::string figure(double x);
 
 // Device, date, version, build: what a document starts with.
 Json head(const std::string& device, bool quick);
+// Whole before it takes the place of the one before: a run that ends early leaves one of both.
 void write(const Json& document, const std::string& file);
 // A document that was written. Throws bad_file.
 Json read(const std::string& file);

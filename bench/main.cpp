@@ -72,6 +72,7 @@ void add_studies(CLI::App* select, kith::bench::Study& study) {
             "--mean", study.mean,
             "With --table: means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), not medians")
         ->needs(table);
+    select->add_flag("--resume", study.resume, "With --table: go on where the --json file ends")->needs(table);
     select->add_option("--selectors", study.selectors, "Candidates of --goals, --regret and --small")->delimiter(',');
     select->add_flag("--quick", study.quick, "A small grid");
 }

@@ -52,6 +52,24 @@ def main(bench):
         assert refused.returncode == 2, refused
         unknown = papers("garcia-table-9", "--device", "cpu")
         assert unknown.returncode == 2 and "garcia-table-9" in unknown.stderr, unknown
+        # Selections, case by case.
+        selection = pathlib.Path(folder, "tang-1.json")
+        on_cpu = ("tang-1", "--quick", "--device", "cpu", "--repeat", 1, "--json", selection)
+        first = papers(*on_cpu)
+        assert first.returncode == 0, first
+        document = json.loads(selection.read_text())
+        cases = document["cases"]
+        assert cases and all(c["seconds"] > 0 and c["selector"] == "heap" and c["threads"] in (0, 1) for c in cases), cases
+        document["cases"] = [dict(c, seconds=123.0) for c in cases[1:]]
+        selection.write_text(json.dumps(document))
+        again = papers(*on_cpu, "--resume")
+        assert again.returncode == 0, again
+        found = sorted(c["seconds"] for c in json.loads(selection.read_text())["cases"])
+        assert len(found) == len(cases) and found[0] < 123 and set(found[1:]) == {123}, found
+        document["device"] = "another"
+        selection.write_text(json.dumps(document))
+        refused = papers(*on_cpu, "--resume")
+        assert refused.returncode == 2 and "another" in refused.stderr, refused
     print("papers: as they should be")
 
 

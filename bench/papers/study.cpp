@@ -118,11 +118,8 @@ Cell measure(const Method& method, const Inputs& inputs, const Options& options,
     return cell;
 }
 
-// Whole on the disk before it takes the place of the one before.
 void save(const Results& results, const std::string& name) {
-    if (name.empty()) return;
-    write(to_json(results), name + ".part");
-    std::filesystem::rename(name + ".part", name);
+    if (!name.empty()) write(to_json(results), name);
 }
 
 class Runs {
@@ -221,9 +218,11 @@ private:
 
 // What other subcommands measure.
 bool delegate(const PaperStudy& study, const Options& options, const std::string& table) {
-    if (study.resume || !study.times.empty() || !study.methods.empty())
-        throw Error(ErrorCode::invalid_argument, table + ": --resume, --times and --methods serve tables of cells");
+    if (!study.times.empty() || !study.methods.empty())
+        throw Error(ErrorCode::invalid_argument, table + ": --times and --methods serve tables of cells");
     if (is_search_table(table)) {
+        if (study.resume)
+            throw Error(ErrorCode::invalid_argument, table + ": --resume serves tables of cells and of selections");
         TableStudy search;
         search.table = table;
         search.quick = study.quick;
@@ -237,6 +236,7 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
     selection.quick = study.quick;
     selection.repeat = study.repeat;
     selection.mean = study.mean;
+    selection.resume = study.resume;
     selection.json = study.json;
     run(selection, options);
     return true;

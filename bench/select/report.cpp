@@ -203,7 +203,48 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
                         {"paper_slope", number(t.slope)},
                         {"paper_intercept", number(t.intercept)}};
     json["notes"] = runner.notes();
+    json["cases"] = Json::array();
+    for (const auto& [c, seconds] : runner.known())
+        if (!std::isnan(seconds.typical))
+            json["cases"].push_back({{"selector", c.selector},
+                                     {"rows", c.rows},
+                                     {"n", c.n},
+                                     {"k", c.k},
+                                     {"order", order_names[static_cast<int>(c.order)]},
+                                     {"sorted", c.sorted},
+                                     {"told", c.told},
+                                     {"threads", c.threads},
+                                     {"seconds", seconds.typical},
+                                     {"deviation_s", number(seconds.deviation)}});
     return json;
+}
+
+std::map<Case, Seconds> cases_of(const Json& document, const std::string& file, const Json& same) {
+    std::map<Case, Seconds> cases;
+    try {
+        for (const char* const field : {"table", "device", "quick", "statistic"})
+            if (document.at(field) != same.at(field))
+                throw Error(ErrorCode::bad_file, fmt::format("{}: of {} {}; this is {}", file, field,
+                                                             document.at(field).dump(), same.at(field).dump()));
+        for (const Json& each : document.at("cases")) {
+            const auto* const order = std::ranges::find(order_names, each.at("order").get<std::string>(),
+                                                        [](const char* name) { return std::string(name); });
+            if (order == std::end(order_names)) throw Error(ErrorCode::bad_file, file + ": an order that is unknown");
+            const Case c{each.at("selector"),
+                         each.at("rows"),
+                         each.at("n"),
+                         each.at("k"),
+                         static_cast<Order>(order - std::begin(order_names)),
+                         each.at("sorted"),
+                         each.at("told"),
+                         each.at("threads")};
+            const Json& deviation = each.at("deviation_s");
+            cases[c] = {each.at("seconds"), deviation.is_null() ? no_figure : deviation.get<double>()};
+        }
+    } catch (const Json::exception& error) {
+        throw Error(ErrorCode::bad_file, file + ": not cases of kith-bench select --table: " + error.what());
+    }
+    return cases;
 }
 
 }  // namespace kith::bench

@@ -165,8 +165,7 @@ MatrixView Runner::host_values(const Case& c) {
 
 Seconds Runner::timed(const Case& c, double enough) {
     if (const auto found = known_.find(c); found != known_.end()) return found->second;
-    Seconds& seconds = known_[c];
-    seconds = {none, none};
+    Seconds& seconds = known_[c] = {none, none};
     const gpu::Selector* const selector = gpu::find_selector(c.selector);
     if (!on_gpu() || (!selector && !c.selector.empty())) {
         notes_.try_emplace(c.selector, on_gpu() ? "not in this build" : "needs a GPU");
@@ -187,6 +186,7 @@ Seconds Runner::timed(const Case& c, double enough) {
         if (e.code() == ErrorCode::device) throw;
         notes_.try_emplace(c.selector, e.what());
     }
+    if (measured_) measured_();
     return seconds;
 }
 
@@ -221,20 +221,24 @@ CallTimes Runner::calls(const Case& c) {
     return times;
 }
 
-Seconds Runner::select_on_cpu(const Case& c, int threads) {
+Seconds Runner::select_on_cpu(Case c, int threads) {
+    c.threads = threads;
+    if (const auto found = known_.find(c); found != known_.end()) return found->second;
+    Seconds& seconds = known_[c] = {none, none};
     Options options = options_of(c);
     options.device = "cpu";
     options.threads = threads;
     try {
         const MatrixView matrix = host_values(c);
         const NeighborsView out{memory_->host_ids.data(), memory_->host_distances.data(), host_memory};
-        return seconds_of(
+        seconds = seconds_of(
             statistic_, [&] { return select_into(matrix, c.k, options, out).seconds; }, repeat_, 1.0);
     } catch (const Error& e) {
         if (e.code() == ErrorCode::device) throw;
         notes_.try_emplace(c.selector + " (cpu)", e.what());
-        return {none, none};
     }
+    if (measured_) measured_();
+    return seconds;
 }
 
 double Runner::copy_to_host(std::int64_t rows, std::int64_t n) {

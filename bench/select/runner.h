@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "kith/types.h"
@@ -22,12 +24,13 @@ struct Case {
     Order order = Order::uniform;
     bool sorted = true;
     bool told = false;  // Options::order says so where the order is ascending or descending
+    int threads = -1;   // on the CPU with so many, 0: all; else on the device
 
     bool operator<(const Case& other) const { return key() < other.key(); }
 
 private:
-    std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, Order, bool, bool> key() const {
-        return {selector, rows, n, k, order, sorted, told};
+    std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, Order, bool, bool, int> key() const {
+        return {selector, rows, n, k, order, sorted, told, threads};
     }
 };
 
@@ -62,6 +65,11 @@ public:
     void reserve(std::int64_t values, std::int64_t neighbours);
 
     Statistic statistic() const { return statistic_; }
+    // What was measured, those of resume() included; NaN where there is no time.
+    const std::map<Case, Seconds>& known() const { return known_; }
+    // Goes on from an earlier run's times. `measured` is called after each new one.
+    void resume(std::map<Case, Seconds> known) { known_ = std::move(known); }
+    void report_to(std::function<void()> measured) { measured_ = std::move(measured); }
     // Seconds on the device. Of the median: one run to warm up, then as many as are worth the time, one if it takes
     // over `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes()
     // says which.
@@ -70,7 +78,7 @@ public:
     // What a caller waits for, on a GPU: NaN as of select().
     CallTimes calls(const Case& c);
     // The same on the CPU from host memory; threads 0: all.
-    Seconds select_on_cpu(const Case& c, int threads);
+    Seconds select_on_cpu(Case c, int threads);
     // Seconds of a case's parts that are no selection. NaN without a GPU.
     double copy_to_host(std::int64_t rows, std::int64_t n);
     double product(std::int64_t rows, std::int64_t n, std::int64_t d);
@@ -98,6 +106,7 @@ private:
     int device_;
     std::unique_ptr<Memory> memory_;
     std::map<Case, Seconds> known_;
+    std::function<void()> measured_;
     std::map<std::array<std::int64_t, 2>, double> copies_;
     std::map<std::array<std::int64_t, 3>, double> products_;
     std::map<std::string, std::string> notes_;

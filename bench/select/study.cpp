@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <filesystem>
+
 #include "kith/error.h"
 #include "select/engine.h"
 #include "select/regret.h"
@@ -31,12 +34,21 @@ void run(const Study& study, const Options& options) {
     const Table table = study.goals ? goals_table(study.selectors) : table_named(study.table);
     Runner runner(options, study.repeat, true, study.mean ? Statistic::mean : Statistic::median);
     require(table, runner);
-    print_head(table, runner, study.quick);
     MeasuredTable so_far{table, {}};
+    if (study.resume && !study.json.empty() && std::filesystem::exists(study.json))
+        runner.resume(cases_of(read(study.json), study.json, to_json(so_far, runner, study.quick)));
+    auto written = std::chrono::steady_clock::now();
+    runner.report_to([&] {
+        using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+        if (study.json.empty() || std::chrono::steady_clock::now() - written < 2s) return;
+        write(to_json(so_far, runner, study.quick), study.json);  // should it end early
+        written = std::chrono::steady_clock::now();
+    });
+    print_head(table, runner, study.quick);
     const MeasuredTable result = measure(table, runner, study.quick, [&](const MeasuredPanel& panel) {
         print(table, panel, runner.read_rate());
         so_far.panels.push_back(panel);
-        if (!study.json.empty()) write(to_json(so_far, runner, study.quick), study.json);  // should it end early
+        if (!study.json.empty()) write(to_json(so_far, runner, study.quick), study.json);
     });
     print_foot(result, runner);
     if (!study.json.empty()) write(to_json(result, runner, study.quick), study.json);
