@@ -223,22 +223,18 @@ bool delegate(const PaperStudy& study, const Options& options, const std::string
     if (is_search_table(table)) {
         if (study.resume)
             throw Error(ErrorCode::invalid_argument, table + ": --resume serves tables of cells and of selections");
-        TableStudy search;
-        search.table = table;
-        search.quick = study.quick;
-        search.repeat = study.repeat;
-        search.json = study.json;
-        search.mean = study.mean;
-        return run(search, options);
+        return run(
+            TableStudy{
+                .table = table, .quick = study.quick, .repeat = study.repeat, .json = study.json, .mean = study.mean},
+            options);
     }
-    Study selection;
-    selection.table = table;
-    selection.quick = study.quick;
-    selection.repeat = study.repeat;
-    selection.mean = study.mean;
-    selection.resume = study.resume;
-    selection.json = study.json;
-    run(selection, options);
+    run(Study{.table = table,
+              .quick = study.quick,
+              .repeat = study.repeat,
+              .mean = study.mean,
+              .json = study.json,
+              .resume = study.resume},
+        options);
     return true;
 }
 

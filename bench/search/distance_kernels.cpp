@@ -26,7 +26,7 @@ constexpr std::int64_t figure_queries[] = {1, 8, 32, 128, 1024, 8192}, figure_di
 constexpr std::int64_t work = std::int64_t{1} << 36, most_values = std::int64_t{1} << 31,
                        most_words = std::int64_t{1} << 30;
 
-std::vector<MatrixShape> shapes_of(const KernelStudy& study) {
+std::vector<MatrixShape> shapes_of(const TableStudy& study) {
     const std::int64_t part = study.quick ? quick_part : 1;
     std::vector<MatrixShape> shapes;
     if (study.table == kernels_table) {
@@ -48,7 +48,7 @@ exact::Step step_of(MetricId metric) {
 
 }  // namespace
 
-void run(const KernelStudy& study, const Options& options) {
+bool run_kernels(const TableStudy& study, const Options& options) {
     const exact::Step step = step_of(options.metric.id);
     const int device = plan({1, 1, 1, 1}, options).device;
     if (device == host_memory) {
@@ -90,6 +90,7 @@ void run(const KernelStudy& study, const Options& options) {
         document["rows"].push_back(std::move(row));
         if (!study.json.empty()) write(document, study.json);
     }
+    return true;
 }
 
 }  // namespace kith::bench

@@ -2,24 +2,16 @@
 // distances, beside each other.
 #pragma once
 
-#include <string>
-
 #include "kith/types.h"
+#include "search/tables.h"
 
 namespace kith::bench {
 
 inline constexpr const char* kernels_table = "distance-kernels";  // n 131,072, q 1,024, d from 16 to 256
 inline constexpr const char* throughput_table = "hanak-fig5.1";   // n q d the same for all q and d
 
-struct KernelStudy {
-    std::string table;   // one of these
-    bool quick = false;  // an eighth of the points
-    int repeat = 7;
-    std::string json;  // file; "": none
-};
-
 // Prints, and writes the JSON. Of the metric of the options: sqeuclidean (euclidean), cityblock or chebyshev. Throws
 // kith::Error; device where there is no GPU.
-void run(const KernelStudy& study, const Options& options);
+bool run_kernels(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

@@ -48,8 +48,7 @@ std::vector<float> uniform(std::int64_t n) {
 
 }  // namespace
 
-bool run(const KatoStudy& study, const Options& given) {
-    if (study.table != "kato") refuse("table: '{}'; a search has kato", study.table);
+bool run_kato(const TableStudy& study, const Options& given) {
     const int gpus = gpu::device_count();
     std::vector<Column> columns = {{"core", "cpu", "kato", true}};
     if (gpus > 0) columns.push_back({"gpu", "cuda:0", "kato"});

@@ -2,22 +2,12 @@
 // one GPU and two.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "kith/types.h"
+#include "search/tables.h"
 
 namespace kith::bench {
 
-struct KatoStudy {
-    std::string table;            // "kato"
-    std::int64_t cpu_points = 0;  // the most on one core of the CPU
-    bool quick = false;           // the two smallest n
-    int repeat = 7;
-    std::string json;
-};
-
 // Whether all columns have the same bits. Throws kith::Error.
-bool run(const KatoStudy& study, const Options& options);
+bool run_kato(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

@@ -1,4 +1,4 @@
-// Tables of fused kernels: each cell searches one Index by the fused path and by those of two steps.
+// Tables of paths: each cell searches one Index by the fused path and by those of two steps.
 #include "search/paths.h"
 
 #include <fmt/format.h>
@@ -134,7 +134,7 @@ struct Answer {
 
 class Runs {
 public:
-    Runs(const PathStudy& study, const Options& options, int device)
+    Runs(const TableStudy& study, const Options& options, int device)
         : study_(study), options_(options), device_(device) {
         options_.device = "cuda:" + std::to_string(device);
     }
@@ -232,7 +232,7 @@ private:
         if (!study_.json.empty()) write(document_, study_.json);
     }
 
-    const PathStudy& study_;
+    const TableStudy& study_;
     Options options_;
     int device_;
     Shape at_;
@@ -249,7 +249,7 @@ std::vector<std::string> path_tables() {
     return names;
 }
 
-bool run(const PathStudy& study, const Options& options) {
+bool run_paths(const TableStudy& study, const Options& options) {
     for (const PathTable& table : tables()) {
         if (table.name != study.table) continue;
         const int device = plan({1, 1, 1, 1}, options).device;

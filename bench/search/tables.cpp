@@ -19,18 +19,8 @@ struct SearchTable {
     bool (*run)(const TableStudy& study, const Options& options);
 };
 
-bool run_kato(const TableStudy& s, const Options& options) {
-    return run(KatoStudy{s.table, s.cpu_points, s.quick, s.repeat, s.json}, options);
-}
 bool run_streams(const TableStudy& s, const Options& options) {
     return run(StreamStudy{s.table, false, s.quick, s.repeat, s.json}, options);
-}
-bool run_kernels(const TableStudy& s, const Options& options) {
-    run(KernelStudy{s.table, s.quick, s.repeat, s.json}, options);
-    return true;
-}
-bool run_paths(const TableStudy& s, const Options& options) {
-    return run(PathStudy{s.table, s.quick, s.repeat, s.json, s.mean}, options);
 }
 
 const std::vector<SearchTable>& tables() {

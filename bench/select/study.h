@@ -12,14 +12,14 @@ namespace kith::bench {
 struct Study {
     std::string table;                                  // name of a paper's table
     bool goals = false, regret = false, small = false;  // at most one of the four
-    std::vector<std::string> selectors;                 // of the last three; empty: their own
+    std::vector<std::string> selectors = {};            // of the last three; empty: their own
     bool quick = false;
     int repeat = 5;
-    bool mean = false;    // of tables: means of ten runs behind ten that warm up, with their deviations, not medians
-    bool rule = false;    // of regret: Hanak's rule is judged, not the planner
-    std::string times;    // of regret: a file of an earlier run, whose times take the place of new ones
-    std::string json;     // file, of a table written as cases are measured; "": none
-    bool resume = false;  // of a table: go on from `json`
+    bool mean = false;       // of tables: means of ten runs behind ten that warm up, with their deviations, not medians
+    bool rule = false;       // of regret: Hanak's rule is judged, not the planner
+    std::string times = {};  // of regret: a file of an earlier run, whose times take the place of new ones
+    std::string json = {};   // file, of a table written as cases are measured; "": none
+    bool resume = false;     // of a table: go on from `json`
 
     bool asked() const { return goals || regret || small || !table.empty(); }
 };
