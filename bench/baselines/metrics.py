@@ -1,10 +1,11 @@
 """Every metric that cuVS has too, in one run with it: the Python package kith and cuVS on torch tensors of one GPU.
 
-    python3 bench/baselines/metrics.py [--json FILE] [--n N] [--q Q] [--d D] [--k K]
+    python3 bench/baselines/metrics.py [--json FILE] [--n N] [--q Q] [--d D] [--k K] [--paths PATH,PATH]
 
 Points are prepared beforehand by both; rounds are interleaved, figures are medians in 10^9 pairs a second. A row that
 cuVS answers otherwise than kith, whose rows are checked against the scan in binary64 for the first 64 queries, is
-counted as wrong where its own distances in binary64 are farther (a tie is not).
+counted as wrong where its own distances in binary64 are farther (a tie is not). --paths adds columns of kith's forced
+paths, such as register-tiled+bits, where they serve the metric.
 """
 import argparse
 import ctypes
@@ -70,6 +71,7 @@ def main():
     parser.add_argument("--json")
     for name, value in (("n", 131072), ("q", 4096), ("d", 128), ("k", 10), ("rounds", 5)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--paths", type=lambda names: names.split(","), default=[])
     given = parser.parse_args()
     device = torch.cuda.get_device_name()
     lines = []
@@ -79,6 +81,13 @@ def main():
         points, queries = make(given.n, given.d, generator), make(given.q, given.d, generator)
         index = kith.Index(points, metric=metric, **arguments)
         runs = {"kith": lambda: index.search(queries, given.k).indices}
+        for path in given.paths:
+            try:
+                forced = kith.Index(points, metric=metric, path=path, **arguments)
+                forced.search(queries, given.k)
+            except ValueError:
+                continue
+            runs[path] = lambda forced=forced, path=path: forced.search(queries, given.k, path=path).indices
         other = cuvs_search(metric, arguments, points, queries, given.k)
         line = {"metric": metric, "arguments": arguments, "data": data}
         if callable(other):
@@ -91,7 +100,7 @@ def main():
             for name, run in runs.items():
                 seconds[name].append(timed(run)[0])
         scanned = kith.search(points, queries[:64], given.k, metric=metric, path="exact", **arguments).indices
-        line["kith_wrong"] = int((scanned != ids["kith"][:64]).any(1).sum())
+        line["kith_wrong"] = sum(int((scanned != ids[name][:64]).any(1).sum()) for name in runs if name != "cuvs")
         if "cuvs" in ids:
             differ = (ids["cuvs"].sort(1).values != ids["kith"].sort(1).values).any(1).nonzero()[:, 0]
             some = differ[:256]

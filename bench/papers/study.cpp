@@ -220,14 +220,14 @@ private:
 bool delegate(const PaperStudy& study, const Options& options, const std::string& table) {
     if (!study.times.empty() || !study.methods.empty())
         throw Error(ErrorCode::invalid_argument, table + ": --times and --methods serve tables of cells");
-    if (is_search_table(table)) {
-        if (study.resume)
-            throw Error(ErrorCode::invalid_argument, table + ": --resume serves tables of cells and of selections");
-        return run(
-            TableStudy{
-                .table = table, .quick = study.quick, .repeat = study.repeat, .json = study.json, .mean = study.mean},
-            options);
-    }
+    if (is_search_table(table))
+        return run(TableStudy{.table = table,
+                              .quick = study.quick,
+                              .repeat = study.repeat,
+                              .json = study.json,
+                              .mean = study.mean,
+                              .resume = study.resume},
+                   options);
     run(Study{.table = table,
               .quick = study.quick,
               .repeat = study.repeat,

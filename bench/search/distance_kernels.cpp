@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
-#include "document.h"
+#include "cell_file.h"
 #include "exact/refuse.h"
 #include "gpu/backend.h"
 #include "gpu/distance/distance_kernels.h"
@@ -70,25 +71,26 @@ bool run_kernels(const TableStudy& study, const Options& options) {
     document["table"] = study.table;
     document["metric"] = name(options.metric.id);
     document["repeat"] = study.repeat;
-    document["rows"] = Json::array();
+    CellFile file(std::move(document), "rows", study.json, study.resume);
     for (const MatrixShape& shape : shapes_of(study)) {
+        const Json& row = file.cell({{"n", shape.n}, {"q", shape.q}, {"d", shape.d}}, [&](Json& json) {
+            for (const char* const kernel : kernels) {
+                const std::vector<double> seconds = matrix_seconds(device, kernel, step, shape, study.repeat);
+                const double median = seconds[seconds.size() / 2];
+                json["kernels"].push_back(
+                    {{"name", kernel},
+                     {"median_s", median},
+                     {"min_s", seconds.front()},
+                     {"max_s", seconds.back()},
+                     {"pairs_per_s", static_cast<double>(shape.n) * static_cast<double>(shape.q) / median}});
+            }
+        });
         fmt::print("{:>9} {:>6} {:>5}", shape.n, shape.q, shape.d);
-        Json row{{"n", shape.n}, {"q", shape.q}, {"d", shape.d}, {"kernels", Json::array()}};
-        for (const char* const kernel : kernels) {
-            const std::vector<double> seconds = matrix_seconds(device, kernel, step, shape, study.repeat);
-            const double median = seconds[seconds.size() / 2],
-                         pairs = static_cast<double>(shape.n) * static_cast<double>(shape.q) / median;
-            fmt::print(" {:>9.3f} {:>8}", 1e3 * median, fmt::format("({:.1f})", 1e-9 * pairs));
-            std::fflush(stdout);
-            row["kernels"].push_back({{"name", kernel},
-                                      {"median_s", median},
-                                      {"min_s", seconds.front()},
-                                      {"max_s", seconds.back()},
-                                      {"pairs_per_s", pairs}});
-        }
+        for (const Json& kernel : row.at("kernels"))
+            fmt::print(" {:>9.3f} {:>8}", 1e3 * kernel.at("median_s").get<double>(),
+                       fmt::format("({:.1f})", 1e-9 * kernel.at("pairs_per_s").get<double>()));
         fmt::print("\n");
-        document["rows"].push_back(std::move(row));
-        if (!study.json.empty()) write(document, study.json);
+        std::fflush(stdout);
     }
     return true;
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arrays.h"
-#include "document.h"
+#include "cell_file.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
 #include "timing.h"
@@ -149,18 +149,26 @@ public:
                    "d", "k");
         for (const std::string& path : paths) fmt::print(" {:>28}", path);
         fmt::print(" {:>10} {:>10} {:>10}\n", "G pairs/s", "speed-up", "same bits");
-        document_ = head(name, study_.quick);
-        document_["table"] = table.paper;
-        document_["said"] = table.said;
-        document_["repeat"] = study_.repeat;
-        document_["cells"] = Json::array();
+        Json document = head(name, study_.quick);
+        document["table"] = table.paper;
+        document["said"] = table.said;
+        document["repeat"] = study_.repeat;
+        document["statistic"] = study_.mean ? "mean" : "median";
+        CellFile file(std::move(document), "cells", study_.json, study_.resume);
+        bool equal = true;
         for (const Panel& panel : table.panels) {
             if (study_.quick && !panel.quick) continue;
-            for (const std::int64_t x : study_.quick ? panel.quick_at : panel.at)
-                cell(paths, shape_at(panel, x), axis_names[static_cast<int>(panel.axis)]);
+            for (const std::int64_t x : study_.quick ? panel.quick_at : panel.at) {
+                const Shape s = shape_at(panel, x);
+                const Json key{
+                    {"axis", axis_names[static_cast<int>(panel.axis)]}, {"n", s.n}, {"q", s.q}, {"d", s.d}, {"k", s.k}};
+                const Json& cell = file.cell(key, [&](Json& json) { measure(paths, s, json); });
+                print(paths, cell);
+                equal &= cell.at("same_bits").get<bool>();
+            }
             fmt::print("\n");
         }
-        return equal_;
+        return equal;
     }
 
 private:
@@ -188,23 +196,19 @@ private:
         }
     }
 
-    void cell(const std::vector<std::string>& paths, const Shape& s, const char* axis) {
+    void measure(const std::vector<std::string>& paths, const Shape& s, Json& json) {
         if (!inputs_ || at_.n != s.n || at_.q != s.q || at_.d != s.d) inputs_ = std::make_unique<Inputs>(s, device_);
         at_ = s;
-        Json json{{"axis", axis}, {"n", s.n}, {"q", s.q}, {"d", s.d}, {"k", s.k}};
-        fmt::print("{:>9} {:>7} {:>5} {:>5}", s.n, s.q, s.d, s.k);
         Answer expected;
         if (const std::unique_ptr<Timing> own = time("", s, expected))
             json["own"] = {{"path", own->report.path}, {seconds_name(), seconds_of(*own)}};
+        json["paths"] = Json::array();
         bool same = true;
         double fused = 0, apart = 0;  // seconds; 0: refused
         for (const std::string& path : paths) {
             Answer answer;
             const std::unique_ptr<Timing> timing = time(path, s, answer);
-            if (!timing) {
-                fmt::print(" {:>28}", "-");
-                continue;
-            }
+            if (!timing) continue;
             const double seconds = seconds_of(*timing);
             if (path == paths.front()) fused = seconds;
             else apart = apart > 0 ? std::min(apart, seconds) : seconds;
@@ -215,21 +219,31 @@ private:
                                      {"max_s", timing->seconds.back()},
                                      {"deviation_s", timing->deviation()},
                                      {"certified", timing->report.certified}});
+        }
+        json["same_bits"] = same;
+        if (fused > 0 && apart > 0) json["speed_up"] = apart / fused;
+    }
+
+    void print(const std::vector<std::string>& paths, const Json& cell) const {
+        const auto count = [&](const char* name) { return cell.at(name).get<std::int64_t>(); };
+        fmt::print("{:>9} {:>7} {:>5} {:>5}", count("n"), count("q"), count("d"), count("k"));
+        double fused = 0;
+        for (const std::string& path : paths) {
+            const Json& timed = cell.at("paths");
+            const auto found = std::ranges::find_if(timed, [&](const Json& each) { return each.at("path") == path; });
+            if (found == timed.end()) {
+                fmt::print(" {:>28}", "-");
+                continue;
+            }
+            const double seconds = found->at(seconds_name()).get<double>();
+            if (path == paths.front()) fused = seconds;
             fmt::print(" {:>28.3f}", 1e3 * seconds);
         }
-        const double pairs = static_cast<double>(s.n) * static_cast<double>(s.q),
-                     speed_up = fused > 0 && apart > 0 ? apart / fused : 0;
-        if (fused > 0) fmt::print(" {:>10.1f}", 1e-9 * pairs / fused);
-        else fmt::print(" {:>10}", "-");
-        if (speed_up > 0) fmt::print(" {:>10.2f}", speed_up);
-        else fmt::print(" {:>10}", "-");
-        fmt::print(" {:>10}\n", same ? "yes" : "NO");
+        const double pairs = static_cast<double>(count("n")) * static_cast<double>(count("q"));
+        fmt::print(" {:>10} {:>10} {:>10}\n", fused > 0 ? fmt::format("{:.1f}", 1e-9 * pairs / fused) : "-",
+                   cell.contains("speed_up") ? fmt::format("{:.2f}", cell["speed_up"].get<double>()) : "-",
+                   cell.at("same_bits").get<bool>() ? "yes" : "NO");
         std::fflush(stdout);
-        json["same_bits"] = same;
-        if (speed_up > 0) json["speed_up"] = speed_up;
-        equal_ &= same;
-        document_["cells"].push_back(std::move(json));
-        if (!study_.json.empty()) write(document_, study_.json);
     }
 
     const TableStudy& study_;
@@ -237,8 +251,6 @@ private:
     int device_;
     Shape at_;
     std::unique_ptr<Inputs> inputs_;
-    Json document_;
-    bool equal_ = true;
 };
 
 }  // namespace

@@ -59,6 +59,8 @@ bool run(const TableStudy& study, const Options& options) {
                     "table: '" + study.table + "'; expected one of " + search_table_names());
     if (study.mean && table->run != run_paths)
         throw Error(ErrorCode::invalid_argument, study.table + ": has no --mean");
+    if (study.resume && table->run != run_paths && table->run != run_kernels)
+        throw Error(ErrorCode::invalid_argument, study.table + ": has no --resume");
     return table->run(study, options);
 }
 

@@ -16,6 +16,7 @@ struct TableStudy {
     std::string json;             // file; "": none
     std::int64_t cpu_points = 0;  // kato: the most on one core of the CPU
     bool mean = false;            // of the fused kernels' tables: means of ten runs behind ten, not medians
+    bool resume = false;          // of tables of kernels and of paths: go on from `json`
 
     bool asked() const { return !table.empty(); }
 };
