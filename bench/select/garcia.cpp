@@ -11,7 +11,7 @@ namespace {
 constexpr double paper_slope = 0.0247, paper_intercept = 1.3404;
 
 Panel crossing_at(std::int64_t n, const std::vector<std::int64_t>& at) {
-    Panel panel{.title = "n " + std::to_string(n), .n = n, .q = n};
+    Panel panel{.title = "n " + std::to_string(n), .n = n, .q = n, .order = Order::distances};
     for (const std::int64_t k : at)
         if (k <= n) panel.at.push_back(k);
     panel.series = {{.label = "insertion-sort", .selector = "insertion-sort", .said = "linear in k"},

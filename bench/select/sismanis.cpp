@@ -55,11 +55,16 @@ Table operations() {
                           .slot = comparisons,
                           .formula = row.formula,
                           .growth = row.growth});
-    Panel by_k{.title = "by k, n 2^16", .at = {8, 16, 32, 64, 128, 256}, .n = 1 << 16, .q = 64, .series = series};
+    Panel by_k{.title = "by k, n 2^16",
+               .at = {8, 16, 32, 64, 128, 256},
+               .n = 1 << 16,
+               .q = 64,
+               .order = Order::distances,
+               .series = series};
     by_k.quick_at = {8, 64};
     by_k.quick_q = 4;
-    Panel by_n{.title = "by n, k 2^5", .axis = Axis::n, .q = 64, .k = 32, .series = series};
-    by_n.at = {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20};
+    Panel by_n{.title = "by n, k 2^5", .axis = Axis::n, .q = 64, .k = 32, .order = Order::distances, .series = series};
+    by_n.at = {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20};
     by_n.quick_at = {1 << 12, 1 << 16};
     by_n.quick_q = 4;
     t.panels = {by_k, by_n};
