@@ -40,7 +40,7 @@ KITH_HD double excluded_above(const KeyImage& image, double outer) {
 // that cannot be said of any. To be rounded downwards to f32.
 KITH_HD double included_up_to(const KeyImage& image, double inner) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    if (!(inner > -infinity) || !(image.scale > 0)) return -infinity;
+    if (!(inner > -infinity) || !(image.scale > 0) || (image.whole && inner < 0)) return -infinity;
     const double most = image.ceiling < most_accepted ? image.ceiling * (1 - 0x1p-20) : most_accepted;
     if (!(inner < infinity)) return most;
     const double w = image.whole ? std::floor(inner) + 1 : inner * image.scale;

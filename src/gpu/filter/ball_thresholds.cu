@@ -113,7 +113,7 @@ __global__ void thresholds_kernel(ThresholdTask task) {
 }
 
 // Coordinates in binary64 that are held at a time.
-constexpr std::int64_t most_coordinates = 1 << 24;
+constexpr std::int64_t most_coordinates = 1 << 21;
 
 }  // namespace
 
