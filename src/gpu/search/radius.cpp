@@ -31,14 +31,19 @@ public:
     RadiusSearch(const SearchContext& context, const RadiusRequest& request)
         : context_(context),
           request_(request),
-          similarity_(context.points.metric.kernels && context.points.metric.kernels->traits.similarity) {}
+          similarity_(context.points.metric.kernels && context.points.metric.kernels->traits.similarity),
+          workspace_(static_cast<double>(context.plan.workspace_bytes)) {}
+
+    // The device has less memory than it had when the search was planned.
+    void take_half() { workspace_ /= 2; }
+    // What a tile's rows may hold.
+    std::int64_t room() const { return tuning::radius_entries(workspace_); }
 
     // Of all chunks.
     RadiusFound search(std::int64_t first, std::int64_t count) {
         first_ = first;
         const Points& points = context_.points;
-        RadiusFound found(count, request_.counts != nullptr,
-                          tuning::radius_entries(static_cast<double>(context_.plan.workspace_bytes)), context_.stream);
+        RadiusFound found(count, request_.counts != nullptr, workspace_, context_.stream);
         const DeviceRows rows = load_queries(context_, first, count);
         const DeviceBalls balls(request_, similarity_, first, count, nullptr, context_.stream);
         const BallQueries queries{.rows = rows.prepared(), .balls = balls.balls};
@@ -88,8 +93,7 @@ private:
             for (const std::int64_t i : left) context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
             const Again again(*this, queries, left, found);
             const tuning::RescanTile tile =
-                tuning::rescan_tile(static_cast<double>(plan.workspace_bytes) / 2, context_.points.d, 1,
-                                    device_attributes().multiprocessors);
+                tuning::rescan_tile(found.workspace / 2, context_.points.d, 1, device_attributes().multiprocessors);
             scan_within(context_, chunk, again.queries, tile.queries, tile.points, found);
         }
         context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
@@ -148,6 +152,7 @@ private:
     const SearchContext& context_;
     const RadiusRequest& request_;
     bool similarity_;
+    double workspace_;
     std::int64_t first_ = 0;
 };
 
@@ -272,12 +277,13 @@ void radius(const Points& points, const RadiusRequest& request) {
             continue;
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory || count == 1 || request.progress.cancelled()) throw;
+            search.take_half();
             again_with(count / 2);
             continue;
         }
         if (!request.counts) hand_on(request, first, made);
         first += count;
-        tile = std::min(largest, 2 * tile);
+        if (request.counts || 3 * made.offsets.back() < search.room()) tile = std::min(largest, 2 * tile);
         cancel_if_asked(context);
     }
     work.wait("search by radius");

@@ -7,7 +7,6 @@
 #include "gpu/filter/formula_pass.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/prepare_formula.h"
-#include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
@@ -57,8 +56,7 @@ public:
           stream_(context.stream),
           q_(queries.count()),
           n_(chunk.points.rows.count),
-          capacity_(
-              tuning::radius_capacity(static_cast<double>(context.plan.workspace_bytes), q_, n_, queries.balls.asks)),
+          capacity_(tuning::radius_capacity(found.workspace, q_, n_, queries.balls.asks)),
           vectors_(vector_bytes(filter.form, q_), stream_),
           query_error_(2 * q_, stream_),
           excluded_(q_, stream_),
@@ -78,7 +76,7 @@ public:
     }
 
     std::vector<std::uint8_t> run() {
-        std::int64_t seen = 0, length = std::min(n_, capacity_), within = 0;
+        std::int64_t seen = 0, length = std::min(n_, capacity_), within = 0, refined = 0;
         while (seen < n_) {
             compare(seen, length);
             PinnedWords summary;
@@ -88,7 +86,7 @@ public:
                 length = shorter(length, static_cast<std::int64_t>(words[0]));
                 continue;
             }
-            context_.report.candidates += static_cast<double>(words[2]);
+            refined += static_cast<std::int64_t>(words[2]);
             if (!found_.counts_only)
                 add_part(pairs(), queries_, within_.get(), static_cast<std::int64_t>(words[3]), state(), chunk_.first,
                          found_, stream_);
@@ -99,6 +97,10 @@ public:
             length = next_length(seen, static_cast<std::int64_t>(words[1]));
             cancel_if_asked(context_);
         }
+        context_.report.candidates += static_cast<double>(refined);
+        const auto needless = static_cast<double>(refined - (found_.counts_only ? 0 : within));
+        if (is_coarse(filter_.form) && tuning::misled_by_candidates(q_, n_, context_.points.d, needless))
+            chunk_.finer->coarse_misleads = true;
         add_totals(sums_.get(), q_, queries_.tile_rows, state(), totals_of(found_, queries_), stream_);
         std::vector<std::uint8_t> states(static_cast<std::size_t>(q_));
         InFlight copy(stream_);

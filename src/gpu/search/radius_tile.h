@@ -6,6 +6,7 @@
 
 #include "gpu/search/context.h"
 #include "gpu/search/radius_entries.h"
+#include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
@@ -37,12 +38,17 @@ struct DeviceBalls {
 
 // What a tile has found: of each query how many, and unless they are counted which.
 struct RadiusFound {
-    RadiusFound(std::int64_t queries, bool counting, std::int64_t room, cudaStream_t stream)
-        : q(queries), counts_only(counting), most(room), totals(queries, stream) {
+    RadiusFound(std::int64_t queries, bool counting, double bytes, cudaStream_t stream)
+        : q(queries),
+          counts_only(counting),
+          workspace(bytes),
+          most(tuning::radius_entries(bytes)),
+          totals(queries, stream) {
         totals.clear_to(0);
     }
     std::int64_t q;
     bool counts_only;
+    double workspace;          // bytes that the tile may take
     std::int64_t most;         // entries that there is room for
     std::int64_t entries = 0;  // in all parts
     Buffer<std::int64_t> totals;
