@@ -101,7 +101,7 @@ std::vector<double> radii_at_points(const search_cases::Case& c, const Options& 
 }
 
 // Lists that have room for some of what is within: several ranges of the points, and fewer queries at a time.
-TEST(GpuRadiusRanges, AreThoseOfTheCpu) {
+TEST(RadiusOnGpuRanges, AreThoseOfTheCpu) {
     std::uint64_t turn = 0;
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "cityblock", "chebyshev", "minkowski",
                                "hamming", "kl_divergence", "jensenshannon"}) {
@@ -124,7 +124,7 @@ TEST(GpuRadiusRanges, AreThoseOfTheCpu) {
 }
 
 // Points 3 and 4 away from the query in two coordinates, and equal ones of each: all are at exactly the radius.
-TEST(GpuRadius, AllPointsAtTheRadius) {
+TEST(RadiusOnGpu, AllPointsAtTheRadius) {
     constexpr std::int64_t n = 3000, d = 16;
     std::vector<float> points(static_cast<std::size_t>(n * d), 2.0f);
     for (std::int64_t i = 0; i < n; ++i) {
@@ -158,7 +158,7 @@ TEST(GpuRadius, AllPointsAtTheRadius) {
 }
 
 // The ends: duplicates at 0, infinity, NaN.
-TEST(GpuRadius, Ends) {
+TEST(RadiusOnGpu, Ends) {
     const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<float> points{0, inf, nan, 1, 0, 0}, queries{0, nan};
     const MatrixView p = view(points.data(), 6, 1), q = view(queries.data(), 2, 1);
@@ -180,7 +180,7 @@ TEST(GpuRadius, Ends) {
 }
 
 // What the bound proves to be within is not evaluated.
-TEST(GpuRadius, CountsWithoutALook) {
+TEST(RadiusOnGpu, CountsWithoutALook) {
     for (const char* metric : {"sqeuclidean", "cosine", "cityblock", "jaccard"}) {
         const Variant variant = variants(metric, 32, ElementType::f32).front();
         const auto c = search_cases::make_case(variant, "gaussian", {5000, 300, 32, 1}, ElementType::f32,
@@ -196,7 +196,7 @@ TEST(GpuRadius, CountsWithoutALook) {
 }
 
 // Rows come in order, in blocks of about as many bytes as were asked for.
-TEST(GpuRadius, Blocks) {
+TEST(RadiusOnGpu, Blocks) {
     const auto c = make_case("euclidean", "lattice", 0);
     Options options = search_cases::options_of("cuda:0", c.variant, {}, true);
     const RadiusNeighbors want = radius(c.points.view, c.queries.view, 3.0, options);
