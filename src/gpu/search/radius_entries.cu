@@ -1,12 +1,8 @@
 // Kernels of radius_entries.h. A block owns a query, but where a thread does.
 #include "gpu/search/radius_entries.h"
 
-#include <bit>
-#include <cub/device/device_segmented_radix_sort.cuh>
-
 #include "exact/order.h"
 #include "gpu/primitives/block.cuh"
-#include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -157,34 +153,6 @@ __global__ void add_totals_kernel(const T* totals, std::int64_t q, const std::in
     tile_totals[rows ? rows[i] : i] += totals[i];
 }
 
-struct PlaceTask {
-    const std::uint64_t* from_keys;
-    const std::uint32_t* from_ids;
-    const std::int64_t* from_offsets;
-    const std::int64_t* rows;
-    std::int64_t first_row;
-    const std::uint8_t* state;
-    std::int64_t first;
-    const std::int64_t* offsets;
-    std::int64_t* cursors;
-    std::uint64_t* keys;
-    std::int64_t* ids;
-};
-
-// No two queries of a part have the same row.
-__global__ void __launch_bounds__(block) place_kernel(PlaceTask task) {
-    const std::int64_t query = blockIdx.x;
-    if (task.state && task.state[query] != ball_answered) return;
-    const std::int64_t row = task.rows ? task.rows[query] : task.first_row + query, from = task.from_offsets[query],
-                       count = task.from_offsets[query + 1] - from, to = task.offsets[row] + task.cursors[row];
-    for (std::int64_t i = threadIdx.x; i < count; i += block) {
-        task.keys[to + i] = task.from_keys[from + i];
-        task.ids[to + i] = task.first + static_cast<std::int64_t>(task.from_ids[from + i]);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) task.cursors[row] += count;
-}
-
 unsigned grid_of(std::int64_t q) {
     return static_cast<unsigned>(q);
 }
@@ -237,38 +205,6 @@ void add_totals(const std::int32_t* totals, std::int64_t q, const std::int64_t* 
                 cudaStream_t stream) {
     add_totals_kernel<<<item_blocks(q), item_threads, 0, stream>>>(totals, q, rows, nullptr, tile_totals);
     check_launch("add_totals");
-}
-
-void place_part(const RadiusPart& part, const std::int64_t* offsets, std::int64_t* cursors, std::uint64_t* keys,
-                std::int64_t* ids, cudaStream_t stream) {
-    place_kernel<<<grid_of(part.q), block, 0, stream>>>({.from_keys = part.keys.get(),
-                                                         .from_ids = part.ids.get(),
-                                                         .from_offsets = part.offsets.get(),
-                                                         .rows = part.rows,
-                                                         .first_row = part.first_row,
-                                                         .state = part.state,
-                                                         .first = part.first,
-                                                         .offsets = offsets,
-                                                         .cursors = cursors,
-                                                         .keys = keys,
-                                                         .ids = ids});
-    check_launch("place_part");
-}
-
-void sort_radius_rows(const std::int64_t* offsets, std::int64_t q, std::int64_t entries, std::int64_t n,
-                      Buffer<std::uint64_t>& keys, Buffer<std::int64_t>& ids, cudaStream_t stream) {
-    Buffer<std::uint64_t> other_keys(entries, stream);
-    Buffer<std::int64_t> other_ids(entries, stream);
-    const int bits = std::bit_width(static_cast<std::uint64_t>(n));
-    with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
-        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, ids.get(), other_ids.get(), keys.get(),
-                                                        other_keys.get(), entries, q, offsets, offsets + 1, 0, bits,
-                                                        stream);
-    });
-    with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
-        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, other_keys.get(), keys.get(), other_ids.get(),
-                                                        ids.get(), entries, q, offsets, offsets + 1, 0, 64, stream);
-    });
 }
 
 }  // namespace kith::gpu

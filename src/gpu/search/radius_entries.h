@@ -1,8 +1,5 @@
-// Steps of a search by radius on lists of pairs: which are within without a look, which keys are within, and the rows
-// that these make in the end.
+// Steps of a search by radius on lists of pairs: which are within without a look, and which keys are within.
 #pragma once
-
-#include <vector>
 
 #include "gpu/filter/ball_thresholds.h"
 #include "gpu/filter/pass.h"
@@ -87,27 +84,10 @@ struct RangeTotals {
 };
 void add_range(const RangeSummary& range, const RangeTotals& totals, cudaStream_t stream);
 
-// Of some queries of a tile: points of one run, those of query i from offsets[i] on.
-struct RadiusPart {
-    std::int64_t q = 0;
-    Buffer<std::uint64_t> keys;
-    Buffer<std::uint32_t> ids;           // relative to `first`
-    Buffer<std::int64_t> offsets;        // q + 1
-    const std::int64_t* rows = nullptr;  // of the tile, per query; null: from `first_row` on
-    std::int64_t first_row = 0;
-    const std::uint8_t* state = nullptr;  // per query: those that are not answered are left out; or null
-    std::int64_t first = 0;               // of the points
-};
-// tile_totals[rows[i]] += totals[i] of queries that are answered; rows null: [i]. `state`: as in RadiusPart.
+// tile_totals[rows[i]] += totals[i] of queries that are answered; rows null: [i]. `state`: BallState, or null.
 void add_totals(const std::int64_t* totals, std::int64_t q, const std::int64_t* rows, const std::uint8_t* state,
                 std::int64_t* tile_totals, cudaStream_t stream);
 void add_totals(const std::int32_t* totals, std::int64_t q, const std::int64_t* rows, std::int64_t* tile_totals,
                 cudaStream_t stream);
-// A part behind what its rows hold: cursors[row] entries.
-void place_part(const RadiusPart& part, const std::int64_t* offsets, std::int64_t* cursors, std::uint64_t* keys,
-                std::int64_t* ids, cudaStream_t stream);
-// Rows in the order of (key, id); ids below `n`.
-void sort_radius_rows(const std::int64_t* offsets, std::int64_t q, std::int64_t entries, std::int64_t n,
-                      Buffer<std::uint64_t>& keys, Buffer<std::int64_t>& ids, cudaStream_t stream);
 
 }  // namespace kith::gpu

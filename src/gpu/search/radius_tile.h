@@ -6,6 +6,7 @@
 
 #include "gpu/search/context.h"
 #include "gpu/search/radius_entries.h"
+#include "gpu/search/radius_rows.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
