@@ -112,6 +112,23 @@ __global__ void thresholds_kernel(ThresholdTask task) {
     task.out.state[query] = state;
 }
 
+// Of numbers that are not negative the bits are in their order.
+__global__ void largest_error_kernel(const float* point_error, std::int64_t n, unsigned* most) {
+    unsigned largest = 0;
+    for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n;
+         i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+        const unsigned bits = __float_as_uint(point_error[i]);
+        if (bits < 0x7f800000u) largest = max(largest, bits);
+    }
+    largest = __reduce_max_sync(0xffffffffu, largest);
+    if (threadIdx.x % 32 == 0) atomicMax(most, largest);
+}
+
+__global__ void sure_kernel(const float* included, std::int64_t q, const unsigned* most, float* sure) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < q) sure[i] = __fsub_rd(included[i], 2.0f * __uint_as_float(*most));
+}
+
 // Coordinates in binary64 that are held at a time.
 constexpr std::int64_t most_coordinates = 1 << 21;
 
@@ -149,6 +166,16 @@ void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries, 
         thresholds_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(task);
         check_launch("ball_thresholds");
     }
+}
+
+void sure_limits(const float* included, std::int64_t q, const float* point_error, std::int64_t n, unsigned* most,
+                 float* sure, cudaStream_t stream) {
+    check(cudaMemsetAsync(most, 0, sizeof(*most), stream), "cudaMemset");
+    const unsigned blocks = std::min(item_blocks(n), 1024u);
+    largest_error_kernel<<<blocks, item_threads, 0, stream>>>(point_error, n, most);
+    check_launch("largest_error");
+    sure_kernel<<<item_blocks(q), item_threads, 0, stream>>>(included, q, most, sure);
+    check_launch("sure_limits");
 }
 
 }  // namespace kith::gpu

@@ -27,4 +27,9 @@ void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries, 
                      const float* query_error, const std::uint8_t* unfit, const BallBounds& bounds,
                      const metric::Params& params, const BallThresholds& out, cudaStream_t stream);
 
+// sure[i]: values up to it are of points within, whichever covered one of the n points it is of. `most`: room for a
+// word. Point errors: F, +inf of those that are not covered.
+void sure_limits(const float* included, std::int64_t q, const float* point_error, std::int64_t n, unsigned* most,
+                 float* sure, cudaStream_t stream);
+
 }  // namespace kith::gpu

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(block) classify_kernel(FilterForm form, Classi
     __syncthreads();
     if (threadIdx.x == 0) {
         task.open[query] = kept;
-        task.proven[query] = task.found[query] = within;
+        task.found[query] = task.proven[query] += within;
     }
 }
 

@@ -32,7 +32,7 @@ struct ClassifyTask {
     const std::int64_t* self = nullptr;     // per query: the row to leave out, or null
     std::uint32_t* ids = nullptr;           // q x capacity: rows to refine
     std::int32_t* open = nullptr;           // per query: how many these are
-    std::int32_t* proven = nullptr;         // per query: how many are within without
+    std::int32_t* proven = nullptr;         // per query: how many are within without; those are added to what it holds
     std::int32_t* found = nullptr;          // per query: set to the same
 };
 void classify(const FilterForm& form, const ClassifyTask& task, cudaStream_t stream);

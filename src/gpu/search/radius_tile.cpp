@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gpu/filter/formula_pass.h"
+#include "gpu/filter/sure_pairs.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/prepare_formula.h"
 
@@ -61,6 +62,9 @@ public:
           query_error_(2 * q_, stream_),
           excluded_(q_, stream_),
           included_(found.counts_only ? q_ : 0, stream_),
+          // What is counted unseen may be the query itself.
+          sure_(found.counts_only && !queries.self ? q_ : 0, stream_),
+          largest_error_(1, stream_),
           state_(2 * q_, stream_),
           listed_(q_, stream_),
           open_(q_, stream_),
@@ -124,6 +128,8 @@ private:
                             stream_);
         ball_thresholds(metric.kernels, queries_.rows, filter_.form, query_error_.get(), unfit(), queries_.balls.bounds,
                         metric.params, {excluded_.get(), included_.get(), state()}, stream_);
+        if (sure_.size() > 0)
+            sure_limits(included_.get(), q_, filter_.point_error.get(), n_, largest_error_.get(), sure_.get(), stream_);
         pass_.step = filter_.form.direct.step;
         pass_.coordinates = filter_.form.direct.coordinates;
         pass_.exponent = filter_.form.direct.exponent;
@@ -145,11 +151,12 @@ private:
         const DeviceMetric& metric = context_.points.metric;
         listed_.clear_to(0);
         words_.clear_to(0);
+        proven_.clear_to(0);
         pass_.first = first;
         pass_.count = count;
         const FilterIsa isa = context_.plan.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80;
         if (metric.spec.formula) formula_pass(*metric.spec.formula, pass_, stream_);
-        else filter_pass(pass_, isa, stream_);
+        else filter_pass_counting(pass_, {sure_.get(), proven_.get()}, isa, stream_);
         classify(filter_.form,
                  {.q = q_,
                   .capacity = capacity_,
@@ -240,8 +247,9 @@ private:
     cudaStream_t stream_;
     std::int64_t q_, n_, capacity_;
     Buffer<char> vectors_;
-    Buffer<float> query_error_, excluded_, included_;  // query_error: see filter_queries
-    Buffer<std::uint8_t> state_;                       // q each: BallState, Fitness
+    Buffer<float> query_error_, excluded_, included_, sure_;  // query_error: see filter_queries
+    Buffer<unsigned> largest_error_;
+    Buffer<std::uint8_t> state_;  // q each: BallState, Fitness
     Buffer<std::int32_t> listed_, open_, proven_, within_;
     Buffer<std::int64_t> sums_;  // q each: within, candidates, refined in vain
     Buffer<unsigned long long> words_;
