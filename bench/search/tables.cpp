@@ -8,6 +8,7 @@
 #include "search/distance_kernels.h"
 #include "search/kato.h"
 #include "search/paths.h"
+#include "search/radius.h"
 #include "search/streams.h"
 
 namespace kith::bench {
@@ -26,6 +27,7 @@ bool run_streams(const TableStudy& s, const Options& options) {
 const std::vector<SearchTable>& tables() {
     static const std::vector<SearchTable> all = [] {
         std::vector<SearchTable> list{{"kato", run_kato},
+                                      {"radius", run_radius},
                                       {streams_table, run_streams},
                                       {kernels_table, run_kernels},
                                       {throughput_table, run_kernels}};

@@ -63,15 +63,15 @@ struct RadiusRows {
 using TakeRadiusRows = std::function<void(const RadiusRows&)>;
 
 // All points within the radius of each query.
-//   points  n x d, queries q x d: as for search(). Options as there; `path` forces a path of the CPU.
+//   points  n x d, queries q x d: as for search(). Options as there; `path` forces a path.
 // Complexity: n q d steps of the metric and the size of the answer; n x q is never stored.
 // A point with a NaN coordinate is never returned; a query with one has none.
-// On the CPU a filter compares all pairs with the radius, and binary64 decides. On a GPU searches of growing k find the
+// A filter compares all pairs with the radius, and binary64 decides. On several GPUs searches of growing k find the
 // points, until each query's last neighbour is out of the radius.
 // Throws invalid_argument, device, out_of_memory (also where the answer does not fit), cancelled.
 KITH_EXPORT RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r,
                                    const Options& options = {});
-// Only how many. On the CPU no list is made, and pairs that the filter's bound proves to be within are not evaluated.
+// Only how many. No list is made, and pairs that the filter's bound proves to be within are not evaluated.
 KITH_EXPORT RadiusCounts radius_counts(const MatrixView& points, const MatrixView& queries, const Radius& r,
                                        const Options& options = {});
 // In blocks of rows, which hold about Options::memory bytes (0: 256 MiB) where no single row takes more.

@@ -1,5 +1,7 @@
-// radius and radius_graph: validate, prepare, run on the CPU at once, on GPUs by rounds.
+// radius and radius_graph: validate, prepare, run on one device, on several by rounds.
 #include "api/radius.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,9 +12,11 @@
 #include "api/kato.h"
 #include "api/request.h"
 #include "api/validate.h"
+#include "cpu/search/ball.h"
 #include "cpu/search/radius_search.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
+#include "gpu/backend.h"
 #include "kith/kith.h"
 #include "kith/memory.h"
 
@@ -37,6 +41,26 @@ void check_radius(double r, const MetricSpec& metric) {
     if (std::isnan(r)) refuse("r: nan; expected a number");
     if (r < 0 && !has_negative(metric))
         refuse("r: {}; expected at least 0, as distances of {} are", r, name(metric.id));
+}
+
+// Which distance keys are within each radius (cpu::Ball).
+struct KeyBounds {
+    std::vector<double> inner, outer;
+};
+KeyBounds key_bounds(const MetricSpec& metric, const std::vector<double>& radii, bool open) {
+    KeyBounds out{std::vector<double>(radii.size()), std::vector<double>(radii.size())};
+    for (std::size_t i = 0; i < radii.size(); ++i) {
+        // Mostly there is one radius for all.
+        if (i > 0 && radii[i] == radii[i - 1]) {
+            out.inner[i] = out.inner[i - 1];
+            out.outer[i] = out.outer[i - 1];
+            continue;
+        }
+        const cpu::Ball ball(metric, radii[i], open);
+        out.inner[i] = ball.inner();
+        out.outer[i] = ball.outer();
+    }
+    return out;
 }
 
 // Makes room for `added` elements more; blocks grow by half at least.
@@ -85,16 +109,7 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
     const Prepared& prepared = index.prepared();
     const MatrixView points = index.points();
     const MatrixView& queries = call.queries ? *call.queries : points;
-    if (!prepared.cpu) {
-        const SearchRows search = [&](const MatrixView& rows, std::int64_t k, const Options& options,
-                                      const NeighborsView& out) {
-            return index.run(rows, k, false, options, call.progress, out);
-        };
-        return radius_by_rounds(search, prepared.n, queries, prepared.metric, call);
-    }
     const std::vector<double> radii = radii_of(call.r, queries.rows, prepared.metric);
-    std::vector<std::byte> storage;
-    const MatrixView host = on_host(queries, storage);
     const Plan plan = index.plan_of(queries.rows, queries.type, call.options);
     Report report;
     report.path = name(plan.path);
@@ -102,11 +117,21 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(prepared.n);
     const bool graph = !call.queries && !call.options.include_self;
     const std::int64_t bytes = call.options.memory > 0 ? call.options.memory : list_bytes;
-    cpu::radius_search(*prepared.cpu,
-                       {host, radii.data(), call.r.open, graph, call.options.f64, bytes, call.counts, call.take}, plan,
-                       call.progress, report);
+    if (prepared.cpu) {
+        std::vector<std::byte> storage;
+        const MatrixView host = on_host(queries, storage);
+        cpu::radius_search(*prepared.cpu,
+                           {host, radii.data(), call.r.open, graph, call.options.f64, bytes, call.counts, call.take},
+                           plan, call.progress, report);
+        name_cpu(plan, report);
+    } else {
+        const KeyBounds keys = key_bounds(prepared.metric, radii, call.r.open);
+        gpu::radius(*prepared.gpu,
+                    {queries, keys.inner.data(), keys.outer.data(), radii.data(), call.r.open, graph, plan,
+                     call.options.f64, call.options.stream, call.progress, bytes, call.counts, call.take, report});
+        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+    }
     call.progress.throw_if_cancelled();
-    name_cpu(plan, report);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }

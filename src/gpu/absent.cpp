@@ -58,6 +58,9 @@ MatrixView elements(const Points&) {
 void search(const Points&, const SearchRequest&) {
     refuse();
 }
+void radius(const Points&, const RadiusRequest&) {
+    refuse();
+}
 void distances(const Points&, const DistancesRequest&) {
     refuse();
 }

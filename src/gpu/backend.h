@@ -10,6 +10,7 @@
 #include "exact/metric_spec.h"
 #include "exact/request.h"
 #include "kith/plan.h"
+#include "kith/radius.h"
 
 namespace kith::gpu {
 
@@ -60,6 +61,27 @@ MatrixView elements(const Points& points);
 
 // The k nearest of each query into the caller's result.
 void search(const Points& points, const SearchRequest& request);
+
+// All points within a radius of each query, listed or counted.
+struct RadiusRequest {
+    MatrixView queries;  // with graph, the points
+    // Of each query, in host memory: keys up to `inner` are within, keys beyond `outer` are not (NaN: none is);
+    // between, where they differ, the reported distance is compared with the radius.
+    const double* inner;
+    const double* outer;
+    const double* radii;
+    bool open = false;
+    bool graph = false;  // query i excludes id i
+    const Plan& plan;
+    bool f64 = false;        // distances are f64
+    void* stream = nullptr;  // cudaStream_t of the caller
+    ProgressMeter& progress;
+    std::int64_t list_bytes = 0;     // about so much is handed on at once
+    std::int64_t* counts = nullptr;  // of each query, unless null: then only these are asked for
+    const TakeRadiusRows* take = nullptr;
+    Report& report;  // counters are added
+};
+void radius(const Points& points, const RadiusRequest& request);
 
 // All distances of the queries to the points, into the caller's matrix, which may lie anywhere.
 void distances(const Points& points, const DistancesRequest& request);

@@ -1,9 +1,14 @@
 // Searches by radius on a GPU, and shared by several: the bits of the CPU and the oracle's word, listed and counted.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "api/device_group.h"
 #include "api/radius.h"
 #include "api/validate.h"
 #include "gpu/backend.h"
 #include "gpu_arrays.h"
+#include "kith/distances.h"
 #include "radius_cases.h"
 
 namespace {
@@ -68,5 +73,148 @@ TEST_P(GpuRadius, OfAnIndexOfDeviceMemoryAndOfTwoShards) {
 
 INSTANTIATE_TEST_SUITE_P(Metric, GpuRadius, testing::ValuesIn(metric_names()),
                          [](const auto& info) { return info.param; });
+
+Options on(const char* device, MetricId metric) {
+    Options options;
+    options.device = device;
+    options.metric = metric;
+    options.f64 = true;
+    return options;
+}
+
+// Of each query a radius that one of the first points lies on: the nearest of these, or any.
+std::vector<double> radii_at_points(const search_cases::Case& c, const Options& on_cpu) {
+    MatrixView some = c.points.view;
+    some.rows = 48;
+    const Distances all = distances(some, c.queries.view, on_cpu);
+    const bool similarity = oracle::definition(c.variant.name).similarity;
+    std::vector<double> radii;
+    for (std::int64_t i = 0; i < all.queries; ++i) {
+        const double* const row = all.values64.data() + i * all.points;
+        if (i % 4 == 0) radii.push_back(row[i % all.points]);
+        else
+            radii.push_back(similarity ? *std::max_element(row, row + all.points)
+                                       : *std::min_element(row, row + all.points));
+        if (i % 4 == 2) radii.back() = std::nextafter(radii.back(), similarity ? oracle::infinity : 0.0);
+    }
+    return radii;
+}
+
+// Lists that have room for some of what is within: several ranges of the points, and fewer queries at a time.
+TEST(RadiusOnGpuRanges, AreThoseOfTheCpu) {
+    std::uint64_t turn = 0;
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "cityblock", "chebyshev", "minkowski",
+                               "hamming", "kl_divergence", "jensenshannon"}) {
+        const char* const data[] = {"gaussian", "clusters", "lattice"};
+        const Variant variant = variants(metric, 16, ElementType::f32).front();
+        const auto c = search_cases::make_case(variant, data[turn % 3], {12000, 130, 16, 1}, ElementType::f32,
+                                               ElementType::f32, arrays::Shape::dense, turn);
+        const Options on_cpu = search_cases::options_of("cpu", c.variant, {}, true);
+        Options on_gpu = search_cases::options_of("cuda:0", c.variant, {}, true);
+        const std::vector<double> radii = radii_at_points(c, on_cpu);
+        const Radius r = radius_cases::radius_of(radii, turn % 2 == 1);
+        const RadiusNeighbors want = radius(c.points.view, c.queries.view, r, on_cpu);
+        ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label;
+        on_gpu.memory = std::int64_t{12} << 20;
+        ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label << ", 12 MiB";
+        ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
+            << c.label << ", 12 MiB";
+        ++turn;
+    }
+}
+
+// Points 3 and 4 away from the query in two coordinates, and equal ones of each: all are at exactly the radius.
+TEST(RadiusOnGpu, AllPointsAtTheRadius) {
+    constexpr std::int64_t n = 3000, d = 16;
+    std::vector<float> points(static_cast<std::size_t>(n * d), 2.0f);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t first = i % d, second = (first + 1 + i / d % (d - 1)) % d;
+        points[static_cast<std::size_t>(i * d + first)] += i % 2 ? 3.0f : -3.0f;
+        points[static_cast<std::size_t>(i * d + second)] += i % 3 ? 4.0f : -4.0f;
+    }
+    const std::vector<float> queries(static_cast<std::size_t>(3 * d), 2.0f);
+    const MatrixView p = view(points.data(), n, d), q = view(queries.data(), 3, d);
+    const struct {
+        MetricId metric;
+        double r;
+    } cases[] = {{MetricId::euclidean, 5},
+                 {MetricId::sqeuclidean, 25},
+                 {MetricId::cityblock, 7},
+                 {MetricId::chebyshev, 4},
+                 {MetricId::hamming, 2.0 / 16}};
+    for (const auto& c : cases) {
+        const Index index(p, on("cuda:0", c.metric));
+        for (const bool open : {false, true}) {
+            const std::vector<double> radii{c.r, std::nextafter(c.r, 0.0), std::nextafter(c.r, oracle::infinity)};
+            const Radius r = radius_cases::radius_of(radii, open);
+            const std::vector<std::int64_t> want{open ? 0 : n, 0, n};
+            EXPECT_EQ(want, index.radius_counts(q, r).counts) << name(c.metric) << (open ? ", open" : "");
+            const RadiusNeighbors found = index.radius(q, r, on("cuda:0", c.metric));
+            EXPECT_EQ(want, radius_cases::counts_of(found));
+            for (std::int64_t i = 0; i < n && !found.ids.empty(); ++i)
+                ASSERT_EQ(i, found.ids[static_cast<std::size_t>(found.offsets[2] + i)]);
+        }
+    }
+}
+
+// The ends: duplicates at 0, infinity, NaN.
+TEST(RadiusOnGpu, Ends) {
+    const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> points{0, inf, nan, 1, 0, 0}, queries{0, nan};
+    const MatrixView p = view(points.data(), 6, 1), q = view(queries.data(), 2, 1);
+    for (const MetricId metric : {MetricId::sqeuclidean, MetricId::cityblock, MetricId::canberra}) {
+        for (const char* path : {"", "exact"}) {
+            Options options = on("cuda:0", metric);
+            options.path = path;
+            for (const double r : {0.0, 1.0, std::numeric_limits<double>::infinity()}) {
+                for (const bool open : {false, true}) {
+                    Radius radius_of(r);
+                    radius_of.open = open;
+                    const auto got = radius(p, q, radius_of, options);
+                    EXPECT_EQ("", difference(radius(p, q, radius_of, on("cpu", metric)), got)) << name(metric) << r;
+                    EXPECT_EQ(radius_cases::counts_of(got), radius_counts(p, q, radius_of, options).counts);
+                }
+            }
+        }
+    }
+}
+
+// What the bound proves to be within is not evaluated.
+TEST(RadiusOnGpu, CountsWithoutALook) {
+    for (const char* metric : {"sqeuclidean", "cosine", "cityblock", "jaccard"}) {
+        const Variant variant = variants(metric, 32, ElementType::f32).front();
+        const auto c = search_cases::make_case(variant, "gaussian", {5000, 300, 32, 1}, ElementType::f32,
+                                               ElementType::f32, arrays::Shape::dense, 5);
+        const Options options = search_cases::options_of("cuda:0", variant, {}, true);
+        const auto all = radius_counts(c.points.view, c.queries.view, 1e6, options);
+        EXPECT_EQ(std::vector<std::int64_t>(300, 5000), all.counts) << metric;
+        EXPECT_EQ(0, all.report.candidates) << metric;
+        EXPECT_EQ(300, all.report.certified) << metric;
+        const auto none = radius_counts(c.points.view, c.queries.view, 0, options);
+        EXPECT_EQ(radius_counts(c.points.view, c.queries.view, 0, on("cpu", variant.metric.id)).counts, none.counts);
+    }
+}
+
+// Rows come in order, in blocks of about as many bytes as were asked for.
+TEST(RadiusOnGpu, Blocks) {
+    const auto c = make_case("euclidean", "lattice", 0);
+    Options options = search_cases::options_of("cuda:0", c.variant, {}, true);
+    const RadiusNeighbors want = radius(c.points.view, c.queries.view, 3.0, options);
+    options.memory = std::int64_t{4} << 20;
+    std::int64_t rows = 0, entries = 0;
+    radius_blocks(c.points.view, c.queries.view, 3.0, options, [&](const RadiusRows& block) {
+        ASSERT_EQ(rows, block.first);
+        for (std::int64_t i = 0; i < block.count; ++i) {
+            const std::int64_t from = want.offsets[static_cast<std::size_t>(rows + i)];
+            ASSERT_EQ(from, entries + block.offsets[i]);
+            for (std::int64_t at = block.offsets[i]; at < block.offsets[i + 1]; ++at)
+                ASSERT_EQ(want.ids[static_cast<std::size_t>(entries + at)], block.ids[at]);
+        }
+        rows += block.count;
+        entries += block.offsets[block.count];
+    });
+    EXPECT_EQ(want.queries, rows);
+    EXPECT_EQ(static_cast<std::int64_t>(want.ids.size()), entries);
+}
 
 }  // namespace

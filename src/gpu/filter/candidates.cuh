@@ -75,13 +75,31 @@ struct ThreadTile {
     const float2* column_threshold = nullptr;                    // of the columns as queries, in shared memory
 };
 
+// Of a thread's two rows: values up to which pairs are counted and not appended, and how many were.
+struct ThreadCounts {
+    float upper_sure, lower_sure;  // NaN: none is
+    int upper = 0, lower = 0;
+
+    // What is left of the mask of 16 values. -inf is of a point that is not covered.
+    __device__ __forceinline__ std::uint32_t take(std::uint32_t mask, const float* values) {
+        std::uint32_t sure = 0;
+#pragma unroll
+        for (int i = 0; i < 16; ++i)
+            if (values[i] <= (i & 2 ? lower_sure : upper_sure) && values[i] >= -3.402823466e38f) sure |= 1u << i;
+        sure &= mask;
+        upper += __popc(sure & 0x3333u);
+        lower += __popc(sure & 0xccccu);
+        return mask & ~sure;
+    }
+};
+
 // A thread's accumulators of 16 rows and `size / 2` columns in the layout that wgmma and mma.sync share:
 // value i belongs to the thread's upper row, or with i & 2 to its lower, and to column (i / 4) * 8 + (lane % 4) * 2 + i
-// % 2. Appends what is within the rows' thresholds and, with `both`, within the columns'. One vote tells which 16
-// values of a thread hold any; mostly none do.
-template <int size, bool both = false>
+// % 2. Appends what is within the rows' thresholds and, with `both`, within the columns'; but for what is counted. One
+// vote tells which 16 values of a thread hold any; mostly none do.
+template <int size, bool both = false, bool counts = false>
 __device__ __forceinline__ void append_candidates(const float* v, const ThreadTile& tile, WarpList& list,
-                                                  const FilterPass& pass) {
+                                                  const FilterPass& pass, ThreadCounts* counted = nullptr) {
     constexpr int groups = size / 16;
     const auto columns = [&](int group, int i) { return tile.column_threshold[(group * 4 + i / 4) * 4]; };
     std::uint32_t hit = 0;
@@ -118,6 +136,7 @@ __device__ __forceinline__ void append_candidates(const float* v, const ThreadTi
 #pragma unroll
             for (int i = 0; i < 16; ++i)
                 if (values[i] <= (i & 2 ? tile.lower_threshold : tile.upper_threshold)) mask |= 1u << i;
+            if constexpr (counts) mask = counted->take(mask, values);
             append_to_list(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
                 entry = {a, column(i)};
                 query = row(i);

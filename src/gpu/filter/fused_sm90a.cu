@@ -31,6 +31,7 @@
 
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
+#include "gpu/filter/sure_pairs.h"
 #include "gpu/filter/wgmma.cuh"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
@@ -64,8 +65,9 @@ struct TileSchedule {
     int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
 };
 
-// What the epilogue does with the values: appends candidates of the rows, of rows and columns, or stores all of them.
-enum class Epilogue { rows, both, all };
+// What the epilogue does with the values: appends candidates of the rows, of rows and columns, stores all of them, or
+// counts sure ones of the rows and appends the others.
+enum class Epilogue { rows, both, all, counts };
 
 #if defined(KITH_SM_90A)
 
@@ -178,8 +180,8 @@ __device__ void produce(const CUtensorMap* queries, const CUtensorMap* points, c
 
 // A consumer warpgroup: upper or lower half of the queries (`rows`), left or right half of the points (`half`).
 template <Epilogue epilogue, int Tail>
-__device__ void consume(const FilterPass& pass, const TileSchedule& schedule, const SharedStorage& s, char* shared,
-                        int cta_rank, int cluster, int rows, int half) {
+__device__ void consume(const FilterPass& pass, const SurePairs& sure, const TileSchedule& schedule,
+                        const SharedStorage& s, char* shared, int cta_rank, int cluster, int rows, int half) {
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32) - 4;
     const bool elected = warp % 4 == 0 && lane == 0;
     WarpList list{reinterpret_cast<Candidate*>(shared + schedule.lists + warp * list_bytes),
@@ -212,6 +214,11 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
         if (epilogue != Epilogue::all) {
             if (upper < pass.q) upper_threshold = pass.threshold[upper];
             if (upper + 8 < pass.q) lower_threshold = pass.threshold[upper + 8];
+        }
+        ThreadCounts counted{nothing, nothing};
+        if constexpr (epilogue == Epilogue::counts) {
+            if (upper < pass.q) counted.upper_sure = sure.up_to[upper];
+            if (upper + 8 < pass.q) counted.lower_sure = sure.up_to[upper + 8];
         }
         if (schedule.resident && query_tile != loaded) {
             mbarrier_wait(s.queries_full(), reload & 1);
@@ -279,9 +286,20 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
                                                         slot.stage * schedule.half_norm_stride + half_norm_bytes) +
                         half * 64 + lane % 4;
                 }
-                append_candidates<64, epilogue == Epilogue::both>(d, thread_tile, list, pass);
+                append_candidates<64, epilogue == Epilogue::both, epilogue == Epilogue::counts>(d, thread_tile, list,
+                                                                                                pass, &counted);
                 if (epilogue == Epilogue::both) release_slot(slot.stage);  // its columns' thresholds have been read now
             }
+        }
+        if constexpr (epilogue == Epilogue::counts) {
+            // Four lanes have the same rows; those past q have counted nothing.
+#pragma unroll
+            for (int step = 1; step < 4; step *= 2) {
+                counted.upper += __shfl_xor_sync(0xffffffffu, counted.upper, step);
+                counted.lower += __shfl_xor_sync(0xffffffffu, counted.lower, step);
+            }
+            if (lane % 4 == 0 && counted.upper > 0) atomicAdd(&sure.counts[upper], counted.upper);
+            if (lane % 4 == 1 && counted.lower > 0) atomicAdd(&sure.counts[upper + 8], counted.lower);
         }
         work = work.next(pass, schedule, cta_rank);
     }
@@ -293,7 +311,7 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
 template <Epilogue epilogue, int Tail>
 __global__ void __launch_bounds__(threads, 1)
     fused_sm_90a(const __grid_constant__ CUtensorMap queries, const __grid_constant__ CUtensorMap points,
-                 const FilterPass pass, const TileSchedule schedule) {
+                 const FilterPass pass, const SurePairs sure, const TileSchedule schedule) {
 #if defined(KITH_SM_90A)
     extern __shared__ char raw[];
     char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
@@ -317,7 +335,7 @@ __global__ void __launch_bounds__(threads, 1)
     } else {
         setmaxnreg_inc<104>();
         const int group = static_cast<int>(threadIdx.x) / 128 - 1;
-        consume<epilogue, Tail>(pass, schedule, s, shared, cta_rank, cluster, group / 2, group % 2);
+        consume<epilogue, Tail>(pass, sure, schedule, s, shared, cta_rank, cluster, group / 2, group % 2);
     }
     __syncwarp();
     cluster_sync();  // the other block may still copy to this one, or arrive at its barriers
@@ -384,14 +402,19 @@ CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t width) {
 }  // namespace
 
 void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
+    filter_pass_counting_sm_90a(pass, {}, stream);
+}
+
+void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) {
     const int blocks = device_attributes().multiprocessors;
     const TileSchedule schedule = make_schedule(pass, blocks);
     using enum Epilogue;
-    static constexpr std::array kernels = {fused_sm_90a<rows, 0>, fused_sm_90a<rows, 1>, fused_sm_90a<rows, 2>,
-                                           fused_sm_90a<rows, 3>, fused_sm_90a<both, 0>, fused_sm_90a<both, 1>,
-                                           fused_sm_90a<both, 2>, fused_sm_90a<both, 3>, fused_sm_90a<all, 0>,
-                                           fused_sm_90a<all, 1>,  fused_sm_90a<all, 2>,  fused_sm_90a<all, 3>};
-    const Epilogue epilogue = pass.all ? all : pass.column_threshold ? both : rows;
+    static constexpr std::array kernels = {
+        fused_sm_90a<rows, 0>,   fused_sm_90a<rows, 1>,   fused_sm_90a<rows, 2>,   fused_sm_90a<rows, 3>,
+        fused_sm_90a<both, 0>,   fused_sm_90a<both, 1>,   fused_sm_90a<both, 2>,   fused_sm_90a<both, 3>,
+        fused_sm_90a<all, 0>,    fused_sm_90a<all, 1>,    fused_sm_90a<all, 2>,    fused_sm_90a<all, 3>,
+        fused_sm_90a<counts, 0>, fused_sm_90a<counts, 1>, fused_sm_90a<counts, 2>, fused_sm_90a<counts, 3>};
+    const Epilogue epilogue = pass.all ? all : pass.column_threshold ? both : sure.up_to ? counts : rows;
     auto* const kernel = kernels.at(static_cast<std::size_t>(static_cast<int>(epilogue) * 4 + schedule.steps % 4));
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
           "shared memory of the fused filter");
@@ -407,7 +430,7 @@ void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     config.attrs = &cluster;
     config.numAttrs = 1;
     check(cudaLaunchKernelEx(&config, kernel, map_of(pass.queries, pass.q, pass.width),
-                             map_of(pass.points, pass.first + pass.count, pass.width), pass, schedule),
+                             map_of(pass.points, pass.first + pass.count, pass.width), pass, sure, schedule),
           "fused filter");
 }
 

@@ -2,6 +2,7 @@
 #include "gpu/filter/pass.h"
 
 #include "gpu/filter/direct.h"
+#include "gpu/filter/sure_pairs.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -12,6 +13,12 @@ void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
     if (pass.step != exact::Step::dot) direct_pass(pass, stream);
     else if (isa == FilterIsa::sm_90a) filter_pass_sm_90a(pass, stream);
     else filter_pass_sm_80(pass, stream);
+}
+
+void filter_pass_counting(const FilterPass& pass, const SurePairs& sure, FilterIsa isa, cudaStream_t stream) {
+    if (pass.step == exact::Step::dot && isa == FilterIsa::sm_90a && sure.up_to)
+        filter_pass_counting_sm_90a(pass, sure, stream);
+    else filter_pass(pass, isa, stream);
 }
 
 }  // namespace kith::gpu

@@ -171,6 +171,27 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
     return most + (1 << 20) + (path == Path::direct_f32 ? 2 * 256 * vector_bytes(path, d) : 0);
 }
 
+// Of a search by radius: candidates of a query that a range of the points may leave. Half of the workspace is theirs;
+// more than 2^26 in all would be no faster: reasoned, as a range is some thousand points at least.
+inline std::int64_t radius_capacity(double workspace, std::int64_t q, std::int64_t n, bool asks) {
+    constexpr double entry = 12, reported = 8, most_entries = 0x1p26, most = 0x1p16;
+    const double queries = static_cast<double>(q);
+    const double room = std::min({workspace / 2 / (queries * (asks ? entry + reported : entry)), most_entries / queries,
+                                  most, static_cast<double>(whole_tiles(n))});
+    return std::max(static_cast<std::int64_t>(room) / filter_tile_points * filter_tile_points, filter_tile_points);
+}
+// Pairs that are refined in vain until a query is left to the next filter. Refining one takes 1 to 6 ns (above), the
+// scan of one 0.15.
+inline std::int64_t most_needless(std::int64_t n) {
+    return n / 16 + 1024;
+}
+// Entries of rows that are made at a time, from a quarter of the workspace: found, placed, sorted out of place,
+// reported.
+inline std::int64_t radius_entries(double workspace) {
+    constexpr double entry = 12 + 2 * 16 + 8;
+    return std::max<std::int64_t>(static_cast<std::int64_t>(workspace / 4 / entry), 4096);
+}
+
 // Queries that may be tried again at a time within so many bytes.
 inline std::int64_t retry_step(double bytes) {
     return std::clamp<std::int64_t>(
