@@ -11,7 +11,7 @@ namespace kith::gpu {
 struct KeyAndId {
     std::uint64_t key;
     std::uint32_t id;
-    __device__ bool operator<(const KeyAndId& other) const {
+    __device__ __forceinline__ bool operator<(const KeyAndId& other) const {
         return key < other.key || (key == other.key && id < other.id);
     }
 };
@@ -32,15 +32,17 @@ __device__ __forceinline__ KeyAndId keep(const KeyAndId& mine, const KeyAndId& o
 template <int rows>
 class WarpNearest {
 public:
-    __device__ WarpNearest() {
+    __device__ __forceinline__ WarpNearest() {
 #pragma unroll
         for (int r = 0; r < rows; ++r) best_[r] = {no_key, 0xffffffffu};
     }
 
-    __device__ KeyAndId operator[](int row) const { return best_[row]; }
+    __device__ __forceinline__ KeyAndId operator[](int row) const {
+        return best_[row];
+    }
 
     // The one at place k - 1, to every lane.
-    __device__ KeyAndId last(int k) const {
+    __device__ __forceinline__ KeyAndId last(int k) const {
         KeyAndId found = best_[0];
 #pragma unroll
         for (int r = 1; r < rows; ++r)
@@ -49,7 +51,7 @@ public:
     }
 
     // One of each lane in `lanes`.
-    __device__ void push(const KeyAndId& own, unsigned lanes) {
+    __device__ __forceinline__ void push(const KeyAndId& own, unsigned lanes) {
         if (__popc(lanes) > most_inserted) return merge(own, lanes >> (threadIdx.x % 32) & 1);
         for (; lanes; lanes &= lanes - 1) insert(of_lane(own, __ffs(lanes) - 1));
     }
@@ -58,7 +60,7 @@ private:
     // More than so many are sorted and merged: that takes about as many instructions as inserting them.
     static constexpr int most_inserted = rows == 1 ? 10 : 6;
 
-    __device__ void insert(const KeyAndId& x) {
+    __device__ __forceinline__ void insert(const KeyAndId& x) {
         const int lane = threadIdx.x % 32;
         int place = 0;
 #pragma unroll
@@ -78,7 +80,7 @@ private:
 
     // The candidates in order, then the smaller ones of both lists: of the list's upper end and the candidates in
     // reverse, which leaves a bitonic sequence.
-    __device__ void merge(const KeyAndId& own, bool any) {
+    __device__ __forceinline__ void merge(const KeyAndId& own, bool any) {
         const int lane = threadIdx.x % 32;
         KeyAndId x = any ? own : KeyAndId{no_key, 0xffffffffu};
 #pragma unroll 1

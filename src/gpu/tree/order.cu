@@ -1,5 +1,5 @@
-// Each coordinate is replaced by its rank, such that neither outliers nor scales matter: a sort for each, and one of the
-// indices on the curve.
+// Each coordinate is replaced by its rank, such that neither outliers nor scales matter: a sort for each, and one of
+// the indices on the curve.
 #include "gpu/tree/order.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -44,8 +44,8 @@ __global__ void cell_kernel(const std::uint32_t* rows, const std::uint32_t* rank
                             std::uint32_t* cells) {
     const std::int64_t place = own_item();
     if (place >= count) return;
-    cells[rows[place]] = static_cast<std::uint32_t>((std::uint64_t{ranks[place]} << bits) /
-                                                    static_cast<std::uint64_t>(count));
+    cells[rows[place]] =
+        static_cast<std::uint32_t>((std::uint64_t{ranks[place]} << bits) / static_cast<std::uint64_t>(count));
 }
 
 __global__ void index_kernel(const std::uint32_t* cells, const std::uint8_t* nan, std::int64_t count, CurveShape shape,

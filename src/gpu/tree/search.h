@@ -11,16 +11,16 @@ inline constexpr std::int64_t most_tree_k = 128;
 // Queries of a tree: its own points, by place, or rows of their own.
 struct TreeTask {
     TreeView tree;
-    const double* queries = nullptr;     // q x d, as the metric maps them; null: query i is the point at place i
-    const std::uint8_t* nan = nullptr;   // of those rows
+    const double* queries = nullptr;       // q x d, as the metric maps them; null: query i is the point at place i
+    const std::uint8_t* nan = nullptr;     // of those rows
     const std::uint32_t* order = nullptr;  // which query comes when; null: as they are
-    std::int64_t count = 0;              // queries that are looked at: every `step`-th
+    std::int64_t count = 0;                // queries that are looked at: every `step`-th
     std::int64_t step = 1;
-    std::int64_t self = -1;         // the id that query 0 leaves out, of the next one the next; -1: none
-    std::int64_t k = 0;             // at most most_tree_k
+    std::int64_t self = -1;                   // the id that query 0 leaves out, of the next one the next; -1: none
+    std::int64_t k = 0;                       // at most most_tree_k
     std::uint32_t most_leaves = 0xffffffffu;  // that a query looks at
-    std::uint64_t* keys = nullptr;  // q x k ordered keys (exact/order.h; all ones: missing); null: not wanted
-    std::int64_t* ids = nullptr;    // q x k, -1: missing
+    std::uint64_t* keys = nullptr;            // q x k ordered keys (exact/order.h; all ones: missing); null: not wanted
+    std::int64_t* ids = nullptr;              // q x k, -1: missing
     // Added to tree_tallies pairs: points looked at, and queries that came to `most_leaves`.
     unsigned long long* tallies = nullptr;
 };

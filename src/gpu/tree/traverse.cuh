@@ -13,8 +13,19 @@ namespace kith::gpu {
 // The most dimensions whose query stays in registers.
 inline constexpr int few_coordinates = 8;
 
-// The distance key of each lane: x(i, j) is its coordinate i, which is partial sum j's, q(i, j) that of the query. Partial sums beyond `sums` are left
-// out: metrics are monotone, so that those that no coordinate touches change nothing.
+// The canonical tree over 2 * half partial sums.
+template <class M, int half>
+__device__ __forceinline__ void join(double* a) {
+    if constexpr (half > 0) {
+#pragma unroll
+        for (int j = 0; j < half; ++j) M::template combine<ScalarOps<double>>(&a[j], &a[j + half]);
+        join<M, half / 2>(a);
+    }
+}
+
+// The distance key of each lane: x(i, j) is its coordinate i, which is partial sum j's, q(i, j) that of the query.
+// Partial sums beyond `sums` are left out: metrics are monotone, so that those that no coordinate touches change
+// nothing.
 template <class M, int sums, class Query, class Own>
 __device__ __forceinline__ std::uint64_t lane_key(std::int64_t d, const Query& q, const Own& x) {
     static_assert(M::traits.monotone && M::accumulators == 1 && M::aux == 0);
@@ -27,11 +38,7 @@ __device__ __forceinline__ std::uint64_t lane_key(std::int64_t d, const Query& q
             if (first + j < d) M::template step<O>(&a[j], q(first + j, j), x(first + j, j), none);
         if constexpr (sums < exact::partials) break;
     }
-#pragma unroll
-    for (int half = sums / 2; half > 0; half /= 2) {
-#pragma unroll
-        for (int j = 0; j < half; ++j) M::template combine<O>(&a[j], &a[j + half]);
-    }
+    join<M, sums / 2>(a);
     return double_to_bits(exact::ordered_rank(a[0]));
 }
 
@@ -39,14 +46,15 @@ __device__ __forceinline__ std::uint64_t lane_key(std::int64_t d, const Query& q
 template <int sums>
 class TreeQuery {
 public:
-    __device__ TreeQuery(const double* from, std::int64_t stride, std::int64_t d) : from_(from), stride_(stride) {
+    __device__ __forceinline__ TreeQuery(const double* from, std::int64_t stride, std::int64_t d)
+        : from_(from), stride_(stride) {
         if constexpr (sums <= few_coordinates) {
 #pragma unroll
             for (int j = 0; j < sums; ++j) held_[j] = j < d ? from[j * stride] : 0.0;
         }
     }
     // Coordinate i, which is partial sum j's.
-    __device__ double operator()(std::int64_t i, int j) const {
+    __device__ __forceinline__ double operator()(std::int64_t i, int j) const {
         if constexpr (sums <= few_coordinates) return held_[j];
         else return from_[i * stride_];
     }
@@ -72,7 +80,8 @@ template <class M, int sums, int rows>
 class Traversal {
 public:
     // `waiting`: room for levels x 32 keys, then as many ids, of this warp's own.
-    __device__ Traversal(const TreeTask& task, const TreeQuery<sums>& q, std::uint32_t self, std::uint64_t* waiting)
+    __device__ __forceinline__ Traversal(const TreeTask& task, const TreeQuery<sums>& q, std::uint32_t self,
+                                         std::uint64_t* waiting)
         : task_(task),
           tree_(task.tree),
           q_(q),
@@ -81,7 +90,7 @@ public:
           ids_(reinterpret_cast<std::uint32_t*>(waiting + tree_.levels * node_boxes) + threadIdx.x % 32) {}
 
     // False where it came to most_leaves.
-    __device__ bool run() {
+    __device__ __forceinline__ bool run() {
         const int lane = threadIdx.x % 32;
         int level = tree_.levels - 1;
         std::uint32_t node = 0, leaves = 0;
@@ -127,8 +136,7 @@ private:
         const std::uint32_t least = __reduce_min_sync(whole_warp, upper);
         const unsigned lanes = __ballot_sync(whole_warp, upper == least);
         if (__popc(lanes) == 1) return __ffs(lanes) - 1;
-        const std::uint32_t id = upper == least ? box.id : 0xffffffffu,
-                            least_id = __reduce_min_sync(whole_warp, id);
+        const std::uint32_t id = upper == least ? box.id : 0xffffffffu, least_id = __reduce_min_sync(whole_warp, id);
         return __ffs(__ballot_sync(whole_warp, upper == least && id == least_id)) - 1;
     }
 
@@ -163,8 +171,7 @@ inline constexpr int traversal_warps = 8;
 template <class M, int sums, int rows>
 __global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __grid_constant__ TreeTask task) {
     extern __shared__ std::uint64_t waiting[];
-    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) + threadIdx.x / 32,
-                       d = task.tree.d;
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) + threadIdx.x / 32, d = task.tree.d;
     if (at >= task.count) return;
     const int lane = threadIdx.x % 32;
     const std::int64_t query = task.order ? task.order[at * task.step] : at * task.step;
@@ -185,8 +192,8 @@ __global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __gri
         from = task.tree.coordinates + query / leaf_points * d * leaf_points + query % leaf_points;
     }
     const TreeQuery<sums> q(from, task.queries ? 1 : leaf_points, d);
-    Traversal<M, sums, rows> traversal(
-        task, q, self, waiting + threadIdx.x / 32 * (task.tree.levels * node_boxes * 3 / 2));
+    Traversal<M, sums, rows> traversal(task, q, self,
+                                       waiting + threadIdx.x / 32 * (task.tree.levels * node_boxes * 3 / 2));
     const bool whole = nan || traversal.run();
     if (lane == 0) {
         unsigned long long* const tally = task.tallies + blockIdx.x % tree_tallies * 2;
@@ -230,8 +237,8 @@ struct TraverseLaunch {
     template <int sums, int rows>
     static void visit_rows(const TreeTask& task, cudaStream_t stream) {
         const std::size_t bytes = static_cast<std::size_t>(traversal_warps * task.tree.levels * node_boxes) * 12;
-        visit_kernel<M, sums, rows><<<blocks_for(task.count, traversal_warps), traversal_warps * 32, bytes, stream>>>(
-            task);
+        visit_kernel<M, sums, rows>
+            <<<blocks_for(task.count, traversal_warps), traversal_warps * 32, bytes, stream>>>(task);
         check_launch("visit");
     }
     template <int sums>

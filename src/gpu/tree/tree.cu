@@ -127,8 +127,8 @@ Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const met
     }
     for (int level = 0; level < view.levels; ++level) {
         const std::int64_t boxes = (filled[level] + node_boxes - 1) / node_boxes * node_boxes;
-        join_kernel<<<blocks_for(boxes, item_warps), item_threads, 0, stream>>>(
-            view, level, filled[level], boxes, tree.ends.get(), tree.least_ids.get());
+        join_kernel<<<blocks_for(boxes, item_warps), item_threads, 0, stream>>>(view, level, filled[level], boxes,
+                                                                                tree.ends.get(), tree.least_ids.get());
         check_launch("join");
     }
     return tree;
