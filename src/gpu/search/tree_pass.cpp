@@ -8,6 +8,7 @@
 
 #include "gpu/search/deliver.h"
 #include "gpu/search/tuning.h"
+#include "gpu/tree/order.h"
 #include "gpu/tree/search.h"
 
 namespace kith::gpu {

@@ -1,4 +1,5 @@
-// Points on a device along a curve, in leaves, with the bounding boxes of the leaves and of groups of them.
+// Points on a device in the order of a k-d tree, in leaves, with the bounding boxes of the leaves and of groups of
+// them.
 #pragma once
 
 #include "gpu/metric/kernels.h"
@@ -39,9 +40,5 @@ Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const met
 // The coordinates of rows as the metric maps them, d after d.
 Buffer<double> map_rows(const PreparedRows& rows, const MetricKernels& kernels, const metric::Params& params,
                         cudaStream_t stream);
-
-// Numbers 0 ... count - 1 in the order of their keys, of which the lowest `bits` bits count; equal keys in that of the
-// numbers.
-Buffer<std::uint32_t> sorted_numbers(const Buffer<std::uint32_t>& keys, int bits, cudaStream_t stream);
 
 }  // namespace kith::gpu
