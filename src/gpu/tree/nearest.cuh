@@ -23,9 +23,13 @@ __device__ __forceinline__ KeyAndId of_lane(const KeyAndId& x, int lane) {
 __device__ __forceinline__ KeyAndId across(const KeyAndId& x, int mask) {
     return {__shfl_xor_sync(whole_warp, x.key, mask), __shfl_xor_sync(whole_warp, x.id, mask)};
 }
+// Word by word: a choice between two structs would be one of addresses, and keep them out of registers.
+__device__ __forceinline__ KeyAndId choose(bool which, const KeyAndId& yes, const KeyAndId& no) {
+    return {which ? yes.key : no.key, which ? yes.id : no.id};
+}
 // One end of a comparator: the upper end keeps the larger one.
 __device__ __forceinline__ KeyAndId keep(const KeyAndId& mine, const KeyAndId& other, bool upper) {
-    return (other < mine) != upper ? other : mine;
+    return choose((other < mine) != upper, other, mine);
 }
 
 // A warp's 32 * rows smallest, in order: lane l holds those at l + 32 * r. Whole warps call.
@@ -45,8 +49,7 @@ public:
     __device__ __forceinline__ KeyAndId last(int k) const {
         KeyAndId found = best_[0];
 #pragma unroll
-        for (int r = 1; r < rows; ++r)
-            if ((k - 1) / 32 == r) found = best_[r];
+        for (int r = 1; r < rows; ++r) found = choose((k - 1) / 32 == r, best_[r], found);
         return of_lane(found, (k - 1) % 32);
     }
 
@@ -70,11 +73,10 @@ private:
             KeyAndId before{__shfl_up_sync(whole_warp, best_[r].key, 1), __shfl_up_sync(whole_warp, best_[r].id, 1)};
             if (r > 0) {
                 const KeyAndId carried = of_lane(best_[r > 0 ? r - 1 : 0], 31);
-                if (lane == 0) before = carried;
+                before = choose(lane == 0, carried, before);
             }
             const int here = r * 32 + lane;
-            if (here == place) best_[r] = x;
-            else if (here > place) best_[r] = before;
+            best_[r] = choose(here == place, x, choose(here > place, before, best_[r]));
         }
     }
 
@@ -82,7 +84,7 @@ private:
     // reverse, which leaves a bitonic sequence.
     __device__ __forceinline__ void merge(const KeyAndId& own, bool any) {
         const int lane = threadIdx.x % 32;
-        KeyAndId x = any ? own : KeyAndId{no_key, 0xffffffffu};
+        KeyAndId x = choose(any, own, {no_key, 0xffffffffu});
 #pragma unroll 1
         for (int group = 2; group <= 32; group *= 2) {
             x = keep(x, across(x, group - 1), lane & (group / 2));
@@ -90,20 +92,27 @@ private:
             for (int stride = group / 4; stride > 0; stride /= 2) x = keep(x, across(x, stride), lane & stride);
         }
         best_[rows - 1] = keep(best_[rows - 1], across(x, 31), false);
-#pragma unroll
-        for (int stride = rows / 2; stride > 0; stride /= 2) {
-#pragma unroll
-            for (int r = 0; r < rows; ++r) {
-                if (r & stride) continue;
-                const KeyAndId low = best_[r], high = best_[r + stride];
-                best_[r] = keep(low, high, false);
-                best_[r + stride] = keep(high, low, true);
-            }
-        }
+        merge_rows<rows / 2>();
 #pragma unroll 1
         for (int stride = 16; stride > 0; stride /= 2) {
 #pragma unroll
             for (int r = 0; r < rows; ++r) best_[r] = keep(best_[r], across(best_[r], stride), lane & stride);
+        }
+    }
+
+    // The layers between registers of a lane.
+    template <int stride>
+    __device__ __forceinline__ void merge_rows() {
+        if constexpr (stride > 0) {
+#pragma unroll
+            for (int r = 0; r < rows; ++r) {
+                if ((r & stride) == 0) {
+                    const KeyAndId low = best_[r], high = best_[r + stride];
+                    best_[r] = keep(low, high, false);
+                    best_[r + stride] = keep(high, low, true);
+                }
+            }
+            merge_rows<stride / 2>();
         }
     }
 
