@@ -41,7 +41,6 @@ public:
             context_.progress.add(static_cast<double>(count) * static_cast<double>(context_.points.n));
             cancel_if_asked(context_);
         }
-        context_.report.candidates += looked_at_;
         context_.report.certified += q;
         return true;
     }
@@ -75,22 +74,25 @@ private:
         task.keys = keys.get();
         task.ids = context_.direct ? context_.out.ids + first * k : ids.get();
         if (few && !sure) task.most_leaves = most_leaves();
-        tallies_.clear_to(0);
-        search_.visit(task, stream_);
-        // The host has no more to do than to wait.
-        if (few && !sure) {
-            const Tallies found = tallied();
-            looked_at_ += found.points;
-            if (found.stopped > 0) {
-                context_.report.candidates += looked_at_;
-                return false;
-            }
-            deliver(context_, {task.keys, task.ids}, first, count);
-            return true;
-        }
+        visit(task);
+        const bool limited = task.most_leaves < tree_.view.leaves();
+        if (limited && tallied().stopped > 0) return false;
         deliver(context_, {task.keys, task.ids}, first, count);
-        looked_at_ += tallied().points;
+        if (!limited) tallied();
         return true;
+    }
+
+    // In steps, between which the caller is asked.
+    void visit(TreeTask task) {
+        tallies_.clear_to(0);
+        const std::int64_t end = task.first + task.count, step = tuning::tree_step(context_.k);
+        for (; task.first < end; task.first += step) {
+            task.count = std::min(step, end - task.first);
+            search_.visit(task, stream_);
+            if (task.first + step >= end) return;
+            check(cudaStreamSynchronize(stream_), "search by a tree");
+            cancel_if_asked(context_);
+        }
     }
 
     // Queries by the leaf that looks nearest.
@@ -109,9 +111,7 @@ private:
         task.most_leaves = most_leaves();
         tallies_.clear_to(0);
         search_.visit(task, stream_);
-        const Tallies found = tallied();
-        context_.report.candidates += found.points;
-        return found.points <=
+        return tallied().points <=
                tuning::tree_points(context_.points.n, context_.k) * static_cast<double>(tuning::tree_pilots);
     }
     std::uint32_t most_leaves() const {
@@ -119,7 +119,7 @@ private:
             std::min(4 * tuning::tree_points(context_.points.n, context_.k) / leaf_points + 1, 4e9));
     }
 
-    // Waits.
+    // Of the visit before; into the report. Waits.
     Tallies tallied() const {
         std::vector<unsigned long long> found(2 * tree_tallies);
         InFlight copy(stream_);
@@ -131,6 +131,7 @@ private:
             sums.points += static_cast<double>(found[i]);
             sums.stopped += static_cast<std::int64_t>(found[i + 1]);
         }
+        context_.report.candidates += sums.points;
         return sums;
     }
 
@@ -140,7 +141,6 @@ private:
     const Tree& tree_;
     TreeSearch search_;
     Buffer<unsigned long long> tallies_;
-    double looked_at_ = 0;
 };
 
 }  // namespace

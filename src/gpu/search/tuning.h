@@ -92,6 +92,11 @@ inline constexpr std::int64_t tree_pilots = 256;
 inline double tree_points(std::int64_t n, std::int64_t k) {
     return std::max(static_cast<double>(n) / 48, 1024 + 8 * static_cast<double>(k));
 }
+// Queries between which the caller is asked whether to go on. Reasoned: 10 M queries of few neighbours a second, at
+// least.
+inline std::int64_t tree_step(std::int64_t k) {
+    return k <= 32 ? std::int64_t{1} << 21 : std::int64_t{1} << 19;
+}
 // The path whose tiles a tree's plan has, for queries that look at too many points.
 inline Path behind_tree(const Plan& plan) {
     return !plan.isa.empty() ? Path::gemm_f16 : plan.selector.empty() ? Path::direct_f32 : Path::exact;

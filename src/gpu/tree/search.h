@@ -14,8 +14,8 @@ struct TreeTask {
     const double* queries = nullptr;       // q x d, as the metric maps them; null: query i is the point at place i
     const std::uint8_t* nan = nullptr;     // of those rows
     const std::uint32_t* order = nullptr;  // which query comes when; null: as they are
-    std::int64_t count = 0;                // queries that are looked at: every `step`-th
-    std::int64_t step = 1;
+    // Which are looked at: `count` of them from `first` on (in that order), `step` apart.
+    std::int64_t first = 0, count = 0, step = 1;
     std::int64_t self = -1;                   // the id that query 0 leaves out, of the next one the next; -1: none
     std::int64_t k = 0;                       // at most most_tree_k
     std::uint32_t most_leaves = 0xffffffffu;  // that a query looks at

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __gri
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) + threadIdx.x / 32, d = task.tree.d;
     if (at >= task.count) return;
     const int lane = threadIdx.x % 32;
-    const std::int64_t query = task.order ? task.order[at * task.step] : at * task.step;
+    const std::int64_t turn = task.first + at * task.step, query = task.order ? task.order[turn] : turn;
     // Where the result goes; what is left out.
     std::int64_t row = query;
     std::uint32_t self = no_point;
