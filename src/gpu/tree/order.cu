@@ -25,11 +25,12 @@ __device__ __forceinline__ std::int64_t own_item() {
     return blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
 }
 
+template <class T>
 __global__ void coordinate_kernel(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d,
-                                  std::int64_t axis, std::uint64_t* keys, std::uint32_t* rows) {
+                                  std::int64_t axis, typename exact::Order<T>::Key* keys, std::uint32_t* rows) {
     const std::int64_t row = own_item();
     if (row >= count) return;
-    keys[row] = nan[row] ? exact::Order<double>::nan : exact::Order<double>::key(values[row * d + axis]);
+    keys[row] = nan[row] ? exact::Order<T>::nan : exact::Order<T>::key(static_cast<T>(values[row * d + axis]));
     rows[row] = static_cast<std::uint32_t>(row);
 }
 
@@ -160,6 +161,21 @@ int bits_of(std::int64_t numbers) {
     return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(numbers, 1) - 1));
 }
 
+// Ranks of a coordinate as a T; rows become 0, 1, ...
+template <class T>
+void rank(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d, std::int64_t axis,
+          Buffer<std::uint32_t>& rows, std::uint32_t* ranks, cudaStream_t stream) {
+    using Key = typename exact::Order<T>::Key;
+    Buffer<Key> keys(count, stream), sorted(count, stream);
+    Buffer<std::uint32_t> order(count, stream);
+    coordinate_kernel<T>
+        <<<item_blocks(count), item_threads, 0, stream>>>(values, nan, count, d, axis, keys.get(), rows.get());
+    check_launch("coordinate");
+    sort_pairs(keys, sorted, rows, order, 8 * static_cast<int>(sizeof(Key)), stream);
+    rank_kernel<<<item_blocks(count), item_threads, 0, stream>>>(order.get(), count, ranks);
+    check_launch("rank");
+}
+
 // All ranges of `span` rows are sorted by the coordinate in which each is widest.
 template <class Key>
 void split(const Axes& by, std::int64_t span, Buffer<std::uint32_t>& rows, cudaStream_t stream) {
@@ -180,21 +196,13 @@ void split(const Axes& by, std::int64_t span, Buffer<std::uint32_t>& rows, cudaS
 }  // namespace
 
 Buffer<std::uint32_t> kd_order(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d,
-                               std::int64_t leaf, cudaStream_t stream) {
+                               bool narrow, std::int64_t leaf, cudaStream_t stream) {
     const std::int64_t axes = std::min(d, most_axes);
     Buffer<std::uint32_t> rows(count, stream), ranks(count * axes, stream);
-    {
-        Buffer<std::uint64_t> keys(count, stream), sorted(count, stream);
-        Buffer<std::uint32_t> order(count, stream);
-        for (std::int64_t axis = 0; axis < axes; ++axis) {
-            coordinate_kernel<<<item_blocks(count), item_threads, 0, stream>>>(values, nan, count, d, axis, keys.get(),
-                                                                               rows.get());
-            check_launch("coordinate");
-            sort_pairs(keys, sorted, rows, order, 64, stream);
-            rank_kernel<<<item_blocks(count), item_threads, 0, stream>>>(order.get(), count,
-                                                                         ranks.get() + axis * count);
-            check_launch("rank");
-        }
+    for (std::int64_t axis = 0; axis < axes; ++axis) {
+        std::uint32_t* const to = ranks.get() + axis * count;
+        if (narrow) rank<float>(values, nan, count, d, axis, rows, to, stream);
+        else rank<double>(values, nan, count, d, axis, rows, to, stream);
     }
     const Axes by{values, nan, ranks.get(), count, d, axes};
     std::int64_t span = leaf;

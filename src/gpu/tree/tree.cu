@@ -120,7 +120,8 @@ Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const met
     view.least_ids = tree.least_ids.get();
     {
         const Buffer<double> values = map_rows(rows, kernels, params, stream);
-        const Buffer<std::uint32_t> order = kd_order(values.get(), rows.nan, n, d, leaf_points, stream);
+        const Buffer<std::uint32_t> order =
+            kd_order(values.get(), rows.nan, n, d, rows.rows.type != ElementType::f64, leaf_points, stream);
         fill_kernel<<<item_blocks(places), item_threads, 0, stream>>>(values.get(), rows.nan, order.get(), n, d, places,
                                                                       tree.coordinates.get(), tree.ids.get());
         check_launch("fill");
