@@ -31,7 +31,7 @@ BELOW = {
 # backend's own folder puts the others together: its interface, a metric's kernels.
 FOLDERS = {
     "src/cpu": ["simd", "primitives", "metric", "filter", "tree", "points", "select", "search"],
-    "src/gpu": ["runtime", "primitives", "metric", "filter", "distance", "refine", "points", "select", "fused", "search"],
+    "src/gpu": ["runtime", "primitives", "metric", "filter", "distance", "refine", "tree", "points", "select", "fused", "search"],
 }
 COMMON = {"src/cpu": {"cpu/backend.h"}, "src/gpu": {"gpu/backend.h"}}
 ROOMS = {room.removeprefix("src/") for room in BELOW if room.startswith("src/")}

@@ -29,7 +29,7 @@ enum class Path : std::uint8_t {
     gemm_bf16,   // products in bf16 (CPU)
     gemm_f32,    // products in f32 (CPU)
     direct_f32,  // the metric itself in f32
-    tree,        // binary64, without the points of boxes that are too far (CPU)
+    tree,        // binary64, without the points of boxes that are too far
     projected,   // products along the directions in which points differ most, then of all coordinates, as above
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances

@@ -51,6 +51,9 @@ std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, cons
 bool has_projection(const Points&) {
     return false;
 }
+bool has_tree(const Points&) {
+    return false;
+}
 
 MatrixView elements(const Points&) {
     refuse();

@@ -25,7 +25,7 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
     const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
     switch (plan.path) {
         case Path::tree:
-            return planner::tree_bytes(shape);
+            return plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
         case Path::gemm_f16:
         case Path::gemm_bf16:
             return 2 * coordinates;

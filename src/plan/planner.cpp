@@ -14,6 +14,7 @@
 #include "kith/error.h"
 #include "plan/composed.h"
 #include "plan/fused.h"
+#include "plan/gpu_tiles.h"
 #include "plan/hanak_rule.h"
 
 namespace kith::planner {
@@ -50,6 +51,8 @@ std::string not_here(const PathFacts& path, const Request& r, const Machine& m) 
 // Why the path cannot serve the request on that kind of device of this machine.
 std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
     const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
+    if (path.path == Path::tree && gpu && reason.empty() && std::min(r.shape.k, r.shape.n) > gpu::tuning::most_tree_k)
+        return fmt::format("serves up to {} neighbours on a GPU", gpu::tuning::most_tree_k);
     return reason.empty() ? not_here(path, r, m) : reason;
 }
 
@@ -155,10 +158,11 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (!obstacle(path, r, gpu, m).empty()) continue;
         const bool filter = path.path != Path::exact;
         if (path.path == Path::tree) {
-            if (!tree_pays(r, m)) continue;
+            if (!r.leaves_out || !(gpu ? gpu_tree_may_pay(r, *device) : tree_pays(r, m))) continue;
             why += fmt::format("path tree: {}. ", path.what);
             return path.path;
         }
+        if (path.path == Path::projected && !r.leaves_out) continue;
         if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
             continue;
         if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
@@ -173,13 +177,13 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
     refuse("path: none serves this metric");
 }
 
-// The matrix instructions of a GPU: those that were forced, else the best of its kind.
-std::string gpu_isa(const std::string& forced, const Machine::Device& device) {
-    if (forced.rfind("sm_", 0) != 0) return device.capability == 90 ? "sm_90a" : "sm_80";
-    if (forced == "sm_90a" && device.capability != 90)
-        refuse("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}", device.capability / 10,
-               device.capability % 10);
-    return forced;
+// The path whose tiles a tree's plan has on a GPU, for queries that look at too many points.
+Path behind_tree(const Request& r, const Machine::Device& device, const Machine& m) {
+    Request other = r;
+    other.path.clear();
+    other.leaves_out = false;
+    std::string why;
+    return choose_path(other, &device, m, why);
 }
 
 // What tiles of a CPU may take. Throws where that is less than the smallest one.
@@ -227,89 +231,6 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     if (p.path == Path::tree) tree_tiles(r, budget, p);
 }
 
-// Bytes of workspace for tiles of that size.
-double gpu_workspace(const Request& r, const Machine::Device& device, Path path, std::int64_t q, std::int64_t points) {
-    namespace t = gpu::tuning;
-    const Shape& s = r.shape;
-    const bool filter = path != Path::exact;
-    const double tile = filter ? t::filter_bytes(path, q, points, s.d, s.k, device.multiprocessors)
-                               : t::scan_bytes(q, points, s.d, s.k, device.multiprocessors);
-    const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
-    const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
-    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
-}
-
-// What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
-double symmetric_bytes(const Shape& s) {
-    return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
-}
-
-// Of the free memory of a GPU.
-constexpr double of_free = 0.85;
-
-void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
-    namespace t = gpu::tuning;
-    Request r = request;
-    r.shape.k = std::min(r.shape.k, r.shape.n);  // beyond, a list holds nothing
-    const bool filter = p.path != Path::exact;
-    const Shape& s = r.shape;
-    const bool on_host = r.data_device == host_memory;
-    // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
-    // flight.
-    const double budget = device_budget(r, device);
-    const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), p.path, on_host);
-    const double all = per_point * static_cast<double>(s.n);
-    double workspace = budget - all;
-    p.chunk_points = s.n;
-    if (on_host && all > budget / 2) {
-        p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
-        workspace = budget / 2;
-    }
-    if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
-    p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
-    const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
-    std::int64_t qt =
-        std::min(s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d, cost))
-                             : t::exact_query_tile);
-    // The filter passes over all points of a chunk at once; only the scan cuts them.
-    std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
-    p.isa = p.path == Path::gemm_f16 || p.path == Path::projected ? gpu_isa(r.isa, device) : "";
-    const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
-                  s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
-                  s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored &&
-                  gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
-    if (p.symmetric) qt = s.n;
-    while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
-        if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
-        else nt = (nt + 1) / 2;
-    }
-    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
-    if (needed > workspace)
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
-                                r.memory > 0 ? "" : fmt::format(", {:.0f} % of what is free", 100 * of_free * r.share),
-                                budget - workspace + needed));
-    p.query_tile = qt;
-    p.point_tile = nt;
-    double room = 0;
-    if (filter) {
-        // Lists may grow where the data are closer together than the filter can tell apart.
-        const std::int64_t base = gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity;
-        p.candidate_capacity = t::grown_capacity(base, qt, workspace - needed);
-        room = t::growth_bytes(base, p.candidate_capacity, qt);
-    }
-    p.workspace_bytes =
-        clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
-    p.selector = filter ? "" : "threshold";
-    p.why += p.chunk_points < s.n
-                 ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
-                 : "points stay on the device. ";
-    if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
-    p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
-}
-
 }  // namespace
 
 double tree_bytes(const Shape& s) {
@@ -323,7 +244,7 @@ double projected_bytes(const Shape& s) {
 
 const std::vector<PathFacts>& paths() {
     static const std::vector<PathFacts> list = {
-        {Path::tree, true, false, "boxes of points that are too far are left out, the others in binary64"},
+        {Path::tree, true, true, "boxes of points that are too far are left out, the others in binary64"},
         {Path::projected, true, true,
          "a matrix product filters, along the directions in which points differ most if a sample has such, "
          "binary64 refines and certifies"},
@@ -352,10 +273,6 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
     const metric::Gemm form = metric::product_form(metric.traits);
     if (path.path == Path::projected && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
     return form == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
-}
-
-double device_budget(const Request& r, const Machine::Device& device) {
-    return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
 Plan make(const Request& r, const Machine& machine) {
@@ -399,7 +316,8 @@ Plan make(const Request& r, const Machine& machine) {
     }
     p.path = choose_path(r, device, machine, p.why);
     p.forced = !r.path.empty();
-    if (device) gpu_tiles(r, *device, p);
+    if (device && p.path == Path::tree) gpu_tree_tiles(r, *device, behind_tree(r, *device, machine), p);
+    else if (device) gpu_tiles(r, *device, p);
     else cpu_tiles(r, machine, p);
     return p;
 }

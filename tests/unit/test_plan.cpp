@@ -6,6 +6,7 @@
 
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
+#include "gpu/search/tuning.h"
 #include "gpu/select/choice.h"
 #include "gpu/select/streaming/tuning.h"
 #include "kith/error.h"
@@ -365,7 +366,7 @@ TEST(Plan, FiltersFormulasThatHaveABound) {
     scanned_as("every pair in binary64. ");
 }
 
-// Monotone metrics of few dimensions: where there are points and queries enough to repay a tree, on a CPU.
+// Monotone metrics of few dimensions: where there are points and queries enough to repay a tree.
 TEST(Plan, TakesATreeOfFewDimensions) {
     Request r = of({100000, 100000, 3, 10, kith::ElementType::f64, true}, kith::metric::Gemm::l2);
     const Machine m = with_gpu(std::int64_t{70} << 30);
@@ -393,6 +394,55 @@ TEST(Plan, TakesATreeOfFewDimensions) {
     EXPECT_EQ(kith::Path::tree, path());
     r.path = "tree";
     r.device = "cuda";
+    EXPECT_EQ(kith::Path::tree, path());
+    r.shape.k = 200;
+    EXPECT_THROW(path(), kith::Error);
+}
+
+// On a GPU it takes more points, and more pairs to repay it; what filters the rest is planned beside it.
+TEST(Plan, TakesATreeOnAGpu) {
+    Request r = of({1000000, 1000000, 3, 10, kith::ElementType::f32, true}, kith::metric::Gemm::l2);
+    r.metric.traits.monotone = true;
+    const std::int64_t all = std::int64_t{70} << 30;
+    const auto plan = [&](std::int64_t free) { return kith::planner::make(r, with_gpu(free)); };
+    const auto path = [&] { return plan(all).path; };
+    const kith::Plan found = plan(all);
+    EXPECT_EQ(kith::Path::tree, found.path);
+    EXPECT_EQ(1000000, found.chunk_points);
+    EXPECT_GE(found.workspace_bytes, 1000000 * (24 * 10 + 64));
+    EXPECT_NE(kith::Path::tree, plan(200 << 20).path);
+    r.memory = 1 << 28;
+    EXPECT_NE(kith::Path::tree, path());
+    r.memory = 0;
+    // Of the paths that filter, that which would be taken without a tree.
+    for (const auto direct : {kith::metric::Direct::none, kith::metric::Direct::squares}) {
+        r.metric.traits.direct = direct;
+        r.path = "tree";
+        const kith::Path behind = kith::gpu::tuning::behind_tree(plan(all));
+        r.path = kith::name(behind);
+        EXPECT_EQ(direct == kith::metric::Direct::none ? kith::Path::gemm_f16 : kith::Path::direct_f32, path());
+        r.path = "";
+    }
+    r.shape.q = 1000;
+    EXPECT_NE(kith::Path::tree, path());
+    r.prepared = true;
+    EXPECT_EQ(kith::Path::tree, path());
+    r.shape.k = 129;
+    EXPECT_NE(kith::Path::tree, path());
+    r.shape.k = 128;
+    EXPECT_EQ(kith::Path::tree, path());
+    r.shape.d = 9;
+    EXPECT_NE(kith::Path::tree, path());
+    r.shape.d = 8;
+    EXPECT_EQ(kith::Path::tree, path());
+    r.shape.n = 100000;
+    EXPECT_NE(kith::Path::tree, path());
+    r.shape.d = 2;
+    EXPECT_EQ(kith::Path::tree, path());
+    // Points that stream have none, of whatever path was asked.
+    r.chunk_points = 50000;
+    EXPECT_NE(kith::Path::tree, path());
+    r.path = "tree";
     EXPECT_THROW(path(), kith::Error);
 }
 

@@ -49,7 +49,7 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind) {
     const FilterForm& own = chunk.filter.form;
     const bool direct = kind == FilterKind::direct || kind == FilterKind::direct_coarse;
-    if (kind != FilterKind::two_terms && own.is_direct() == direct && (kind != FilterKind::direct || !is_coarse(own)))
+    if (!chunk.by_tree && kind != FilterKind::two_terms && own.is_direct() == direct && (kind != FilterKind::direct || !is_coarse(own)))
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
     const std::lock_guard lock(finer.mutex);
@@ -68,6 +68,19 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
         made = std::move(filter);
     }
     return *made;
+}
+
+const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    auto& found = chunk.finer->tree;
+    if (!found) {
+        InFlight work(nullptr);
+        auto tree =
+            std::make_unique<const Tree>(make_tree(chunk.points.prepared(), *metric.kernels, metric.params, nullptr));
+        work.wait("making a tree");
+        found = std::move(tree);
+    }
+    return *found;
 }
 
 const Repeats* known_repeats(const Chunk& chunk) {
@@ -229,7 +242,11 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     Chunk& chunk = points->resident;
     chunk.points = upload(view, 0, view.rows, copy, stream, watch);
     measure(chunk.points, points->metric, stream);
-    if (plan.path != Path::exact) chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
+    chunk.by_tree = plan.path == Path::tree;
+    if (chunk.by_tree)
+        chunk.finer->tree = std::make_unique<const Tree>(
+            make_tree(chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
+    else if (plan.path != Path::exact) chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
     if (plan.path == Path::projected) add_projection(chunk, plan.forced, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
@@ -239,6 +256,11 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
 
 bool has_projection(const Points& points) {
     return points.resident.projected != nullptr;
+}
+
+bool has_tree(const Points& points) {
+    const std::lock_guard lock(points.resident.finer->mutex);
+    return points.resident.finer->tree != nullptr;
 }
 
 MatrixView elements(const Points& p) {

@@ -13,6 +13,7 @@
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/upload.h"
+#include "gpu/tree/tree.h"
 
 namespace kith::gpu {
 
@@ -49,6 +50,7 @@ struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
+    bool by_tree = false;  // the plan's path is the tree: `filter` has not been made
     // Of `filter`; null where the plan has no projection, or a sample says that it would not pay.
     std::shared_ptr<const ProjectedVectors> projected;
     // Other filters, and which rows are equal: made at the first queries that want them, or that `filter` leaves
@@ -56,6 +58,7 @@ struct Chunk {
     struct Finer {
         std::mutex mutex;
         std::unique_ptr<FilterVectors> one_term, two_terms, direct_coarse, direct;
+        std::unique_ptr<const Tree> tree;
         std::shared_ptr<const Repeats> repeats;
         std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
         std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
@@ -114,6 +117,9 @@ inline bool is_coarse(const FilterForm& form) {
 }
 // Those of a kind, the chunk's own or made at the first call; safe from several threads.
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
+// Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
+// several threads.
+const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);
 // Its equal rows, counted at the first call; and if they have been, and many are equal, else null. Safe from several
 // threads.
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d);

@@ -7,14 +7,15 @@
 
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
-#include "gpu/metric/user.h"
 #include "gpu/points/chunk_stream.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/search/context.h"
+#include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
+#include "gpu/search/tree_pass.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
@@ -296,29 +297,6 @@ private:
     TileResult ordered_;
 };
 
-// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.
-void deliver(const SearchContext& context, Lists lists, std::int64_t first, std::int64_t count) {
-    const std::int64_t cells = count * context.k, element = context.f64 ? 8 : 4;
-    std::int64_t* const ids = context.out.ids + first * context.k;
-    if (lists.ids != ids)
-        check(cudaMemcpyAsync(ids, lists.ids, static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault,
-                              context.stream),
-              "copy of the ids");
-    if (!context.out.distances) return;
-    char* const distances = static_cast<char*>(context.out.distances) + first * context.k * element;
-    Buffer<char> made(context.direct ? 0 : cells * element, context.stream);
-    char* const values = context.direct ? distances : made.get();
-    const DeviceMetric& metric = context.points.metric;
-    if (!metric.kernels || context.keys) user_report(lists.keys, values, context.f64, cells, context.stream);
-    else if (context.f64)
-        metric.kernels->report_f64(lists.keys, reinterpret_cast<double*>(values), cells, metric.params, context.stream);
-    else metric.kernels->report_f32(lists.keys, reinterpret_cast<float*>(values), cells, metric.params, context.stream);
-    if (context.direct) return;
-    check(cudaMemcpyAsync(distances, values, static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
-                          context.stream),
-          "copy of the distances");
-}
-
 // A tile of queries through one chunk into its lists, merged with what they hold; the lists of the last chunk go to the
 // caller while the search still waits for its certificates.
 void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge,
@@ -339,6 +317,21 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
         if (last) deliver(context, lists, first, count);
     }
     cancel_if_asked(context);
+}
+
+// A tree would look at too many of the points: the filter that the plan has tiles for answers all queries.
+void search_without_tree(const Points& points, const SearchRequest& asked) {
+    Plan plan = asked.plan;
+    plan.path = tuning::behind_tree(plan);
+    Report& report = asked.report;
+    const std::int64_t certified = report.certified;
+    search(points, {asked.queries, asked.k, asked.graph, plan, asked.f64, asked.stream, asked.progress, asked.out,
+                    report, asked.keys});
+    report.retried += report.certified - certified;
+    report.certified = certified;
+    report.fallbacks.insert(report.fallbacks.begin(),
+                            {asked.queries.rows, false, "a tree leaves out too few of the points for these queries",
+                             std::string("path ") + name(plan.path) + " from the start"});
 }
 
 }  // namespace
@@ -362,6 +355,11 @@ void search(const Points& points, const SearchRequest& request) {
                           projected};
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
+    if (plan.path == Path::tree) {
+        if (search_by_tree(context)) return work.wait("search");
+        work.wait("search");
+        return search_without_tree(points, request);
+    }
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
     const std::int64_t group = points.streams ? tuning::queries_of_pass(plan, tile, k, points.d, queries.type) : tile;
     for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {

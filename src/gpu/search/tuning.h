@@ -83,6 +83,25 @@ inline constexpr double filtered_formula_pairs = 0x1p24;
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
 
+// The most neighbours that a tree's searches keep.
+inline constexpr std::int64_t most_tree_k = 128;
+// Queries of a tree that are tried first; fewer are searched within the same limits.
+inline constexpr std::int64_t tree_pilots = 256;
+// Points that a query of a tree may look at on average such that a filter is no faster. Reasoned: a leaf of 32 takes a
+// warp some 200 instructions, 70 G points/s, where filters of few dimensions compare 3,200 G/s.
+inline double tree_points(std::int64_t n, std::int64_t k) {
+    return std::max(static_cast<double>(n) / 48, 1024 + 8 * static_cast<double>(k));
+}
+// Queries between which the caller is asked whether to go on. Reasoned: 10 M queries of few neighbours a second, at
+// least.
+inline std::int64_t tree_step(std::int64_t k) {
+    return k <= 32 ? std::int64_t{1} << 21 : std::int64_t{1} << 19;
+}
+// The path whose tiles a tree's plan has, for queries that look at too many points.
+inline Path behind_tree(const Plan& plan) {
+    return !plan.isa.empty() ? Path::gemm_f16 : plan.selector.empty() ? Path::direct_f32 : Path::exact;
+}
+
 // ---- device memory that a tile takes: the planner and the run agree through these
 
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
@@ -109,6 +128,22 @@ inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool 
 // What a tile of queries takes however it is searched: elements, auxiliary values, results.
 inline double query_bytes(std::int64_t q, std::int64_t d, std::int64_t element, std::int64_t k) {
     return static_cast<double>(q) * (static_cast<double>(d * element) + 32 + static_cast<double>(k) * (12 + 32 + 8));
+}
+
+// A tree of n points, and while it is made their mapped coordinates and what sorts them.
+inline double tree_bytes(std::int64_t n, std::int64_t d) {
+    return static_cast<double>(n) * (29.0 * static_cast<double>(d) + 80) + (1 << 16) * static_cast<double>(d + 1);
+}
+// Queries of a tree: coordinates, as they are and as they are mapped (twice), what sorts them, results.
+inline double tree_query_bytes(std::int64_t d, std::int64_t element, std::int64_t k) {
+    return static_cast<double>(d * (element + 16)) + 64 + 24 * static_cast<double>(k);
+}
+// As many of q queries as so many bytes have room for. Those of a graph that all are there need no coordinates.
+inline std::int64_t tree_tile(double bytes, std::int64_t q, std::int64_t d, ElementType type, std::int64_t k,
+                              bool graph) {
+    if (graph && tree_query_bytes(0, 0, k) * static_cast<double>(q) <= bytes) return q;
+    const double each = tree_query_bytes(d, static_cast<std::int64_t>(size_of(type)), k);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(bytes / each), 1, std::max<std::int64_t>(q, 1));
 }
 
 // The matrix of a metric; its factor, and the coordinates that are made with it.

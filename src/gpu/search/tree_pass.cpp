@@ -1,0 +1,152 @@
+// Queries of a tree in an order in which those that follow each other visit the same leaves: those of a graph are the
+// leaves' own points, others are ordered by the leaf that looks nearest.
+#include "gpu/search/tree_pass.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "gpu/search/deliver.h"
+#include "gpu/search/tuning.h"
+#include "gpu/tree/order.h"
+#include "gpu/tree/search.h"
+
+namespace kith::gpu {
+
+namespace {
+
+// What traversals counted.
+struct Tallies {
+    double points = 0;         // looked at
+    std::int64_t stopped = 0;  // queries that came to the most leaves
+};
+
+class TreePass {
+public:
+    explicit TreePass(const SearchContext& context)
+        : context_(context),
+          stream_(context.stream),
+          metric_(context.points.metric),
+          tree_(tree_of(context.points.resident, metric_)),
+          search_(tree_search_of(traits_of(metric_))),
+          tallies_(2 * tree_tallies, stream_) {}
+
+    bool run() {
+        const std::int64_t q = context_.queries.rows, k = context_.k;
+        const std::int64_t tile = tuning::tree_tile(static_cast<double>(context_.plan.workspace_bytes), q,
+                                                    context_.points.d, context_.queries.type, k, context_.graph);
+        for (std::int64_t first = 0; first < q; first += tile) {
+            const std::int64_t count = std::min(tile, q - first);
+            if (!search(first, count)) return false;
+            context_.progress.add(static_cast<double>(count) * static_cast<double>(context_.points.n));
+            cancel_if_asked(context_);
+        }
+        context_.report.certified += q;
+        return true;
+    }
+
+private:
+    // Queries [first, first + count). False where those of the first tile do not pay, of which nothing is delivered.
+    bool search(std::int64_t first, std::int64_t count) {
+        const std::int64_t k = context_.k;
+        TreeTask task;
+        task.tree = tree_.view;
+        task.count = count;
+        task.k = k;
+        task.tallies = tallies_.get();
+        if (context_.graph) task.self = first;
+        // Of a graph whose queries are all there they lie in the tree, in order.
+        DeviceRows rows;
+        Buffer<double> mapped;
+        Buffer<std::uint32_t> order;
+        if (!context_.graph || count < context_.points.n) {
+            rows = load_queries(context_, first, count);
+            mapped = map_rows(rows.prepared(), *metric_.kernels, metric_.params, stream_);
+            task.queries = mapped.get();
+            task.nan = rows.nan.get();
+            order = ordered(task);
+            task.order = order.get();
+        }
+        const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced || first > 0;
+        if (!few && !sure && !pays(task)) return false;
+        Buffer<std::uint64_t> keys(count * k, stream_);
+        Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
+        task.keys = keys.get();
+        task.ids = context_.direct ? context_.out.ids + first * k : ids.get();
+        if (few && !sure) task.most_leaves = most_leaves();
+        visit(task);
+        const bool limited = task.most_leaves < tree_.view.leaves();
+        if (limited && tallied().stopped > 0) return false;
+        deliver(context_, {task.keys, task.ids}, first, count);
+        if (!limited) tallied();
+        return true;
+    }
+
+    // In steps, between which the caller is asked.
+    void visit(TreeTask task) {
+        tallies_.clear_to(0);
+        const std::int64_t end = task.first + task.count, step = tuning::tree_step(context_.k);
+        for (; task.first < end; task.first += step) {
+            task.count = std::min(step, end - task.first);
+            search_.visit(task, stream_);
+            if (task.first + step >= end) return;
+            check(cudaStreamSynchronize(stream_), "search by a tree");
+            cancel_if_asked(context_);
+        }
+    }
+
+    // Queries by the leaf that looks nearest.
+    Buffer<std::uint32_t> ordered(const TreeTask& task) const {
+        if (task.count <= tuning::tree_pilots) return {};
+        Buffer<std::uint32_t> leaves(task.count, stream_);
+        search_.homes(task, leaves.get(), stream_);
+        return sorted_numbers(leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
+    }
+
+    // Whether queries from here and there look at few of the points.
+    bool pays(TreeTask task) {
+        const std::int64_t all = task.count;
+        task.step = all / tuning::tree_pilots;
+        task.count = tuning::tree_pilots;
+        task.most_leaves = most_leaves();
+        tallies_.clear_to(0);
+        search_.visit(task, stream_);
+        return tallied().points <=
+               tuning::tree_points(context_.points.n, context_.k) * static_cast<double>(tuning::tree_pilots);
+    }
+    std::uint32_t most_leaves() const {
+        return static_cast<std::uint32_t>(
+            std::min(4 * tuning::tree_points(context_.points.n, context_.k) / leaf_points + 1, 4e9));
+    }
+
+    // Of the visit before; into the report. Waits.
+    Tallies tallied() const {
+        std::vector<unsigned long long> found(2 * tree_tallies);
+        InFlight copy(stream_);
+        check(cudaMemcpyAsync(found.data(), tallies_.get(), found.size() * sizeof found[0], cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        copy.wait("search by a tree");
+        Tallies sums;
+        for (std::size_t i = 0; i < found.size(); i += 2) {
+            sums.points += static_cast<double>(found[i]);
+            sums.stopped += static_cast<std::int64_t>(found[i + 1]);
+        }
+        context_.report.candidates += sums.points;
+        return sums;
+    }
+
+    const SearchContext& context_;
+    cudaStream_t stream_;
+    const DeviceMetric& metric_;
+    const Tree& tree_;
+    TreeSearch search_;
+    Buffer<unsigned long long> tallies_;
+};
+
+}  // namespace
+
+bool search_by_tree(const SearchContext& context) {
+    return TreePass(context).run();
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,162 @@
+// The tiles of a GPU: as large as its memory allows, by the functions that the run itself allocates with.
+#include "plan/gpu_tiles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "exact/refuse.h"
+#include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
+#include "gpu/search/tuning.h"
+#include "kith/error.h"
+
+namespace kith::planner {
+
+namespace {
+
+// A product of sizes, or the largest that 64 bits hold.
+std::int64_t clamped(double product) {
+    return static_cast<std::int64_t>(std::min(product, 9e18));
+}
+
+// The matrix instructions of a GPU: those that were forced, else the best of its kind.
+std::string gpu_isa(const std::string& forced, const Machine::Device& device) {
+    if (forced.rfind("sm_", 0) != 0) return device.capability == 90 ? "sm_90a" : "sm_80";
+    if (forced == "sm_90a" && device.capability != 90)
+        refuse("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}", device.capability / 10,
+               device.capability % 10);
+    return forced;
+}
+
+// Bytes of workspace for tiles of that size.
+double gpu_workspace(const Request& r, const Machine::Device& device, Path path, std::int64_t q, std::int64_t points) {
+    namespace t = gpu::tuning;
+    const Shape& s = r.shape;
+    const bool filter = path != Path::exact;
+    const double tile = filter ? t::filter_bytes(path, q, points, s.d, s.k, device.multiprocessors)
+                               : t::scan_bytes(q, points, s.d, s.k, device.multiprocessors);
+    const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
+    const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
+    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
+}
+
+// What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
+double symmetric_bytes(const Shape& s) {
+    return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
+}
+
+// Of the free memory of a GPU.
+constexpr double of_free = 0.85;
+
+}  // namespace
+
+double device_budget(const Request& r, const Machine::Device& device) {
+    return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
+}
+
+// The same of a tree on a GPU, where filters are faster: of n points a query must look at few enough
+// (gpu::tuning::tree_points), as uniform ones do from so many points on, and the pairs that it saves must repay making
+// it. It holds all points, beside what a filter of all queries takes.
+constexpr std::int64_t tree_dimensions = 8, tree_share = 64;
+constexpr double gpu_tree_pairs = 0x1p31, gpu_tree_pairs_each = 4096;
+double gpu_tree_bytes(const Shape& s) {
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    return gpu::tuning::tree_bytes(s.n, s.d) +
+           gpu::tuning::point_bytes(s.d, element, Path::gemm_f16, true) * static_cast<double>(s.n);
+}
+bool gpu_tree_may_pay(const Request& r, const Machine::Device& device) {
+    const Shape& s = r.shape;
+    if (s.d > tree_dimensions || s.n >> (13 + 3 * s.d / 4) == 0 || s.k > s.n / tree_share) return false;
+    if (r.all_points || s.n > 0x7fffffff || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
+    if (r.has_tree) return true;
+    const auto n = static_cast<double>(s.n);
+    const bool repaid = static_cast<double>(s.q) * n >= gpu_tree_pairs + gpu_tree_pairs_each * n;
+    const double free = r.memory > 0 ? static_cast<double>(r.memory) : r.share * static_cast<double>(device.free_bytes);
+    return (repaid || r.prepared) && gpu_tree_bytes(s) <= 0.4 * free;
+}
+
+void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
+    namespace t = gpu::tuning;
+    Request r = request;
+    r.shape.k = std::min(r.shape.k, r.shape.n);  // beyond, a list holds nothing
+    const bool filter = p.path != Path::exact;
+    const Shape& s = r.shape;
+    const bool on_host = r.data_device == host_memory;
+    // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
+    // flight.
+    const double budget = device_budget(r, device);
+    const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), p.path, on_host);
+    const double all = per_point * static_cast<double>(s.n);
+    double workspace = budget - all;
+    p.chunk_points = s.n;
+    if (on_host && all > budget / 2) {
+        p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
+        workspace = budget / 2;
+    }
+    if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
+    p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
+    const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
+    std::int64_t qt =
+        std::min(s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d, cost))
+                             : t::exact_query_tile);
+    // The filter passes over all points of a chunk at once; only the scan cuts them.
+    std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
+    p.isa = p.path == Path::gemm_f16 || p.path == Path::projected ? gpu_isa(r.isa, device) : "";
+    const metric::Gemm form = metric::product_form(r.metric.traits);
+    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
+                  s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
+                  s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
+                  !r.metric.traits.factored &&
+                  gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
+    if (p.symmetric) qt = s.n;
+    while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
+        if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
+        else nt = (nt + 1) / 2;
+    }
+    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
+    if (needed > workspace)
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
+                                r.memory > 0 ? "" : fmt::format(", {:.0f} % of what is free", 100 * of_free * r.share),
+                                budget - workspace + needed));
+    p.query_tile = qt;
+    p.point_tile = nt;
+    double room = 0;
+    if (filter) {
+        // Lists may grow where the data are closer together than the filter can tell apart.
+        const std::int64_t base = gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity;
+        p.candidate_capacity = t::grown_capacity(base, qt, workspace - needed);
+        room = t::growth_bytes(base, p.candidate_capacity, qt);
+    }
+    p.workspace_bytes =
+        clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
+    p.selector = filter ? "" : "threshold";
+    p.why += p.chunk_points < s.n
+                 ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
+                 : "points stay on the device. ";
+    if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
+    p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
+}
+
+void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind, Plan& p) {
+    namespace t = gpu::tuning;
+    const Shape& s = r.shape;
+    const double budget = device_budget(r, device), tree = r.has_tree ? 0 : t::tree_bytes(s.n, s.d);
+    Request beside = r;
+    beside.memory = std::max<std::int64_t>(clamped(budget - tree), 1);
+    p.path = behind;
+    gpu_tiles(beside, device, p);
+    p.path = Path::tree;
+    if (p.chunk_points < s.n)
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {:.0f} bytes; a tree holds all points, which stream", budget));
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    const double points = t::point_bytes(s.d, element, behind, r.data_device == host_memory) * static_cast<double>(s.n),
+                 each = t::tree_query_bytes(s.graph ? 0 : s.d, s.graph ? 0 : element, std::min(s.k, s.n));
+    p.workspace_bytes =
+        std::max(p.workspace_bytes, clamped(std::min(budget - tree - points, each * static_cast<double>(s.q))));
+    p.why += fmt::format(" a tree beside them, of {:.2f} GiB while it is made.", t::tree_bytes(s.n, s.d) / (1 << 30));
+}
+
+}  // namespace kith::planner

@@ -1,0 +1,16 @@
+// Tiles and memory of a search on a GPU.
+#pragma once
+
+#include "plan/planner.h"
+
+namespace kith::planner {
+
+// Whether a tree of the points may leave out enough of them to be faster than a filter.
+bool gpu_tree_may_pay(const Request& request, const Machine::Device& device);
+
+// Completes a plan whose path is chosen. Throws out_of_memory where the budget is below the smallest tile.
+void gpu_tiles(const Request& request, const Machine::Device& device, Plan& plan);
+// The same of the path "tree", with the tiles of the path `behind` it, for queries that look at too many points.
+void gpu_tree_tiles(const Request& request, const Machine::Device& device, Path behind, Plan& plan);
+
+}  // namespace kith::planner
