@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "gpu/filter/candidate_lists.h"
@@ -13,6 +14,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/pinned_block.h"
 #include "gpu/search/context.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tuning.h"
@@ -296,25 +298,29 @@ private:
     TileResult ordered_;
 };
 
-// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.
+// What a search reports of distance keys, f64 or f32.
+void report(const SearchContext& context, const std::uint64_t* keys, void* out, std::int64_t cells) {
+    const DeviceMetric& metric = context.points.metric;
+    if (!metric.kernels || context.keys) user_report(keys, out, context.f64, cells, context.stream);
+    else if (context.f64)
+        metric.kernels->report_f64(keys, static_cast<double*>(out), cells, metric.params, context.stream);
+    else metric.kernels->report_f32(keys, static_cast<float*>(out), cells, metric.params, context.stream);
+}
+
+// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay. The kernel first: a
+// copy to pageable memory waits for what the stream has been given.
 void deliver(const SearchContext& context, Lists lists, std::int64_t first, std::int64_t count) {
     const std::int64_t cells = count * context.k, element = context.f64 ? 8 : 4;
-    std::int64_t* const ids = context.out.ids + first * context.k;
-    if (lists.ids != ids)
-        check(cudaMemcpyAsync(ids, lists.ids, static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault,
-                              context.stream),
-              "copy of the ids");
-    if (!context.out.distances) return;
-    char* const distances = static_cast<char*>(context.out.distances) + first * context.k * element;
-    Buffer<char> made(context.direct ? 0 : cells * element, context.stream);
-    char* const values = context.direct ? distances : made.get();
-    const DeviceMetric& metric = context.points.metric;
-    if (!metric.kernels || context.keys) user_report(lists.keys, values, context.f64, cells, context.stream);
-    else if (context.f64)
-        metric.kernels->report_f64(lists.keys, reinterpret_cast<double*>(values), cells, metric.params, context.stream);
-    else metric.kernels->report_f32(lists.keys, reinterpret_cast<float*>(values), cells, metric.params, context.stream);
+    const bool wanted = context.out.distances != nullptr;
+    Buffer<char> made(context.direct || !wanted ? 0 : cells * element, context.stream);
+    char* const distances = wanted ? static_cast<char*>(context.out.distances) + first * context.k * element : nullptr;
+    if (wanted) report(context, lists.keys, context.direct ? distances : made.get(), cells);
     if (context.direct) return;
-    check(cudaMemcpyAsync(distances, values, static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
+    check(cudaMemcpyAsync(context.out.ids + first * context.k, lists.ids,
+                          static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault, context.stream),
+          "copy of the ids");
+    if (!wanted) return;
+    check(cudaMemcpyAsync(distances, made.get(), static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
                           context.stream),
           "copy of the distances");
 }
@@ -353,13 +359,22 @@ void search(const Points& points, const SearchRequest& request) {
     std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
     std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
     bool projected = false;
+    // Small results for the host: the kernels write them where it can read them.
+    const std::int64_t all_cells = queries.rows * k, element = request.f64 ? 8 : 4;
+    PinnedBlock small;
+    if (request.out.device == host_memory && !points.streams && all_cells * (8 + element) <= PinnedBlock::bytes)
+        small = PinnedBlock(static_cast<cudaStream_t>(request.stream));
     SearchContext context{request,
                           points,
                           static_cast<cudaStream_t>(request.stream),
-                          request.out.device == points.device && !points.streams,
+                          small.data() || (request.out.device == points.device && !points.streams),
                           outcomes,
                           causes,
                           projected};
+    if (small.data()) {
+        context.out.ids = static_cast<std::int64_t*>(small.data());
+        context.out.distances = request.out.distances ? context.out.ids + all_cells : nullptr;
+    }
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
@@ -369,7 +384,7 @@ void search(const Points& points, const SearchRequest& request) {
         Buffer<std::uint64_t> keys(cells, context.stream), scratch_keys(points.streams ? tile * k : 0, context.stream);
         Buffer<std::int64_t> ids_buffer(context.direct ? 0 : cells, context.stream),
             scratch_ids(points.streams ? tile * k : 0, context.stream);
-        std::int64_t* const ids = context.direct ? request.out.ids + group_first * k : ids_buffer.get();
+        std::int64_t* const ids = context.direct ? context.out.ids + group_first * k : ids_buffer.get();
         const Lists scratch{scratch_keys.get(), scratch_ids.get()};
         const auto pass = [&](const Chunk& chunk, bool merge, bool last) {
             for (std::int64_t first = 0; first < group_count; first += tile) {
@@ -395,6 +410,11 @@ void search(const Points& points, const SearchRequest& request) {
         }
     }
     work.wait("search");
+    if (small.data()) {
+        std::copy_n(context.out.ids, all_cells, request.out.ids);
+        if (request.out.distances)
+            std::memcpy(request.out.distances, context.out.distances, static_cast<std::size_t>(all_cells * element));
+    }
     if (plan.path == Path::projected && !projected) request.report.path = name(Path::gemm_f16);
     exact::Fallbacks fallbacks;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
