@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(close_threads)
             append<1>(values[i] <= limit, &near_groups,
                       [&](int slot, int) { near[slot] = static_cast<std::uint16_t>(group(i)); });
         __syncthreads();
-        constexpr int ahead = 4, warps = close_threads / 32;
+        constexpr int ahead = 8, warps = close_threads / 32;
         const auto lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
         const auto steps = static_cast<int>((pass.n + value_step - 1) / value_step);
         const int each = (steps + groups - 1) / groups, all = each * near_groups;
@@ -156,12 +156,12 @@ __global__ void __launch_bounds__(close_threads)
             const bool full = *const_cast<volatile int*>(&s.kept) > lists.capacity;
             if (__any_sync(whole_warp, full)) break;
             float a[ahead];
-            std::int64_t position[ahead];
+            int position[ahead];
 #pragma unroll
             for (int u = 0; u < ahead; ++u) {
                 const int item = first + u * warps,
                           step = item < all ? near[item / each] + item % each * groups : steps;
-                position[u] = step * value_step + lane;
+                position[u] = step < steps ? step * static_cast<int>(value_step) + lane : 0x7fffffff;
                 a[u] = position[u] < pass.n ? from[position[u]] : __int_as_float(0x7f800000);
             }
 #pragma unroll

@@ -84,9 +84,7 @@ public:
           query_error_(2 * q_, stream),
           threshold_(q_, stream),
           flags_(3 * q_, stream),
-          counts_(q_, stream),
-          totals_(6, stream),
-          lengths_(2 * length_classes, stream) {
+          counts_(q_, stream) {
         const FilterVectors& filter = filter_;
         if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
@@ -110,7 +108,8 @@ public:
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
         const FilterLevels levels = filter_levels(n_, q_, wanted_);
-        totals_.clear_to(0);
+        clear_totals();
+        lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
         sample(levels);
         if (q_ > few_queries) {
@@ -149,7 +148,7 @@ public:
     // All values, by a distance kernel, and the smallest of each query, by a selector, or both at once: a list with a
     // threshold below its last value lacks nothing, ties included.
     void from_matrix() {
-        totals_.clear_to(0);
+        clear_totals();
         const DistanceKernel* const kernel = find_distance_kernel(plan_.distances);
         if (kernel && kernel->expanded()) use_expanded_terms();
         const MatrixCandidates task{.kernel = plan_.distances,
@@ -170,7 +169,7 @@ public:
 
     // All points against given thresholds.
     void from_thresholds(const float* thresholds) {
-        totals_.clear_to(0);
+        clear_totals();
         reserve(max_candidates);
         check(cudaMemcpyAsync(threshold_.get(), thresholds, static_cast<std::size_t>(q_) * sizeof(float),
                               cudaMemcpyDefault, stream_),
@@ -216,6 +215,10 @@ public:
     }
 
 private:
+    void clear_totals() {
+        totals_ = Buffer<unsigned long long>(6, stream_);
+        totals_.clear_to(0);
+    }
     // Where there is no memory for that, all rows remain.
     void leave_out(const Repeats& repeats) {
         try {
