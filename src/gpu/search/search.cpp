@@ -179,7 +179,9 @@ void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRow
 // device's, freed in stream order.
 class ChunkSearch {
 public:
-    ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count)
+    // `final_ids`: where not null, the filter leaves the ids of its result there, too.
+    ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count,
+                std::int64_t* final_ids)
         : context_(context),
           chunk_(chunk),
           own_(context.plan.path == Path::exact ? chunk.filter : own_filter(context, chunk)),
@@ -210,6 +212,7 @@ public:
                 chunk,
                 {.filter = own_,
                  .projected = own_projection(),
+                 .final_ids = final_ids,
                  .repeats = context.plan.symmetric
                                 ? nullptr
                                 : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0)},
@@ -329,14 +332,17 @@ void deliver(const SearchContext& context, Lists lists, std::int64_t first, std:
 // caller while the search still waits for its certificates.
 void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge,
                  bool last, Lists lists, Lists scratch) {
-    ChunkSearch search(context, chunk, first, count);
+    // The ids of all points are the caller's own.
+    const bool at_once = !context.points.streams && !context.plan.symmetric && context.plan.path != Path::exact;
+    ChunkSearch search(context, chunk, first, count, at_once ? lists.ids : nullptr);
     const auto assign = [&] {
         assign_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k,
                     context.stream);
         if (last) deliver(context, lists, first, count);
     };
     if (!merge) {
-        assign();
+        if (at_once) deliver(context, {search.result().keys.get(), lists.ids}, first, count);
+        else assign();
         if (search.finish()) assign();
     } else {
         search.finish();

@@ -180,7 +180,7 @@ public:
     }
 
     // The canonical distances of the candidates, and the k smallest.
-    FilterOutcome refine(std::int64_t k) {
+    FilterOutcome refine(std::int64_t k, std::int64_t* final_ids) {
         Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
         const CloseTask close{.k = wanted_,
                               .n = n_,
@@ -206,7 +206,7 @@ public:
         else user_refine(task, metric_.spec, stream_);
         out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
         sort_rows({keys, ids.get(), counts_.get(), 1, q_, capacity_, capacity_},
-                  {out.result.keys.get(), out.result.ids.get(), k}, stream_);
+                  {out.result.keys.get(), out.result.ids.get(), k, final_ids}, stream_);
         if (!out.counted.data()) out.totals.fetch(totals_.get(), 2, stream_);
         out.flags = std::move(flags_);
         out.threshold = std::move(threshold_);
@@ -407,7 +407,7 @@ FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, co
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
     else if (!plan.distances.empty()) filter_state.from_matrix();
     else if (!filter_state.from_values()) filter_state.from_samples();
-    return filter_state.refine(k);
+    return filter_state.refine(k, choice.final_ids);
 }
 
 Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {

@@ -43,6 +43,7 @@ struct TileFilterChoice {
     // Of `filter`, where not null and no repeats are left out: after the samples its values say which points are looked
     // at.
     const ProjectedVectors* projected = nullptr;
+    std::int64_t* final_ids = nullptr;  // where not null, q x k: the result's ids once more, -1 where there is none
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
 
