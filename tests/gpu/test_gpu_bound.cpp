@@ -265,7 +265,10 @@ public:
                                  .groups = gpu::value_groups(n, 1),
                                  .ld = padded};
         const gpu::Buffer<std::uint32_t> least(2 * gpu::value_queries * by_values.groups, nullptr);
+        const gpu::Buffer<std::uint32_t> of_steps(gpu::value_queries * by_values.groups * by_values.steps_of_group(),
+                                                  nullptr);
         by_values.least = least.get();
+        by_values.step_least = of_steps.get();
         for (std::int64_t first = 0; first < q; first += gpu::value_queries) {
             by_values.queries = query_vectors.get() + first * form.width;
             by_values.q = std::min(gpu::value_queries, q - first);

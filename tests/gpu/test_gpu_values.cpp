@@ -45,7 +45,7 @@ struct WholeNumbers {
     std::vector<float> h, f;
     gpu::Buffer<__half> queries, points;
     gpu::Buffer<float> half_norm, point_error, values;
-    gpu::Buffer<std::uint32_t> least;
+    gpu::Buffer<std::uint32_t> least, step_least;
     gpu::ValuePass pass;
 
     // `spread`: coordinates are 0 to +-spread; 0 makes all points alike.
@@ -103,7 +103,10 @@ struct WholeNumbers {
                 .groups = groups,
                 .values = values.get(),
                 .ld = padded,
-                .least = least.get()};
+                .least = least.get(),
+                .step_least = nullptr};
+        step_least = gpu::Buffer<std::uint32_t>(q * groups * pass.steps_of_group(), nullptr);
+        pass.step_least = step_least.get();
         gpu::value_pass(pass, nullptr);
         gpu_arrays::check(cudaDeviceSynchronize());
     }
@@ -136,7 +139,7 @@ TEST(GpuValues, AreThoseOfTheHost) {
         for (std::int64_t q = 1; q <= gpu::value_queries; ++q) {
             const WholeNumbers w(q, n, width, groups, 2);
             const auto values = on_host(w.values);
-            const auto least = on_host(w.least);
+            const auto least = on_host(w.least), of_steps = on_host(w.step_least);
             for (std::int64_t i = 0; i < q; ++i) {
                 for (std::int64_t p = 0; p < (n + 31) / 32 * 32; ++p)
                     ASSERT_EQ(w.value(i, p), values[static_cast<std::size_t>(i * w.padded + p)])
@@ -149,6 +152,12 @@ TEST(GpuValues, AreThoseOfTheHost) {
                     ASSERT_EQ(Order::key(lowers[static_cast<std::size_t>(g)]),
                               least[at + static_cast<std::size_t>(groups)])
                         << w.label() << ", " << g;
+                }
+                for (std::int64_t step = 0; step < w.pass.steps(); ++step) {
+                    float want = std::numeric_limits<float>::infinity();
+                    for (std::int64_t p = step * 32; p < step * 32 + 32; ++p) want = std::min(want, w.value(i, p));
+                    const std::int64_t at = (i * groups + step % groups) * w.pass.steps_of_group() + step / groups;
+                    ASSERT_EQ(Order::key(want), of_steps[static_cast<std::size_t>(at)]) << w.label() << ", " << step;
                 }
             }
         }

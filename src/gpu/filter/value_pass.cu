@@ -51,8 +51,9 @@ __global__ void __launch_bounds__(threads, value_blocks) value_kernel(ValuePass 
     std::uint32_t least_upper[queries], least_value[queries];
 #pragma unroll
     for (int j = 0; j < queries; ++j) least_upper[j] = least_value[j] = Order::nan;
-    const std::int64_t steps = (pass.n + value_step - 1) / value_step;
-    for (std::int64_t step = group; step < steps; step += pass.groups) {
+    const std::int64_t steps = pass.steps(), each = pass.steps_of_group();
+    std::int64_t turn = 0;
+    for (std::int64_t step = group; step < steps; step += pass.groups, ++turn) {
         const std::int64_t position = step * value_step + lane;
         // Padded for whole tiles.
         const float half_norm = pass.half_norm[position], point_error = pass.point_error[position];
@@ -98,27 +99,31 @@ __global__ void __launch_bounds__(threads, value_blocks) value_kernel(ValuePass 
             const float a = __fsub_rn(half_norm, row_sum(sum[j]));
             if (j < pass.q) pass.values[j * pass.ld + position] = a;
             least_upper[j] = min(least_upper[j], upper_key(a, point_error, pass.ceiling));
-            least_value[j] = min(least_value[j], Order::key(a));
+            const std::uint32_t least_of_step = __reduce_min_sync(whole_warp, Order::key(a));
+            least_value[j] = min(least_value[j], least_of_step);
+            if (lane == 0 && j < pass.q) pass.step_least[(j * pass.groups + group) * each + turn] = least_of_step;
         }
     }
 #pragma unroll
     for (int j = 0; j < queries; ++j) {
-        const std::uint32_t upper = __reduce_min_sync(whole_warp, least_upper[j]),
-                            value = __reduce_min_sync(whole_warp, least_value[j]);
+        const std::uint32_t upper = __reduce_min_sync(whole_warp, least_upper[j]);
         if (lane != 0 || j >= pass.q) continue;
         pass.least[2 * j * pass.groups + group] = upper;
-        pass.least[(2 * j + 1) * pass.groups + group] = value;
+        pass.least[(2 * j + 1) * pass.groups + group] = least_value[j];
     }
 }
 
 constexpr int close_threads = 1024, per_thread = most_value_groups / close_threads;
+// More steps than these have more candidates than a list: each has one, or the query itself.
+constexpr int most_near_steps = value_candidates + 1;
 
-// A block owns a query. Only groups whose least value is within the threshold are read.
+// A block owns a query. Only groups and steps whose least value is within the threshold are read.
 __global__ void __launch_bounds__(close_threads)
     close_kernel(ValuePass pass, CandidateLists lists, FilterForm form, CloseTask task, unsigned long long* counted) {
     __shared__ ListShared s;
-    __shared__ std::uint16_t near[most_value_groups];
-    __shared__ int near_groups;
+    __shared__ std::uint16_t groups_within[most_value_groups];
+    __shared__ int steps_within[most_near_steps];
+    __shared__ int near_groups, near_steps;
     const std::int64_t query = blockIdx.x;
     const auto groups = static_cast<int>(pass.groups);
     const auto group = [](int i) { return static_cast<int>(threadIdx.x) + i * close_threads; };
@@ -130,7 +135,7 @@ __global__ void __launch_bounds__(close_threads)
         uppers[i] = there ? upper[group(i)] : Order::nan;
         values[i] = there ? value[group(i)] : Order::nan;
     }
-    if (threadIdx.x == 0) s.kept = near_groups = 0;
+    if (threadIdx.x == 0) s.kept = near_groups = near_steps = 0;
     const auto fitness = task.unfit[query];
     const bool known = fitness == fit && task.k <= groups;
     float threshold = __int_as_float(0x7f800000);
@@ -143,26 +148,42 @@ __global__ void __launch_bounds__(close_threads)
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
             append<1>(values[i] <= limit, &near_groups,
-                      [&](int slot, int) { near[slot] = static_cast<std::uint16_t>(group(i)); });
+                      [&](int slot, int) { groups_within[slot] = static_cast<std::uint16_t>(group(i)); });
         __syncthreads();
-        constexpr int ahead = 8, warps = close_threads / 32;
+        constexpr int ahead = 4, warps = close_threads / 32;
+        const auto each = static_cast<int>(pass.steps_of_group()), all_steps = static_cast<int>(pass.steps());
+        const int all = near_groups * each;
+        const std::uint32_t* const least_of_steps = pass.step_least + query * groups * each;
+        for (int first = 0; first < all; first += close_threads * ahead) {
+            int step[ahead];
+            std::uint32_t least[ahead];
+#pragma unroll
+            for (int u = 0; u < ahead; ++u) {
+                const int item = min(first + group(u), all - 1), of = groups_within[item / each];
+                step[u] = of + item % each * groups;
+                const bool there = first + group(u) < all && step[u] < all_steps;
+                least[u] = there ? least_of_steps[of * each + item % each] : Order::nan;
+            }
+#pragma unroll
+            for (int u = 0; u < ahead; ++u)
+                append<1>(least[u] <= limit, &near_steps, [&](int slot, int) {
+                    if (slot < most_near_steps) steps_within[slot] = step[u];
+                });
+        }
+        __syncthreads();
+        const int steps = near_steps <= most_near_steps ? near_steps : 0;
         const auto lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-        const auto steps = static_cast<int>((pass.n + value_step - 1) / value_step);
-        const int each = (steps + groups - 1) / groups, all = each * near_groups;
         const std::int64_t self = task.self ? task.self[query] : -1;
         const float* const from = pass.values + query * pass.ld;
         std::uint32_t* const ids = task.ids + query * lists.capacity;
-        for (int first = warp; first < all; first += warps * ahead) {
-            const bool full = *const_cast<volatile int*>(&s.kept) > lists.capacity;
-            if (__any_sync(whole_warp, full)) break;
+        for (int first = warp; first < steps; first += warps * ahead) {
             float a[ahead];
-            int position[ahead];
+            std::int64_t position[ahead];
 #pragma unroll
             for (int u = 0; u < ahead; ++u) {
-                const int item = first + u * warps,
-                          step = item < all ? near[item / each] + item % each * groups : steps;
-                position[u] = step < steps ? step * static_cast<int>(value_step) + lane : 0x7fffffff;
-                a[u] = position[u] < pass.n ? from[position[u]] : __int_as_float(0x7f800000);
+                const int item = first + u * warps;
+                position[u] = steps_within[min(item, steps - 1)] * value_step + lane;
+                a[u] = item < steps && position[u] < pass.n ? from[position[u]] : __int_as_float(0x7f800000);
             }
 #pragma unroll
             for (int u = 0; u < ahead; ++u) {
@@ -174,7 +195,7 @@ __global__ void __launch_bounds__(close_threads)
             }
         }
         __syncthreads();
-        sure = s.kept <= lists.capacity;
+        sure = near_steps <= most_near_steps && s.kept <= lists.capacity;
     } else if (fitness == all_alike) {
         sure = take_first<close_threads>(task, query, lists.capacity, task.ids + query * lists.capacity, s);
         __syncthreads();

@@ -24,6 +24,12 @@ struct ValuePass {
     // Per query the keys (exact/order.h) of the least upper value of each group, then those of the least a: q x 2 x
     // groups.
     std::uint32_t* least = nullptr;
+    // Those of the least a of each step: of group g at its turn t at [(query * groups + g) * steps_of_group() + t].
+    // What a group lacks in the last turn is not written.
+    std::uint32_t* step_least = nullptr;
+
+    KITH_HD std::int64_t steps() const { return (n + value_step - 1) / value_step; }
+    KITH_HD std::int64_t steps_of_group() const { return (steps() + groups - 1) / groups; }
 };
 
 // Every value, and the least of each group. Group g has the steps g, g + groups, g + 2 groups ... of value_step points.

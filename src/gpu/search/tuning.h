@@ -178,7 +178,7 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
 // What a value pass takes beside a tile: values, the least of groups, candidates.
 inline double value_pass_bytes(std::int64_t q, std::int64_t n, int multiprocessors) {
     const auto groups = static_cast<double>(value_groups(n, multiprocessors));
-    return static_cast<double>(q) * (4.0 * static_cast<double>(whole_tiles(n)) + 8.0 * groups +
+    return static_cast<double>(q) * (4.125 * static_cast<double>(whole_tiles(n)) + 12.0 * groups +
                                      entry_bytes(value_candidates) * static_cast<double>(value_candidates));
 }
 

@@ -12,7 +12,9 @@ bool value_pass_serves(const FilterPass& pass, const FilterForm& form, std::int6
 
 ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& lists, cudaStream_t stream) {
     const std::int64_t groups = value_groups(pass.n, device_attributes().multiprocessors), ld = whole_tiles(pass.n);
-    ValueCandidates out{Buffer<float>(pass.q * ld, stream), Buffer<std::uint32_t>(pass.q * 2 * groups, stream), {}};
+    ValueCandidates out;
+    out.values = Buffer<float>(pass.q * ld, stream);
+    out.least = Buffer<std::uint32_t>(pass.q * 2 * groups, stream);
     out.pass = {.queries = pass.queries,
                 .points = pass.points,
                 .half_norm = pass.half_norm,
@@ -25,6 +27,8 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
                 .values = out.values.get(),
                 .ld = ld,
                 .least = out.least.get()};
+    out.step_least = Buffer<std::uint32_t>(pass.q * groups * out.pass.steps_of_group(), stream);
+    out.pass.step_least = out.step_least.get();
     value_pass(out.pass, stream);
     return out;
 }

@@ -8,7 +8,7 @@ namespace kith::gpu {
 
 struct ValueCandidates {
     Buffer<float> values;
-    Buffer<std::uint32_t> least;
+    Buffer<std::uint32_t> least, step_least;
     ValuePass pass;
 };
 
