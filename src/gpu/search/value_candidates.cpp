@@ -12,25 +12,25 @@ bool value_pass_serves(const FilterPass& pass, const FilterForm& form, std::int6
 
 ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& lists, cudaStream_t stream) {
     const std::int64_t groups = value_groups(pass.n, device_attributes().multiprocessors), ld = whole_tiles(pass.n);
-    ValueCandidates out;
-    out.values = Buffer<float>(pass.q * ld, stream);
-    out.least = Buffer<std::uint32_t>(pass.q * 2 * groups, stream);
-    out.pass = {.queries = pass.queries,
-                .points = pass.points,
-                .half_norm = pass.half_norm,
-                .point_error = lists.point_error,
-                .ceiling = lists.ceiling,
-                .q = pass.q,
-                .n = pass.n,
-                .width = pass.width,
-                .groups = groups,
-                .values = out.values.get(),
-                .ld = ld,
-                .least = out.least.get()};
-    out.step_least = Buffer<std::uint32_t>(pass.q * groups * out.pass.steps_of_group(), stream);
-    out.pass.step_least = out.step_least.get();
-    value_pass(out.pass, stream);
-    return out;
+    ValuePass values{.queries = pass.queries,
+                     .points = pass.points,
+                     .half_norm = pass.half_norm,
+                     .point_error = lists.point_error,
+                     .ceiling = lists.ceiling,
+                     .q = pass.q,
+                     .n = pass.n,
+                     .width = pass.width,
+                     .groups = groups,
+                     .ld = ld};
+    // In one piece: allocating takes a small search's time.
+    const std::int64_t stored = pass.q * ld, least = pass.q * 2 * groups,
+                       of_steps = pass.q * groups * values.steps_of_group();
+    Buffer<std::uint32_t> words(stored + least + of_steps, stream);
+    values.values = reinterpret_cast<float*>(words.get());
+    values.least = words.get() + stored;
+    values.step_least = values.least + least;
+    value_pass(values, stream);
+    return {std::move(words), values};
 }
 
 }  // namespace kith::gpu

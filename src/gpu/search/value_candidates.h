@@ -7,8 +7,7 @@
 namespace kith::gpu {
 
 struct ValueCandidates {
-    Buffer<float> values;
-    Buffer<std::uint32_t> least, step_least;
+    Buffer<std::uint32_t> words;  // what `pass` leaves
     ValuePass pass;
 };
 
