@@ -8,6 +8,7 @@
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
+#include "gpu/filter/value_groups.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
 
@@ -44,6 +45,18 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
 // What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
 double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
+}
+
+// Whether every value of the queries is computed by f32 units, and none by matrix units, which read points more slowly.
+// `left`: bytes beyond what the tiles take.
+bool takes_values(const Request& r, const Machine::Device& device, const Plan& p, double left) {
+    const Shape& s = r.shape;
+    const std::int64_t wanted = std::min(s.n, s.k + (s.graph ? 1 : 0));
+    const bool few_coordinates = p.path == Path::gemm_f16 ||
+                                 (p.path == Path::projected && !p.forced && s.d <= gpu::tuning::value_pass_dimensions);
+    return few_coordinates && r.isa.empty() && !p.symmetric &&
+           gpu::value_pass_serves(s.q, p.chunk_points, gpu::filter_width(s.d, 1), wanted, device.multiprocessors) &&
+           gpu::tuning::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors) <= left;
 }
 
 // Of the free memory of a GPU.
@@ -114,7 +127,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    const double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
+    double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
@@ -122,6 +135,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                                 budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
+    if (takes_values(r, device, p, workspace - needed)) p.matrix_queries = s.q;
+    if (p.matrix_queries > 0) needed += t::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors);
     double room = 0;
     if (filter) {
         // Lists may grow where the data are closer together than the filter can tell apart.
@@ -135,6 +150,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     p.why += p.chunk_points < s.n
                  ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
                  : "points stay on the device. ";
+    if (p.matrix_queries > 0)
+        p.why += "so few queries have every value computed in f32, which reads the points once, and need no samples. ";
     if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
     p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
 }

@@ -14,6 +14,7 @@
 #include "gpu/filter/bound.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
+#include "gpu/filter/value_pass.h"
 #include "gpu/points/points.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
@@ -254,6 +255,28 @@ public:
                   seen);
             if (testing::Test::HasFatalFailure()) return;
         }
+        // The same bound serves sums in f32 in any order.
+        gpu::ValuePass by_values{.points = vectors.get(),
+                                 .half_norm = h.get(),
+                                 .point_error = f.get(),
+                                 .ceiling = form.ceiling,
+                                 .n = n,
+                                 .width = form.width,
+                                 .groups = gpu::value_groups(n, 1),
+                                 .ld = padded};
+        const gpu::Buffer<std::uint32_t> least(2 * gpu::value_queries * by_values.groups, nullptr);
+        const gpu::Buffer<std::uint32_t> of_steps(gpu::value_queries * by_values.groups * by_values.steps_of_group(),
+                                                  nullptr);
+        by_values.least = least.get();
+        by_values.step_least = of_steps.get();
+        for (std::int64_t first = 0; first < q; first += gpu::value_queries) {
+            by_values.queries = query_vectors.get() + first * form.width;
+            by_values.q = std::min(gpu::value_queries, q - first);
+            by_values.values = all.get() + first * padded;
+            gpu::value_pass(by_values, nullptr);
+        }
+        check(found, to_host(all.get(), q * padded), padded,
+              label_ + ", " + std::to_string(terms) + " terms, values in f32", seen);
     }
 
 private:

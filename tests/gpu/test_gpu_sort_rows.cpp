@@ -34,6 +34,7 @@ void hold(std::int64_t most, std::int64_t k, bool few_keys) {
     for (std::size_t row = 0; row < rows; ++row) counts[row * count_step] = static_cast<std::int32_t>(sizes[row]);
     std::vector<std::uint64_t> want_keys;
     std::vector<std::uint32_t> want_ids;
+    std::vector<std::int64_t> want_final;
     for (std::int64_t row = 0; row < rows; ++row) {
         std::vector<Entry> entries;
         for (std::int64_t i = row * stride; i < row * stride + sizes[row]; ++i)
@@ -43,19 +44,22 @@ void hold(std::int64_t most, std::int64_t k, bool few_keys) {
         for (const auto& [key, id] : entries) {
             want_keys.push_back(key);
             want_ids.push_back(id);
+            want_final.push_back(key == ~std::uint64_t{0} ? -1 : std::int64_t{id});
         }
     }
     const gpu_arrays::Buffer<std::uint64_t> there_keys(keys.size()), out_keys(want_keys.size());
     const gpu_arrays::Buffer<std::uint32_t> there_ids(ids.size()), out_ids(want_ids.size());
     const gpu_arrays::Buffer<std::int32_t> there_counts(counts.size());
+    const gpu_arrays::Buffer<std::int64_t> out_final(want_final.size());
     copy_to(there_keys, keys);
     copy_to(there_ids, ids);
     copy_to(there_counts, counts);
     kith::gpu::sort_rows({there_keys.data(), there_ids.data(), there_counts.data(), count_step, rows, stride, most},
-                         {out_keys.data(), out_ids.data(), k}, nullptr);
+                         {out_keys.data(), out_ids.data(), k, out_final.data()}, nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
     EXPECT_EQ(want_keys, out_keys.host()) << "most " << most << ", k " << k;
     EXPECT_EQ(want_ids, out_ids.host()) << "most " << most << ", k " << k;
+    EXPECT_EQ(want_final, out_final.host()) << "most " << most << ", k " << k;
 }
 
 TEST(GpuSortRows, OfEveryLength) {

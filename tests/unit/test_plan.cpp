@@ -366,6 +366,37 @@ TEST(Plan, FiltersFormulasThatHaveABound) {
     scanned_as("every pair in binary64. ");
 }
 
+// Of so few queries every value, where groups are enough for the neighbours and there is room.
+TEST(Plan, ComputesEveryValueOfVeryFewQueries) {
+    const auto plan = [](std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k, auto change) {
+        Request r = of({n, q, d, k, kith::ElementType::f32, false}, kith::metric::Gemm::l2);
+        change(r);
+        return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    };
+    const auto as_it_is = [](Request&) {};
+    const kith::Plan one = plan(1 << 20, 1, 128, 100, as_it_is);
+    EXPECT_EQ(1, one.matrix_queries);
+    EXPECT_NE(std::string::npos, one.why.find("every value computed in f32")) << one.why;
+    EXPECT_GE(one.workspace_bytes, std::int64_t{4} << 20);
+    EXPECT_EQ(4, plan(1 << 20, 4, 768, 10, as_it_is).matrix_queries);
+    EXPECT_EQ(0, plan(1 << 20, 5, 128, 10, as_it_is).matrix_queries);
+    EXPECT_EQ(0, plan(1 << 20, 4, 8192, 10, as_it_is).matrix_queries);  // more than shared memory holds
+    EXPECT_EQ(1, plan(1 << 20, 1, 8192, 10, as_it_is).matrix_queries);
+    // 132 x 16 groups, or n / 32.
+    EXPECT_EQ(1, plan(1 << 20, 1, 128, 1056, as_it_is).matrix_queries);
+    EXPECT_EQ(0, plan(1 << 20, 1, 128, 1057, as_it_is).matrix_queries);
+    EXPECT_EQ(1, plan(1000, 1, 128, 16, as_it_is).matrix_queries);
+    EXPECT_EQ(0, plan(1000, 1, 128, 17, as_it_is).matrix_queries);
+    // A forced instruction set is one of matrix units; a forced projection is one.
+    EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.isa = "sm_90a"; }).matrix_queries);
+    EXPECT_EQ(1, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "gemm-f16"; }).matrix_queries);
+    EXPECT_EQ(0, plan(1 << 20, 1, 512, 10, [](Request& r) { r.path = "projected"; }).matrix_queries);
+    const auto projected = [](Request& r) { r.has_projection = r.prepared = true; };
+    EXPECT_EQ(1, plan(1 << 20, 1, 1024, 10, projected).matrix_queries);
+    EXPECT_EQ(0, plan(1 << 20, 1, 1040, 10, projected).matrix_queries);
+    EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "exact"; }).matrix_queries);
+}
+
 // Monotone metrics of few dimensions: where there are points and queries enough to repay a tree.
 TEST(Plan, TakesATreeOfFewDimensions) {
     Request r = of({100000, 100000, 3, 10, kith::ElementType::f64, true}, kith::metric::Gemm::l2);

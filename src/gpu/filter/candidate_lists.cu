@@ -1,9 +1,8 @@
 // Kernels of candidate_lists.h. A block owns a query and holds the upper values a + 2 F of its list in registers; E,
 // the same for all of them, is added at the end, where a relative bound grows them too.
-#include "exact/order.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
-#include "gpu/primitives/block_threshold.cuh"
+#include "gpu/filter/thresholds.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -15,33 +14,6 @@ __device__ __forceinline__ int length_class(int length) {
     if (length <= 1) return 0;
     const int last = length - 1, octave = 31 - __clz(last);
     return min(4 * octave + ((last << 2 >> octave) & 3) + 1, length_classes - 1);
-}
-
-using Order = exact::Order<float>;
-
-__device__ __forceinline__ std::uint32_t upper_key(float a, float f, float ceiling) {
-    const float infinity = __int_as_float(0x7f800000), upper = __fadd_ru(a, 2.0f * f);
-    return Order::key(f < infinity && upper < ceiling ? upper : infinity);
-}
-
-// The threshold that a key of an upper value stands for.
-__device__ __forceinline__ float threshold_of(std::uint32_t key, float e, float growth) {
-    // A query that is not filtered has none.
-    if (e == __int_as_float(0xff800000)) return e;
-    return fminf(__fmaf_ru(Order::value(key), growth, 2.0f * e), 3.402823466e38f);
-}
-
-struct ListShared {
-    std::uint32_t sums[64];
-    int kept;
-};
-
-template <int block, int per_thread>
-__device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys)[per_thread], std::int64_t order,
-                                                      ListShared& s) {
-    int in_all = 0;
-    return sampling::word_threshold<block>(keys, static_cast<int>(order), static_cast<int>(order / 16), s.sums, in_all,
-                                           [](std::uint32_t key) { return key; });
 }
 
 // A thread has `per_thread` values, interleaved with those of adjacent threads. Only the least of each of `groups`
@@ -178,19 +150,8 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
                       [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
         }
     }
-    if (fitness == all_alike) {
-        const std::int64_t self = task.self ? task.self[query] : -1, first = min(task.n, lists.capacity);
-        std::uint32_t own = 0, neighbours = 0;
-        for (std::int64_t row = threadIdx.x; row < first; row += block) own += task.nan[row] == 0;
-        block_prefix<block>(own, s.sums, neighbours);
-        sure = neighbours >= task.k || first == task.n;
-        std::uint32_t* const ids = task.ids + query * lists.capacity;
-        for (std::int64_t at = 0; sure && at < first; at += block) {
-            const std::int64_t row = at + threadIdx.x;
-            append<1>(row < first && row != self, &s.kept,
-                      [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
-        }
-    }
+    if (fitness == all_alike)
+        sure = take_first<block>(task, query, lists.capacity, task.ids + query * lists.capacity, s);
     __syncthreads();
     if (threadIdx.x == 0) {
         lists.counts[query] = s.kept;

@@ -7,6 +7,14 @@
 
 namespace kith::gpu::sampling {
 
+// What reduce(), over a warp, makes of the words of a block's warps in shared memory: sums or maxima, to which 0 adds
+// nothing. A lane reads one.
+template <int block, class Reduce>
+__device__ __forceinline__ std::uint32_t over_warps(const std::uint32_t* words, Reduce reduce) {
+    const auto lane = static_cast<int>(threadIdx.x % 32);
+    return reduce(lane < block / 32 ? words[lane] : 0u);
+}
+
 // The word of one of the block's entries, `mine` per thread, such that at least `rank` and at most rank + slack entries
 // have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
 // word. `in_all` receives how many entries have such a word. Each round cuts the interval of candidates to a third or a
@@ -33,9 +41,7 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
         turn ^= 1;
         if (threadIdx.x % 32 == 0) slot[threadIdx.x / 32] = counts;
         __syncthreads();
-        counts = 0;
-#pragma unroll
-        for (int w = 0; w < block / 32; ++w) counts += slot[w];
+        counts = over_warps<block>(slot, [](std::uint32_t x) { return __reduce_add_sync(whole_warp, x); });
         const std::uint32_t from = low;
         low = from + part * pivots + 1;  // unless a pivot reaches the rank
 #pragma unroll
@@ -56,8 +62,7 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
     __syncthreads();
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = most;
     __syncthreads();
-#pragma unroll
-    for (int w = 0; w < block / 32; ++w) most = max(most, sums[w]);
+    most = over_warps<block>(sums, [](std::uint32_t x) { return __reduce_max_sync(whole_warp, x); });
     __syncthreads();
     return most;
 }

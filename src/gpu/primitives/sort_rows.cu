@@ -22,17 +22,23 @@ __device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, s
     return ka != kb ? ka < kb : ia < ib;
 }
 
+// A missing entry, and one whose key is missing, has no final id.
+__device__ __forceinline__ void put(const SortedRows& out, std::int64_t cell, std::uint64_t key, std::uint32_t id) {
+    out.keys[cell] = key;
+    out.ids[cell] = id;
+    if (out.final_ids) out.final_ids[cell] = key == ~std::uint64_t{0} ? -1 : std::int64_t{id};
+}
+
 // A block owns a row; entries are padded with the largest (key, id) to a power of two. Where a row has many more than
 // k, a threshold for the upper words of its keys leaves little more than k to sort.
 template <int mine>
 __global__ void __launch_bounds__(threads)
     bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
-                 std::int64_t count_step, std::int64_t stride, std::int64_t k, std::uint64_t* out_keys,
-                 std::uint32_t* out_ids) {
+                 std::int64_t count_step, std::int64_t stride, SortedRows out) {
     extern __shared__ std::uint64_t shared[];
     __shared__ std::uint32_t sums[threads / 16];
     __shared__ int kept;
-    const std::int64_t row = blockIdx.x;
+    const std::int64_t row = blockIdx.x, k = out.k;
     const int there = counts[row * count_step];
     int count = there;
     std::uint32_t most = ~std::uint32_t{0};
@@ -84,20 +90,18 @@ __global__ void __launch_bounds__(threads)
     });
     for (std::int64_t i = threadIdx.x; i < k; i += threads) {
         const bool there_is = i < count;
-        out_keys[row * k + i] = there_is ? key[i] : ~std::uint64_t{0};
-        out_ids[row * k + i] = there_is ? id[i] : ~std::uint32_t{0};
+        put(out, row * k + i, there_is ? key[i] : ~std::uint64_t{0}, there_is ? id[i] : ~std::uint32_t{0});
     }
 }
 
 __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
-                           std::int64_t count_step, std::int64_t rows, std::int64_t stride, std::int64_t k,
-                           std::uint64_t* out_keys, std::uint32_t* out_ids) {
+                           std::int64_t count_step, std::int64_t rows, std::int64_t stride, SortedRows out) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (cell >= rows * k) return;
-    const std::int64_t row = cell / k, i = cell % k;
+    if (cell >= rows * out.k) return;
+    const std::int64_t row = cell / out.k, i = cell % out.k;
     const bool there = i < counts[row * count_step];
-    out_keys[cell] = there ? keys[row * stride + i] : ~std::uint64_t{0};
-    out_ids[cell] = there ? ids[row * stride + i] : ~std::uint32_t{0};
+    put(out, cell, there ? keys[row * stride + i] : ~std::uint64_t{0},
+        there ? ids[row * stride + i] : ~std::uint32_t{0});
 }
 
 }  // namespace
@@ -112,7 +116,7 @@ void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) 
                                        static_cast<int>(sort_in_shared * 12)),
                   "shared memory of bitonic_rows");
             kernel<<<static_cast<unsigned>(in.rows), threads, static_cast<std::size_t>(bytes), stream>>>(
-                in.keys, in.ids, in.counts, in.count_step, in.stride, out.k, out.keys, out.ids);
+                in.keys, in.ids, in.counts, in.count_step, in.stride, out);
         };
         if (size <= 4 * threads) launch(bitonic_rows<4>);
         else if (size <= 16 * threads) launch(bitonic_rows<16>);
@@ -134,8 +138,8 @@ void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) 
                                                         ids_b.get(), cells, in.rows, segments.begin.get(),
                                                         segments.end.get(), 0, 64, stream);
     });
-    take_first<<<item_blocks(in.rows * out.k), item_threads, 0, stream>>>(
-        keys_b.get(), ids_b.get(), in.counts, in.count_step, in.rows, in.stride, out.k, out.keys, out.ids);
+    take_first<<<item_blocks(in.rows * out.k), item_threads, 0, stream>>>(keys_b.get(), ids_b.get(), in.counts,
+                                                                          in.count_step, in.rows, in.stride, out);
     check_launch("take_first");
 }
 

@@ -21,6 +21,7 @@ struct SortedRows {
     std::uint64_t* keys;
     std::uint32_t* ids;
     std::int64_t k;
+    std::int64_t* final_ids = nullptr;  // where not null, the ids once more, -1 in place of ~0
 };
 
 // The k smallest entries of each row by (key, id), sorted; a row short of k ends in key ~0, id ~0.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "gpu/filter/candidate_lists.h"
@@ -12,6 +13,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/pinned_block.h"
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
@@ -178,7 +180,9 @@ void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRow
 // device's, freed in stream order.
 class ChunkSearch {
 public:
-    ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count)
+    // `final_ids`: where not null, the filter leaves the ids of its result there, too.
+    ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count,
+                std::int64_t* final_ids)
         : context_(context),
           chunk_(chunk),
           own_(context.plan.path == Path::exact ? chunk.filter : own_filter(context, chunk)),
@@ -209,6 +213,7 @@ public:
                 chunk,
                 {.filter = own_,
                  .projected = own_projection(),
+                 .final_ids = final_ids,
                  .repeats = context.plan.symmetric
                                 ? nullptr
                                 : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0)},
@@ -301,14 +306,17 @@ private:
 // caller while the search still waits for its certificates.
 void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge,
                  bool last, Lists lists, Lists scratch) {
-    ChunkSearch search(context, chunk, first, count);
+    // The ids of all points are the caller's own.
+    const bool at_once = !context.points.streams && !context.plan.symmetric && context.plan.path != Path::exact;
+    ChunkSearch search(context, chunk, first, count, at_once ? lists.ids : nullptr);
     const auto assign = [&] {
         assign_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k,
                     context.stream);
         if (last) deliver(context, lists, first, count);
     };
     if (!merge) {
-        assign();
+        if (at_once) deliver(context, {search.result().keys.get(), lists.ids}, first, count);
+        else assign();
         if (search.finish()) assign();
     } else {
         search.finish();
@@ -346,19 +354,34 @@ void search(const Points& points, const SearchRequest& request) {
     std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
     std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
     bool projected = false;
+    // Small results for the host: the kernels write them where it can read them.
+    const std::int64_t all_cells = queries.rows * k, element = request.f64 ? 8 : 4;
+    PinnedBlock small;
+    if (request.out.device == host_memory && !points.streams && all_cells * (8 + element) <= PinnedBlock::bytes)
+        small = PinnedBlock(static_cast<cudaStream_t>(request.stream));
     SearchContext context{request,
                           points,
                           static_cast<cudaStream_t>(request.stream),
-                          request.out.device == points.device && !points.streams,
+                          small.data() || (request.out.device == points.device && !points.streams),
                           outcomes,
                           causes,
                           projected};
+    if (small.data()) {
+        context.out.ids = static_cast<std::int64_t*>(small.data());
+        context.out.distances = request.out.distances ? context.out.ids + all_cells : nullptr;
+    }
+    const auto hand_over = [&] {
+        if (!small.data()) return;
+        std::copy_n(context.out.ids, all_cells, request.out.ids);
+        if (request.out.distances)
+            std::memcpy(request.out.distances, context.out.distances, static_cast<std::size_t>(all_cells * element));
+    };
     const TrimAtEnd trim(points.device, context.stream);
     InFlight work(context.stream);
     if (plan.path == Path::tree) {
-        if (search_by_tree(context)) return work.wait("search");
+        const bool found = search_by_tree(context);
         work.wait("search");
-        return search_without_tree(points, request);
+        return found ? hand_over() : search_without_tree(points, request);
     }
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
     const std::int64_t group = points.streams ? tuning::queries_of_pass(plan, tile, k, points.d, queries.type) : tile;
@@ -367,7 +390,7 @@ void search(const Points& points, const SearchRequest& request) {
         Buffer<std::uint64_t> keys(cells, context.stream), scratch_keys(points.streams ? tile * k : 0, context.stream);
         Buffer<std::int64_t> ids_buffer(context.direct ? 0 : cells, context.stream),
             scratch_ids(points.streams ? tile * k : 0, context.stream);
-        std::int64_t* const ids = context.direct ? request.out.ids + group_first * k : ids_buffer.get();
+        std::int64_t* const ids = context.direct ? context.out.ids + group_first * k : ids_buffer.get();
         const Lists scratch{scratch_keys.get(), scratch_ids.get()};
         const auto pass = [&](const Chunk& chunk, bool merge, bool last) {
             for (std::int64_t first = 0; first < group_count; first += tile) {
@@ -393,6 +416,7 @@ void search(const Points& points, const SearchRequest& request) {
         }
     }
     work.wait("search");
+    hand_over();
     if (plan.path == Path::projected && !projected) request.report.path = name(Path::gemm_f16);
     exact::Fallbacks fallbacks;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {

@@ -15,6 +15,7 @@
 #include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
 #include "gpu/search/tuning.h"
+#include "gpu/search/value_candidates.h"
 #include "gpu/select/streaming/threshold_select.h"
 
 namespace kith::gpu {
@@ -83,10 +84,7 @@ public:
           query_error_(2 * q_, stream),
           threshold_(q_, stream),
           flags_(3 * q_, stream),
-          counts_(q_, stream),
-          totals_(6, stream),
-          lengths_(2 * length_classes, stream) {
-        totals_.clear_to(0);
+          counts_(q_, stream) {
         const FilterVectors& filter = filter_;
         if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
@@ -110,6 +108,8 @@ public:
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
         const FilterLevels levels = filter_levels(n_, q_, wanted_);
+        clear_totals();
+        lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
         sample(levels);
         if (q_ > few_queries) {
@@ -137,9 +137,18 @@ public:
         if (!projected_ || !through_projected()) through(n_);
     }
 
+    // All values of very few queries, where that is what the plan has.
+    bool from_values() {
+        if (plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
+        reserve(value_candidates);
+        values_ = pass_over_values(pass_, lists(), stream_);
+        return true;
+    }
+
     // All values, by a distance kernel, and the smallest of each query, by a selector, or both at once: a list with a
     // threshold below its last value lacks nothing, ties included.
     void from_matrix() {
+        clear_totals();
         const DistanceKernel* const kernel = find_distance_kernel(plan_.distances);
         if (kernel && kernel->expanded()) use_expanded_terms();
         const MatrixCandidates task{.kernel = plan_.distances,
@@ -160,6 +169,7 @@ public:
 
     // All points against given thresholds.
     void from_thresholds(const float* thresholds) {
+        clear_totals();
         reserve(max_candidates);
         check(cudaMemcpyAsync(threshold_.get(), thresholds, static_cast<std::size_t>(q_) * sizeof(float),
                               cudaMemcpyDefault, stream_),
@@ -170,7 +180,7 @@ public:
     }
 
     // The canonical distances of the candidates, and the k smallest.
-    FilterOutcome refine(std::int64_t k) {
+    FilterOutcome refine(std::int64_t k, std::int64_t* final_ids) {
         Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
         const CloseTask close{.k = wanted_,
                               .n = n_,
@@ -180,18 +190,24 @@ public:
                               .ids = ids.get(),
                               .status = status(),
                               .totals = totals_.get()};
-        close_lists(lists(), filter_.form, close, stream_);
+        FilterOutcome out;
+        if (values_.pass.q > 0) {
+            out.counted = PinnedBlock(stream_);
+            close_values(values_.pass, lists(), filter_.form, close,
+                         static_cast<unsigned long long*>(out.counted.data()), stream_);
+        } else {
+            close_lists(lists(), filter_.form, close, stream_);
+        }
         auto* const keys = reinterpret_cast<std::uint64_t*>(
             candidates_.get());  // in the memory of the candidates, which have become ids
         const RefineTask task{queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), capacity_, wanted_,
                               keys};
         if (metric_.kernels) metric_.kernels->refine(task, metric_.params, stream_);
         else user_refine(task, metric_.spec, stream_);
-        FilterOutcome out;
         out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
         sort_rows({keys, ids.get(), counts_.get(), 1, q_, capacity_, capacity_},
-                  {out.result.keys.get(), out.result.ids.get(), k}, stream_);
-        out.totals.fetch(totals_.get(), 2, stream_);
+                  {out.result.keys.get(), out.result.ids.get(), k, final_ids}, stream_);
+        if (!out.counted.data()) out.totals.fetch(totals_.get(), 2, stream_);
         out.flags = std::move(flags_);
         out.threshold = std::move(threshold_);
         out.projected = used_projection_;
@@ -199,6 +215,10 @@ public:
     }
 
 private:
+    void clear_totals() {
+        totals_ = Buffer<unsigned long long>(6, stream_);
+        totals_.clear_to(0);
+    }
     // Where there is no memory for that, all rows remain.
     void leave_out(const Repeats& repeats) {
         try {
@@ -357,6 +377,7 @@ private:
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;
     ExpandedTerms expanded_;
+    ValueCandidates values_;
     FilterPass pass_;
 };
 
@@ -385,16 +406,27 @@ FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, co
     TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
     else if (!plan.distances.empty()) filter_state.from_matrix();
-    else filter_state.from_samples();
-    return filter_state.refine(k);
+    else if (!filter_state.from_values()) filter_state.from_samples();
+    return filter_state.refine(k, choice.final_ids);
 }
 
 Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
-    const unsigned long long* const totals = outcome.totals.wait("filter");
-    candidates += static_cast<double>(totals[0]);
-    Uncertain out;
-    if (totals[1] == 0) return out;
     const auto q = static_cast<std::size_t>(outcome.threshold.size());
+    unsigned long long found = 0, left = 0;
+    if (outcome.counted.data()) {
+        const auto* const counted = static_cast<const unsigned long long*>(outcome.counted.wait("filter"));
+        for (std::size_t i = 0; i < q; ++i) {
+            if (counted[i] == no_certificate) ++left;
+            else found += counted[i];
+        }
+    } else {
+        const unsigned long long* const totals = outcome.totals.wait("filter");
+        found = totals[0];
+        left = totals[1];
+    }
+    candidates += static_cast<double>(found);
+    Uncertain out;
+    if (left == 0) return out;
     std::vector<std::uint8_t> flags(2 * q);
     std::vector<float> thresholds(q);
     InFlight copies(stream);

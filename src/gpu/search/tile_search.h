@@ -5,6 +5,7 @@
 #include "exact/progress.h"
 #include "gpu/points/points.h"
 #include "gpu/points/projection.h"
+#include "gpu/runtime/pinned_block.h"
 #include "kith/plan.h"
 
 namespace kith::gpu {
@@ -31,6 +32,7 @@ struct FilterOutcome {
     Buffer<std::uint8_t> flags;  // q each: status, Fitness, and the filter's own
     Buffer<float> threshold;
     PinnedWords totals;      // [0] candidates, [1] queries without a certificate
+    PinnedBlock counted;     // of a value pass, in their place: what close_values counted
     bool projected = false;  // whether its projection was used
 };
 
@@ -41,6 +43,7 @@ struct TileFilterChoice {
     // Of `filter`, where not null and no repeats are left out: after the samples its values say which points are looked
     // at.
     const ProjectedVectors* projected = nullptr;
+    std::int64_t* final_ids = nullptr;  // where not null, q x k: the result's ids once more, -1 where there is none
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
 

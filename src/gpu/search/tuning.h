@@ -10,6 +10,7 @@
 
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
+#include "gpu/filter/value_groups.h"
 #include "gpu/primitives/tuning.h"
 #include "gpu/select/streaming/tuning.h"
 #include "kith/plan.h"
@@ -76,6 +77,9 @@ inline std::int64_t projected_step(std::int64_t q) {
 }
 // What passes of later ranges, as a share of what passes of the first, whose thresholds are of a sample. Reasoned.
 inline constexpr double passed_later = 0.5;
+// Beyond so many dimensions a projection, where there is one, reads so much less of the points that very few queries
+// take it too. Reasoned, not timed: 256 of 1,024 coordinates and samples against all of them once.
+inline constexpr std::int64_t value_pass_dimensions = 1024;
 // From so many pairs on, a formula has a filter. Reasoned: compiling its kernels takes some tenths of a second, in
 // which 2^30 pairs of 128 dimensions would be scanned; a process that searches again has them.
 inline constexpr double filtered_formula_pairs = 0x1p24;
@@ -225,6 +229,13 @@ inline std::int64_t most_needless(std::int64_t n) {
 inline std::int64_t radius_entries(double workspace) {
     constexpr double entry = 12 + 2 * 16 + 8;
     return std::max<std::int64_t>(static_cast<std::int64_t>(workspace / 4 / entry), 4096);
+}
+
+// What a value pass takes beside a tile: values, the least of groups, candidates.
+inline double value_pass_bytes(std::int64_t q, std::int64_t n, int multiprocessors) {
+    const auto groups = static_cast<double>(value_groups(n, multiprocessors));
+    return static_cast<double>(q) * (4.125 * static_cast<double>(whole_tiles(n)) + 12.0 * groups +
+                                     entry_bytes(value_candidates) * static_cast<double>(value_candidates));
 }
 
 // Queries that may be tried again at a time within so many bytes.

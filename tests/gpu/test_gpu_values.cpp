@@ -1,0 +1,308 @@
+// The value pass: the values and groups that its kernel leaves, the candidates that its closing kernel finds, and whole
+// searches of very few queries, which go through it.
+#include <cuda_fp16.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "exact/order.h"
+#include "gpu/filter/value_pass.h"
+#include "gpu/runtime/device.h"
+#include "gpu/runtime/device_memory.h"
+#include "gpu_arrays.h"
+#include "same_answer.h"
+#include "search_cases.h"
+
+namespace {
+
+namespace gpu = kith::gpu;
+using kith::ElementType;
+using Order = kith::exact::Order<float>;
+
+template <class T>
+gpu::Buffer<T> on_device(const std::vector<T>& values) {
+    gpu::Buffer<T> out(static_cast<std::int64_t>(values.size()), nullptr);
+    gpu_arrays::check(cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return out;
+}
+
+template <class T>
+std::vector<T> on_host(const gpu::Buffer<T>& values) {
+    std::vector<T> out(static_cast<std::size_t>(values.size()));
+    gpu_arrays::check(cudaMemcpy(out.data(), values.get(), out.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    return out;
+}
+
+// A pass over whole numbers, on the host and on the device: products and sums are exact in any order.
+struct WholeNumbers {
+    std::int64_t q, n, width, groups, padded = gpu::whole_tiles(n);
+    std::vector<float> a;  // q x padded
+    std::vector<float> h, f;
+    gpu::Buffer<__half> queries, points;
+    gpu::Buffer<float> half_norm, point_error, values;
+    gpu::Buffer<std::uint32_t> least, step_least;
+    gpu::ValuePass pass;
+
+    // `spread`: coordinates are 0 to +-spread; 0 makes all points alike.
+    WholeNumbers(std::int64_t q, std::int64_t n, std::int64_t width, std::int64_t groups, int spread)
+        : q(q), n(n), width(width), groups(groups) {
+        std::mt19937 random(static_cast<unsigned>(n + width));
+        const auto number = [&] {
+            return static_cast<int>(random() % (2 * static_cast<unsigned>(spread) + 1)) - spread;
+        };
+        const auto fill = [&](std::int64_t count) {
+            std::vector<int> out(static_cast<std::size_t>(count));
+            for (int& x : out) x = number();
+            return out;
+        };
+        const std::vector<int> u = fill(q * width), v = fill(n * width);
+        const float infinity = std::numeric_limits<float>::infinity();
+        h.assign(static_cast<std::size_t>(padded), infinity);
+        f.assign(static_cast<std::size_t>(padded), 0);
+        for (std::int64_t i = 0; i < n; ++i) {
+            h[static_cast<std::size_t>(i)] = static_cast<float>(number() + 40);
+            f[static_cast<std::size_t>(i)] = static_cast<float>(number() + spread);
+        }
+        // One that the bound does not cover, and one with a NaN.
+        if (spread > 0 && n > 100) {
+            h[70] = -infinity;
+            f[70] = infinity;
+            h[90] = infinity;
+        }
+        for (std::int64_t i = 0; i < q; ++i)
+            for (std::int64_t p = 0; p < padded; ++p) {
+                int product = 0;
+                for (std::int64_t c = 0; p < n && c < width; ++c)
+                    product += u[static_cast<std::size_t>(i * width + c)] * v[static_cast<std::size_t>(p * width + c)];
+                a.push_back(h[static_cast<std::size_t>(p)] - static_cast<float>(product));
+            }
+        const auto halves = [](const std::vector<int>& numbers) {
+            std::vector<__half> out;
+            for (const int x : numbers) out.push_back(__float2half(static_cast<float>(x)));
+            return on_device(out);
+        };
+        queries = halves(u);
+        points = halves(v);
+        half_norm = on_device(h);
+        point_error = on_device(f);
+        values = gpu::Buffer<float>(q * padded, nullptr);
+        least = gpu::Buffer<std::uint32_t>(q * 2 * groups, nullptr);
+        pass = {.queries = queries.get(),
+                .points = points.get(),
+                .half_norm = half_norm.get(),
+                .point_error = point_error.get(),
+                .ceiling = infinity,
+                .q = q,
+                .n = n,
+                .width = width,
+                .groups = groups,
+                .values = values.get(),
+                .ld = padded,
+                .least = least.get(),
+                .step_least = nullptr};
+        step_least = gpu::Buffer<std::uint32_t>(q * groups * pass.steps_of_group(), nullptr);
+        pass.step_least = step_least.get();
+        gpu::value_pass(pass, nullptr);
+        gpu_arrays::check(cudaDeviceSynchronize());
+    }
+    std::string label() const {
+        return "q " + std::to_string(q) + ", n " + std::to_string(n) + ", width " + std::to_string(width) +
+               ", groups " + std::to_string(groups);
+    }
+    float value(std::int64_t i, std::int64_t p) const { return a[static_cast<std::size_t>(i * padded + p)]; }
+    float upper(std::int64_t i, std::int64_t p) const {
+        const float infinity = std::numeric_limits<float>::infinity(), error = f[static_cast<std::size_t>(p)];
+        return error < infinity ? value(i, p) + 2 * error : infinity;
+    }
+    // Of each group of a query.
+    template <class Value>
+    std::vector<float> least_of(std::int64_t i, Value value_of) const {
+        std::vector<float> out(static_cast<std::size_t>(groups), std::numeric_limits<float>::infinity());
+        for (std::int64_t p = 0; p < n; ++p) {
+            float& least_value = out[static_cast<std::size_t>(p / gpu::value_step % groups)];
+            least_value = std::min(least_value, value_of(i, p));
+        }
+        return out;
+    }
+};
+
+// Widths of less than one run of eight lanes, of whole runs, of one and a bit, and points that end within a step.
+TEST(GpuValues, AreThoseOfTheHost) {
+    const std::int64_t shapes[][3] = {{1, 16, 1},   {31, 16, 1},    {257, 48, 3},    {1000, 64, 32},
+                                      {990, 80, 5}, {1500, 128, 9}, {1023, 144, 32}, {2050, 272, 60}};
+    for (const auto& [n, width, groups] : shapes)
+        for (std::int64_t q = 1; q <= gpu::value_queries; ++q) {
+            const WholeNumbers w(q, n, width, groups, 2);
+            const auto values = on_host(w.values);
+            const auto least = on_host(w.least), of_steps = on_host(w.step_least);
+            for (std::int64_t i = 0; i < q; ++i) {
+                for (std::int64_t p = 0; p < (n + 31) / 32 * 32; ++p)
+                    ASSERT_EQ(w.value(i, p), values[static_cast<std::size_t>(i * w.padded + p)])
+                        << w.label() << ": query " << i << ", position " << p;
+                const auto uppers = w.least_of(i, [&](auto of, auto p) { return w.upper(of, p); });
+                const auto lowers = w.least_of(i, [&](auto of, auto p) { return w.value(of, p); });
+                for (std::int64_t g = 0; g < groups; ++g) {
+                    const auto at = static_cast<std::size_t>(2 * i * groups + g);
+                    ASSERT_EQ(Order::key(uppers[static_cast<std::size_t>(g)]), least[at]) << w.label() << ", " << g;
+                    ASSERT_EQ(Order::key(lowers[static_cast<std::size_t>(g)]),
+                              least[at + static_cast<std::size_t>(groups)])
+                        << w.label() << ", " << g;
+                }
+                for (std::int64_t step = 0; step < w.pass.steps(); ++step) {
+                    float want = std::numeric_limits<float>::infinity();
+                    for (std::int64_t p = step * 32; p < step * 32 + 32; ++p) want = std::min(want, w.value(i, p));
+                    const std::int64_t at = (i * groups + step % groups) * w.pass.steps_of_group() + step / groups;
+                    ASSERT_EQ(Order::key(want), of_steps[static_cast<std::size_t>(at)]) << w.label() << ", " << step;
+                }
+            }
+        }
+}
+
+struct Closed {
+    std::vector<unsigned long long> counted;
+    std::vector<std::int32_t> counts;
+    std::vector<float> threshold;
+    std::vector<std::uint8_t> status;
+    std::vector<std::uint32_t> ids;
+};
+
+constexpr std::int64_t capacity = 512;
+
+gpu::FilterForm strided() {
+    gpu::FilterForm form;
+    form.stride = 7;
+    return form;
+}
+
+Closed close(const WholeNumbers& w, std::int64_t k, float query_error, gpu::Fitness fitness,
+             const std::vector<std::int64_t>& self = {}) {
+    const auto q = static_cast<std::size_t>(w.q);
+    const auto unfit = on_device(std::vector<std::uint8_t>(q, fitness));
+    const auto nan = on_device(std::vector<std::uint8_t>(static_cast<std::size_t>(w.n), 0));
+    const auto error = on_device(std::vector<float>(q, query_error));
+    const gpu::Buffer<std::uint32_t> ids(w.q * capacity, nullptr);
+    const gpu::Buffer<std::int32_t> counts(w.q, nullptr);
+    const gpu::Buffer<float> threshold(w.q, nullptr);
+    const gpu::Buffer<std::uint8_t> status(w.q, nullptr);
+    const gpu::Buffer<unsigned long long> counted(w.q, nullptr);
+    const auto own = on_device(self.empty() ? std::vector<std::int64_t>(q, -1) : self);
+    gpu::CandidateLists lists;
+    lists.q = w.q;
+    lists.capacity = capacity;
+    lists.counts = counts.get();
+    lists.threshold = threshold.get();
+    lists.query_error = error.get();
+    gpu::CloseTask task;
+    task.k = k;
+    task.n = w.n;
+    task.self = self.empty() ? nullptr : own.get();
+    task.unfit = unfit.get();
+    task.nan = nan.get();
+    task.ids = ids.get();
+    task.status = status.get();
+    gpu::close_values(w.pass, lists, strided(), task, counted.get(), nullptr);
+    gpu_arrays::check(cudaDeviceSynchronize());
+    return {on_host(counted), on_host(counts), on_host(threshold), on_host(status), on_host(ids)};
+}
+
+// The threshold is the k-th of the groups' least upper values and 2 E; the candidates are all within, but the query.
+TEST(GpuValues, CloseToAllCandidates) {
+    for (const std::int64_t k : {1, 9, 15}) {
+        for (const std::int64_t groups : {32, 60, 313}) {
+            const WholeNumbers w(3, 10007, 48, groups, 3);
+            const std::vector<std::int64_t> self{-1, 7 * 70 % w.n, -1};
+            const Closed closed = close(w, k, 0.5f, gpu::fit, self);
+            for (std::int64_t i = 0; i < w.q; ++i) {
+                auto uppers = w.least_of(i, [&](auto of, auto p) { return w.upper(of, p); });
+                std::sort(uppers.begin(), uppers.end());
+                const auto at = static_cast<std::size_t>(i);
+                const float threshold = uppers[static_cast<std::size_t>(k - 1)] + 1;
+                ASSERT_EQ(threshold, closed.threshold[at]) << w.label() << ", k " << k;
+                std::set<std::uint32_t> want;
+                for (std::int64_t p = 0; p < w.n; ++p) {
+                    const auto row = static_cast<std::int64_t>(gpu::row_at(strided(), p, w.n));
+                    if (w.value(i, p) <= threshold && row != self[at]) want.insert(static_cast<std::uint32_t>(row));
+                }
+                ASSERT_LE(want.size(), static_cast<std::size_t>(capacity)) << w.label();
+                ASSERT_EQ(want.size(), closed.counted[at]) << w.label() << ", k " << k;
+                ASSERT_EQ(want.size(), static_cast<std::size_t>(closed.counts[at]));
+                ASSERT_EQ(gpu::certified, closed.status[at]);
+                const auto first = closed.ids.begin() + i * capacity;
+                ASSERT_EQ(want, (std::set<std::uint32_t>(first, first + closed.counts[at]))) << w.label();
+            }
+        }
+    }
+}
+
+// More that tie than there is room for: no certificate, and a threshold that is certain.
+TEST(GpuValues, GiveUpWhereTooManyTie) {
+    const WholeNumbers w(2, 3001, 16, 90, 0);
+    const Closed full = close(w, 5, 0.25f, gpu::fit);
+    const Closed scanned = close(w, 5, -std::numeric_limits<float>::infinity(), gpu::to_scan);
+    const Closed none = close(w, 5, -std::numeric_limits<float>::infinity(), gpu::no_neighbours);
+    const Closed alike = close(w, 5, 0, gpu::all_alike);
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(gpu::no_certificate, full.counted[i]);
+        EXPECT_EQ(gpu::uncertain, full.status[i]);
+        EXPECT_EQ(0, full.counts[i]);
+        EXPECT_EQ(40.5f, full.threshold[i]);
+        EXPECT_EQ(gpu::no_certificate, scanned.counted[i]);
+        EXPECT_EQ(std::numeric_limits<float>::infinity(), scanned.threshold[i]);
+        EXPECT_EQ(0u, none.counted[i]);
+        EXPECT_EQ(gpu::certified, none.status[i]);
+        EXPECT_EQ(static_cast<unsigned long long>(capacity), alike.counted[i]);
+        EXPECT_EQ(gpu::certified, alike.status[i]);
+    }
+}
+
+// Every metric of products on every data set, q 1 to 4: the bits of the scan.
+TEST(GpuValues, SearchesGiveTheBitsOfTheScan) {
+    const std::int64_t dimensions[] = {9, 16, 33, 100, 257};
+    std::uint64_t turn = 0;
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "correlation", "hellinger", "kl_divergence",
+                               "seuclidean", "mahalanobis"}) {
+        for (const std::string& data : adversarial::names()) {
+            ++turn;
+            const search_cases::Size size{turn % 3 == 0 ? 1900 : 1001, static_cast<std::int64_t>(turn % 4) + 1,
+                                          dimensions[turn % 5], turn % 2 ? 10 : 16};
+            const ElementType type = turn % 7 == 0 ? ElementType::f64 : ElementType::f32;
+            const Variant variant = variants(metric, size.d, type).front();
+            const auto c = search_cases::make_case(variant, data, size, type, type, arrays::Shape{}, turn);
+            const kith::Options options = search_cases::options_of("cuda", variant, {"gemm-f16", "", 0, false}, true);
+            const kith::Plan plan = kith::plan({size.n, size.q, size.d, size.k, type, false}, options);
+            ASSERT_EQ(size.q, plan.matrix_queries) << c.label << ": " << plan.why;
+            const auto scan = search_cases::answer("cpu", c, {"exact", "", 0, false}, true);
+            const auto got = search_cases::answer("cuda", c, {"gemm-f16", "", 0, false}, true);
+            ASSERT_TRUE(scan && got) << c.label;
+            ASSERT_TRUE(same_answer(*scan, *got)) << c.label;
+        }
+    }
+}
+
+// Points enough for every group, neighbours by the hundred, an Index, both types of distances.
+TEST(GpuValues, ManyPoints) {
+    constexpr std::int64_t n = 70001, d = 40, q = 3;
+    const auto set = adversarial::make("gaussian", n, q, d, 3, false);
+    const auto points = arrays::make(set.points, n, d, ElementType::f32),
+               queries = arrays::make(set.queries, q, d, ElementType::f32);
+    kith::Options on_cpu, on_gpu;
+    on_cpu.device = "cpu";
+    on_gpu.device = "cuda";
+    const kith::Index cpu(points.view, on_cpu), gpu_index(points.view, on_gpu);
+    for (const std::int64_t k : {1, 100, 900}) {
+        for (const bool f64 : {false, true}) {
+            on_cpu.f64 = on_gpu.f64 = f64;
+            const auto want = cpu.search(queries.view, k, on_cpu), got = gpu_index.search(queries.view, k, on_gpu);
+            ASSERT_TRUE(same_answer(want, got)) << "k " << k;
+            EXPECT_EQ(q, got.report.certified);
+            EXPECT_LT(got.report.candidates, static_cast<double>(3 * q * k + 100 * q)) << "k " << k;
+        }
+    }
+}
+
+}  // namespace
