@@ -68,6 +68,15 @@ inline std::vector<float> panels(const exact::DirectForm& form, const std::vecto
     return out;
 }
 
+// Rows of d words each, which lie one after the other; `past` the last, up to whole tiles.
+inline std::vector<float> panels(const std::vector<float>& rows, std::int64_t count, std::int64_t d, float past) {
+    std::vector<float> words(static_cast<std::size_t>(gpu::whole_tiles(count) * d), past);
+    for (std::int64_t row = 0; row < count; ++row)
+        for (std::int64_t i = 0; i < d; ++i)
+            words[static_cast<std::size_t>(gpu::direct_place(row, i, d))] = rows[static_cast<std::size_t>(row * d + i)];
+    return words;
+}
+
 // `h`, but the sizes of rows where these are counted and h is no infinity.
 inline std::vector<float> with_sizes(const exact::DirectForm& form, const std::vector<Vector>& rows,
                                      std::vector<float> h) {

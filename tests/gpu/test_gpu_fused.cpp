@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "direct_panels.h"
 #include "exact/order.h"
 #include "gpu/filter/direct.h"
 #include "gpu_arrays.h"
@@ -21,26 +22,16 @@ namespace {
 
 namespace exact = kith::exact;
 namespace gpu = kith::gpu;
+using direct_panels::on_device;
 using kith::ElementType;
 
 constexpr std::int64_t any_lists = std::numeric_limits<std::int64_t>::max();
 
 class Fused : public testing::TestWithParam<gpu::FusedKernel> {};
 
-template <class T>
-gpu::Buffer<T> on_device(const std::vector<T>& values) {
-    gpu::Buffer<T> out(std::ssize(values), nullptr);
-    gpu_arrays::check(cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
-    return out;
-}
-
 // Rows in panels of words, whole ones.
 std::vector<float> panels(const std::vector<float>& rows, std::int64_t count, std::int64_t d) {
-    std::vector<float> words(static_cast<std::size_t>(gpu::whole_tiles(count) * d));
-    for (std::int64_t row = 0; row < count; ++row)
-        for (std::int64_t i = 0; i < d; ++i)
-            words[static_cast<std::size_t>(gpu::direct_place(row, i, d))] = rows[static_cast<std::size_t>(row * d + i)];
-    return words;
+    return direct_panels::panels(rows, count, d, 0);
 }
 
 constexpr float exponent = 2.5f;  // of Step::powers
