@@ -62,12 +62,12 @@ Plan direct_plan(const Request& r, const Machine& machine, double part, double s
         r.memory > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(r.memory) * part)) : 0;
     own.share = r.share * part;
     try {
-        Plan p = make(own, machine);
+        const Plan p = make(own, machine);
         // Tiles of the direct filter are a poll apart.
-        p.query_tile = std::min(
-            p.query_tile, gpu::tuning::responsive_queries(p.chunk_points, r.shape.d,
-                                                          slower * gpu::tuning::direct_cost(r.metric.traits.direct)));
-        return p;
+        own.most_queries = gpu::tuning::responsive_queries(p.chunk_points, r.shape.d,
+                                                           slower * gpu::tuning::direct_cost(r.metric.traits.direct));
+        if (r.most_queries > 0) own.most_queries = std::min(own.most_queries, r.most_queries);
+        return p.query_tile <= own.most_queries ? p : make(own, machine);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
         refuse("path: '{}': {}", r.path, error.what());
@@ -88,7 +88,8 @@ Plan composed(const Request& r, const Machine& machine) {
         if (const std::string why = machine.products_absence(); !why.empty()) refuse("path: '{}': {}", r.path, why);
     // Half of the budget is the filter's, half the matrix'. The slowest kernels and selectors take some sixteen times
     // as long as the direct filter.
-    Plan p = direct_plan(r, machine, 0.5, 16);
+    constexpr double of_filter = 0.5, slower = 16;
+    Plan p = direct_plan(r, machine, of_filter, slower);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
     const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
                        most =
@@ -109,14 +110,21 @@ Plan composed(const Request& r, const Machine& machine) {
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,
                                 r.path, 2 * (each + fixed)));
-    p.distances = kernel;
-    p.selector = name;
     // Whole panels of queries, where there are several; one even of a larger matrix.
     constexpr std::int64_t panel = gpu::filter_tile_queries;
     const auto most_queries = static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes / row_bytes(*selector, n)),
                with_room = static_cast<std::int64_t>(room / each);
-    p.matrix_queries = std::min({std::max(most_queries, panel), with_room, p.query_tile});
-    if (p.matrix_queries > panel && p.matrix_queries < p.query_tile) p.matrix_queries -= p.matrix_queries % panel;
+    std::int64_t queries = std::min({std::max(most_queries, panel), with_room, p.query_tile});
+    if (queries > panel && queries < r.shape.q) queries -= queries % panel;
+    // And whole matrices in a tile, where there are several tiles.
+    if (const std::int64_t tile = p.query_tile - p.query_tile % queries; p.query_tile < r.shape.q) {
+        Request whole = r;
+        whole.most_queries = tile;
+        if (tile < p.query_tile) p = direct_plan(whole, machine, of_filter, slower);
+    }
+    p.distances = kernel;
+    p.selector = name;
+    p.matrix_queries = std::min(queries, p.query_tile);
     p.workspace_bytes += static_cast<std::int64_t>(fixed + each * static_cast<double>(p.matrix_queries));
     p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.", p.matrix_queries, kernel,
                          listed, name);

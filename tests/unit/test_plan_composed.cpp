@@ -94,9 +94,13 @@ TEST(ComposedPlan, MatricesHaveASize) {
                 EXPECT_GT(static_cast<double>(p.matrix_queries + panel) * each, most) << n;
             }
         }
-    // Of the papers' searches: Hanak 2023, Fig. 5.8 and 5.9.
+    // Of the papers' searches: Hanak 2023, Fig. 5.8 and 5.9. Tiles are whole matrices, and the plan says how many
+    // queries they have.
     const kith::Shape hanak{1 << 21, 2048, 16, 16, kith::ElementType::f32, false};
-    EXPECT_EQ(256, kith::planner::make(of("register-tiled+bits", hanak), with_gpu()).matrix_queries);
+    const kith::Plan p = kith::planner::make(of("register-tiled+bits", hanak), with_gpu());
+    EXPECT_EQ(256, p.matrix_queries);
+    EXPECT_EQ(1280, p.query_tile);
+    EXPECT_NE(std::string::npos, p.why.find("tiles of 1280 queries")) << p.why;
 }
 
 // The distance kernels serve what the direct filter does.
