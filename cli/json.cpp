@@ -47,6 +47,7 @@ Json to_json(const Plan& plan) {
             {"path", path_name(plan)},
             {"selector", plan.selector},
             {"matrix_queries", plan.matrix_queries},
+            {"fused_lists", plan.fused_lists},
             {"isa", plan.isa},
             {"threads", plan.threads},
             {"query_tile", plan.query_tile},

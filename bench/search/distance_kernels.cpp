@@ -44,7 +44,14 @@ exact::Step step_of(MetricId metric) {
     if (metric == MetricId::sqeuclidean || metric == MetricId::euclidean) return exact::Step::squares;
     if (metric == MetricId::cityblock) return exact::Step::cityblock;
     if (metric == MetricId::chebyshev) return exact::Step::chebyshev;
-    refuse("metric: '{}'; a distance kernel serves sqeuclidean, euclidean, cityblock and chebyshev", name(metric));
+    if (metric == MetricId::canberra) return exact::Step::quotients;
+    if (metric == MetricId::braycurtis) return exact::Step::quotient;
+    if (metric == MetricId::hamming) return exact::Step::mismatches;
+    if (metric == MetricId::jensenshannon) return exact::Step::divergence;
+    refuse(
+        "metric: '{}'; the matrix alone is timed of sqeuclidean, euclidean, cityblock, chebyshev, canberra, "
+        "braycurtis, hamming and jensenshannon",
+        name(metric));
 }
 
 }  // namespace

@@ -46,10 +46,11 @@ struct Plan {
     Path path = Path::exact;
     bool forced = false;   // the path, by Options::path: whatever the data are
     std::string selector;  // name in the list of selectors
-    // Of a composed path, "kuang-zhao+bits", the kernel of the matrix of distances, of so many queries at a time before
-    // the selector; of a fused one, "hanak-fused", its kernel, so many lists at a time. `path`: that of the bound.
+    // Of a composed path, "kuang-zhao+bits", the kernel of the matrix of distances, and of how many queries it is at a
+    // time; of a fused one, "hanak-fused", its kernel, and how many lists there are at a time. `path`: that of the
+    // bound.
     std::string distances;
-    std::int64_t matrix_queries = 0;
+    std::int64_t matrix_queries = 0, fused_lists = 0;
     std::string isa;                      // instruction set: of the CPU, or the GPU's matrix instructions (filters)
     int threads = 1;                      // CPU threads
     std::int64_t query_tile = 0;          // queries (select: rows) handled together

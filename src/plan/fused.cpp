@@ -17,7 +17,23 @@ bool is_fused(const std::string& path) {
     return gpu::find_fused_kernel(path) != nullptr;
 }
 
+namespace {
+
+// The fused kernels' registers hold lists beside sums: they have the steps of distance::with_norm alone.
+bool is_norm(metric::Direct form) {
+    return form == metric::Direct::squares || form == metric::Direct::sum || form == metric::Direct::maximum ||
+           form == metric::Direct::powers;
+}
+
+}  // namespace
+
 Plan fused(const Request& r, const Machine& machine) {
+    refuse_other_than_direct(r, machine);
+    if (!is_norm(r.metric.traits.direct))
+        refuse(
+            "path: '{}' serves sums of powers of absolute differences, and their maximum; other metrics with a "
+            "direct form have composed paths, such as register-tiled+bits",
+            r.path);
     const gpu::FusedKernel& kernel = *gpu::find_fused_kernel(r.path);
     // Lists are short: most of the budget is the filter's, whose tiles of queries these are.
     constexpr double of_filter = 0.875;
@@ -38,12 +54,11 @@ Plan fused(const Request& r, const Machine& machine) {
                                                           budget, r.path, least / (1 - of_filter)));
     p.query_tile = std::min(p.query_tile, static_cast<std::int64_t>(room / least));
     const double candidates = list * static_cast<double>(p.query_tile);
-    p.matrix_queries = std::min(gpu::fused_most_lists(kernel, p.query_tile, n, device.multiprocessors),
-                                static_cast<std::int64_t>((room - candidates) / list));
-    p.workspace_bytes += static_cast<std::int64_t>(candidates + list * static_cast<double>(p.matrix_queries));
+    p.fused_lists = std::min(gpu::fused_most_lists(kernel, p.query_tile, n, device.multiprocessors),
+                             static_cast<std::int64_t>((room - candidates) / list));
+    p.workspace_bytes += static_cast<std::int64_t>(candidates + list * static_cast<double>(p.fused_lists));
     p.distances = kernel.name;
-    const std::int64_t parts =
-        gpu::fused_parts(kernel, p.query_tile, n, device.multiprocessors, p.matrix_queries).count;
+    const std::int64_t parts = gpu::fused_parts(kernel, p.query_tile, n, device.multiprocessors, p.fused_lists).count;
     p.why += fmt::format(" Distances and selection at once by {}, {} of each query, {}.", kernel.name, listed,
                          parts == 1 ? std::string("all points a block") : fmt::format("points in {} parts", parts));
     return p;

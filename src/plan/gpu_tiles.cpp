@@ -113,6 +113,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     std::int64_t qt =
         std::min(s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d, cost))
                              : t::exact_query_tile);
+    if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = p.path == Path::gemm_f16 || p.path == Path::projected ? gpu_isa(r.isa, device) : "";

@@ -56,6 +56,7 @@ struct Request {
     bool has_projection = false;    // or a GPU's vectors along few directions
     bool leaves_out = true;         // paths that leave out points unseen may be chosen
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
+    std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
     // Of a selection.
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;

@@ -40,10 +40,14 @@ std::string path_of(const gpu::DistanceKernel& kernel, const std::string& select
     return std::string(kernel.name) + "+" + selector;
 }
 
-TEST_P(Composed, EveryDataSet) {
+std::vector<std::string> some_paths(const gpu::DistanceKernel& kernel) {
     std::vector<std::string> paths;
-    for (const char* const selector : some_selectors) paths.push_back(path_of(GetParam(), selector));
-    matrix_path_cases::every_data_set(paths, {10, 150}, [](const std::string& metric) {
+    for (const char* const selector : some_selectors) paths.push_back(path_of(kernel, selector));
+    return paths;
+}
+
+TEST_P(Composed, EveryDataSet) {
+    matrix_path_cases::every_data_set(some_paths(GetParam()), {10, 150}, [](const std::string& metric) {
         return metric == "sqeuclidean" || metric == "euclidean" || !GetParam().expanded();
     });
 }
@@ -106,34 +110,12 @@ TEST_P(Composed, EverySelectorIsCertified) {
     }
 }
 
-// Many more points alike than a list holds: the first by id, whichever the selector takes.
 TEST_P(Composed, TiesBeyondAList) {
-    constexpr std::int64_t n = 4000, q = 9, d = 4;
-    std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d), 0.25f);
-    for (std::int64_t i = 0; i < n * d; ++i) points[static_cast<std::size_t>(i)] = i / d % 3 ? 1.0f : 2.0f;
-    kith::Options cpu, cuda;
-    cpu.device = "cpu";
-    cuda.device = "cuda";
-    for (const char* const selector : some_selectors) {
-        cuda.path = path_of(GetParam(), selector);
-        const auto want = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 20, cpu);
-        const auto got = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 20, cuda);
-        ASSERT_TRUE(same_answer(want, got)) << cuda.path;
-    }
+    matrix_path_cases::ties_beyond_a_list(some_paths(GetParam()));
 }
 
 TEST_P(Composed, GraphAndIndex) {
-    const auto c =
-        search_cases::make_case(variants("euclidean", 21, ElementType::f32).front(), "duplicates", {900, 30, 21, 9},
-                                ElementType::f32, ElementType::f32, arrays::Shape::dense, 8);
-    const Truth near = c.truth(), among(c.variant.name, c.variant.params, c.points.view, {}, 9, true);
-    for (const char* const selector : some_selectors) {
-        const kith::Options options =
-            search_cases::options_of("cuda", c.variant, {path_of(GetParam(), selector), "", 0, false}, true);
-        ASSERT_EQ("", among.difference(kith::graph(c.points.view, 9, options))) << options.path;
-        const kith::Index index(c.points.view, options);
-        ASSERT_EQ("", near.difference(index.search(c.queries.view, 9, options))) << options.path;
-    }
+    matrix_path_cases::graph_and_index(some_paths(GetParam()));
 }
 
 std::string test_name(const testing::TestParamInfo<gpu::DistanceKernel>& info) {

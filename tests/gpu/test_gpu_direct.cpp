@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "direct_forms.h"
-#include "gpu/filter/bit_panels.h"
+#include "direct_panels.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu_arrays.h"
@@ -19,67 +17,14 @@
 namespace {
 
 using namespace direct_forms;
+using direct_panels::gpu_form;
+using direct_panels::on_device;
+using direct_panels::panels;
+using direct_panels::width_of;
+using direct_panels::with_sizes;
 
 constexpr float infinity = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
 constexpr std::int64_t tile = gpu::filter_tile_points;
-
-std::int64_t width_of(const exact::DirectForm& form, std::int64_t d) {
-    return exact::counts_bits(form.step) ? gpu::bits_width(form, d) : gpu::direct_width(form, d);
-}
-std::size_t place_of(const exact::DirectForm& form, std::int64_t row, std::int64_t i, std::int64_t width) {
-    return static_cast<std::size_t>(exact::counts_bits(form.step) ? gpu::bits_place(row, i, width)
-                                                                  : gpu::direct_place(row, i, width));
-}
-
-// Rows as panels of words; a whole tile of them.
-std::vector<float> panels(const exact::DirectForm& form, const std::vector<Vector>& rows) {
-    const auto d = static_cast<std::int64_t>(rows[0].size()), width = width_of(form, d);
-    const std::int64_t per_word = exact::coordinates_per_word(form);
-    std::vector<std::uint32_t> words(static_cast<std::size_t>(gpu::whole_tiles(std::ssize(rows)) * width));
-    for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
-        for (std::int64_t i = 0; i < d; ++i) {
-            const double x = rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(i)];
-            std::uint32_t& word = words[place_of(form, row, i / per_word, width)];
-            if (per_word == 1) {
-                const auto f = static_cast<float>(x);
-                std::memcpy(&word, &f, sizeof f);
-            } else if (form.coordinates == exact::Coordinates::sets) {
-                word |= (x == 0 ? 0u : 1u) << (i % 32);
-            } else {
-                word |= (static_cast<std::uint32_t>(static_cast<int>(x)) & 0xffu) << (8 * (i % per_word));
-            }
-        }
-    }
-    std::vector<float> out(words.size());
-    std::memcpy(out.data(), words.data(), words.size() * sizeof(float));
-    return out;
-}
-
-template <class T>
-gpu::Buffer<T> on_device(const std::vector<T>& values) {
-    gpu::Buffer<T> out(std::ssize(values), nullptr);
-    EXPECT_EQ(cudaSuccess, cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
-    return out;
-}
-
-exact::DirectForm gpu_form(const Form& f) {
-    return *gpu::gpu_direct_form(f.traits, f.params, f.type);
-}
-
-// Half norms; the sizes of rows where these are counted and the half norm is no infinity.
-std::vector<float> with_sizes(const exact::DirectForm& form, const std::vector<Vector>& points, std::vector<float> h) {
-    if (!exact::counts_bits(form.step)) return h;
-    const std::vector<float> words = panels(form, points);
-    const std::int64_t width = width_of(form, std::ssize(points[0]));
-    for (std::int64_t p = 0; p < std::ssize(points); ++p) {
-        if (!std::isfinite(h[static_cast<std::size_t>(p)])) continue;
-        int size = 0;
-        for (std::int64_t w = 0; w < width; ++w)
-            size += std::popcount(std::bit_cast<std::uint32_t>(words[place_of(form, p, w, width)]));
-        h[static_cast<std::size_t>(p)] = static_cast<float>(size);
-    }
-    return h;
-}
 
 // Every value of a query with up to a tile of points.
 std::vector<float> values_of(const exact::DirectForm& form, const Vector& query, const std::vector<Vector>& points,

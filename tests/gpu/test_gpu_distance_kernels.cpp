@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adversarial.h"
+#include "direct_panels.h"
 #include "gpu/backend.h"
 #include "gpu/distance/distance.h"
 #include "gpu/distance/expanded.h"
@@ -18,37 +19,20 @@
 #include "gpu/runtime/cublas.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/shared_memory.h"
-#include "gpu_arrays.h"
 #include "kith/error.h"
 
 namespace {
 
 namespace exact = kith::exact;
 namespace gpu = kith::gpu;
+using direct_panels::on_device;
+using direct_panels::on_host;
 
 constexpr float infinity = std::numeric_limits<float>::infinity(), most = std::numeric_limits<float>::max();
 
-template <class T>
-gpu::Buffer<T> on_device(const std::vector<T>& values) {
-    gpu::Buffer<T> out(std::ssize(values), nullptr);
-    gpu_arrays::check(cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
-    return out;
-}
-template <class T>
-std::vector<T> on_host(const gpu::Buffer<T>& values, std::int64_t count) {
-    std::vector<T> out(static_cast<std::size_t>(count));
-    gpu_arrays::check(cudaMemcpy(out.data(), values.get(), out.size() * sizeof(T), cudaMemcpyDefault));
-    return out;
-}
-
 // Rows in panels of words, whole ones. What lies past the last row must not matter.
 std::vector<float> panels(const std::vector<float>& rows, std::int64_t count, std::int64_t d) {
-    std::vector<float> words(static_cast<std::size_t>(gpu::whole_tiles(count) * d),
-                             std::numeric_limits<float>::quiet_NaN());
-    for (std::int64_t row = 0; row < count; ++row)
-        for (std::int64_t i = 0; i < d; ++i)
-            words[static_cast<std::size_t>(gpu::direct_place(row, i, d))] = rows[static_cast<std::size_t>(row * d + i)];
-    return words;
+    return direct_panels::panels(rows, count, d, std::numeric_limits<float>::quiet_NaN());
 }
 
 // A step, the power of differences that it adds up (0: the largest difference), and what the direct filter's bound has
@@ -321,7 +305,8 @@ TEST(DistanceKernels, OthersAreRefused) {
     };
     refused("nothing", exact::Step::squares);
     for (const gpu::DistanceKernel& kernel : gpu::distance_kernels) {
-        refused(kernel.name, exact::Step::quotient);
+        for (const exact::Step step : {exact::Step::dot, exact::Step::logarithms, exact::Step::jaccard_sets})
+            refused(kernel.name, step);
         if (kernel.expanded()) refused(kernel.name, exact::Step::cityblock);
     }
 }

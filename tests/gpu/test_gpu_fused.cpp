@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "direct_panels.h"
 #include "exact/order.h"
 #include "gpu/filter/direct.h"
 #include "gpu_arrays.h"
@@ -21,26 +22,16 @@ namespace {
 
 namespace exact = kith::exact;
 namespace gpu = kith::gpu;
+using direct_panels::on_device;
 using kith::ElementType;
 
 constexpr std::int64_t any_lists = std::numeric_limits<std::int64_t>::max();
 
 class Fused : public testing::TestWithParam<gpu::FusedKernel> {};
 
-template <class T>
-gpu::Buffer<T> on_device(const std::vector<T>& values) {
-    gpu::Buffer<T> out(std::ssize(values), nullptr);
-    gpu_arrays::check(cudaMemcpy(out.get(), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
-    return out;
-}
-
 // Rows in panels of words, whole ones.
 std::vector<float> panels(const std::vector<float>& rows, std::int64_t count, std::int64_t d) {
-    std::vector<float> words(static_cast<std::size_t>(gpu::whole_tiles(count) * d));
-    for (std::int64_t row = 0; row < count; ++row)
-        for (std::int64_t i = 0; i < d; ++i)
-            words[static_cast<std::size_t>(gpu::direct_place(row, i, d))] = rows[static_cast<std::size_t>(row * d + i)];
-    return words;
+    return direct_panels::panels(rows, count, d, 0);
 }
 
 constexpr float exponent = 2.5f;  // of Step::powers
@@ -253,29 +244,12 @@ TEST_P(Fused, TheBitsOfPathExact) {
     }
 }
 
-// Many more points alike than a list holds: the first by id.
 TEST_P(Fused, TiesBeyondAList) {
-    constexpr std::int64_t n = 4000, q = 9, d = 4;
-    std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d), 0.25f);
-    for (std::int64_t i = 0; i < n * d; ++i) points[static_cast<std::size_t>(i)] = i / d % 3 ? 1.0f : 2.0f;
-    kith::Options cpu, cuda;
-    cpu.device = "cpu";
-    cuda.device = "cuda";
-    cuda.path = GetParam().name;
-    const auto want = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 20, cpu);
-    const auto got = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 20, cuda);
-    ASSERT_TRUE(same_answer(want, got));
+    matrix_path_cases::ties_beyond_a_list({GetParam().name});
 }
 
 TEST_P(Fused, GraphAndIndex) {
-    const auto c =
-        search_cases::make_case(variants("euclidean", 21, ElementType::f32).front(), "duplicates", {900, 30, 21, 9},
-                                ElementType::f32, ElementType::f32, arrays::Shape::dense, 8);
-    const Truth near = c.truth(), among(c.variant.name, c.variant.params, c.points.view, {}, 9, true);
-    const kith::Options options = search_cases::options_of("cuda", c.variant, {GetParam().name, "", 0, false}, true);
-    ASSERT_EQ("", among.difference(kith::graph(c.points.view, 9, options)));
-    const kith::Index index(c.points.view, options);
-    ASSERT_EQ("", near.difference(index.search(c.queries.view, 9, options)));
+    matrix_path_cases::graph_and_index({GetParam().name});
 }
 
 std::string test_name(const testing::TestParamInfo<gpu::FusedKernel>& info) {

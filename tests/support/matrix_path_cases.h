@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "same_answer.h"
 #include "search_cases.h"
 
 namespace matrix_path_cases {
@@ -50,6 +51,35 @@ void every_data_set(const std::vector<std::string>& paths, const std::vector<std
                 EXPECT_EQ(path, got->report.path) << label;
                 EXPECT_EQ(size.q, got->report.certified + got->report.retried + got->report.scanned) << label;
             }
+}
+
+// Many more points alike than a list holds: the first by id, whichever the path takes.
+inline void ties_beyond_a_list(const std::vector<std::string>& paths) {
+    constexpr std::int64_t n = 4000, q = 9, d = 4;
+    std::vector<float> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d), 0.25f);
+    for (std::int64_t i = 0; i < n * d; ++i) points[static_cast<std::size_t>(i)] = i / d % 3 ? 1.0f : 2.0f;
+    kith::Options cpu, cuda;
+    cpu.device = "cpu";
+    cuda.device = "cuda";
+    const auto want = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 20, cpu);
+    for (const std::string& path : paths) {
+        cuda.path = path;
+        const auto got = kith::search(kith::view(points.data(), n, d), kith::view(queries.data(), q, d), 20, cuda);
+        ASSERT_TRUE(same_answer(want, got)) << path;
+    }
+}
+
+inline void graph_and_index(const std::vector<std::string>& paths) {
+    const auto c =
+        search_cases::make_case(variants("euclidean", 21, ElementType::f32).front(), "duplicates", {900, 30, 21, 9},
+                                ElementType::f32, ElementType::f32, arrays::Shape::dense, 8);
+    const Truth near = c.truth(), among(c.variant.name, c.variant.params, c.points.view, {}, 9, true);
+    for (const std::string& path : paths) {
+        const kith::Options options = search_cases::options_of("cuda", c.variant, {path, "", 0, false}, true);
+        ASSERT_EQ("", among.difference(kith::graph(c.points.view, 9, options))) << path;
+        const kith::Index index(c.points.view, options);
+        ASSERT_EQ("", near.difference(index.search(c.queries.view, 9, options))) << path;
+    }
 }
 
 }  // namespace matrix_path_cases

@@ -5,45 +5,18 @@
 #include <string>
 
 #include "gpu/distance/distance_kernels.h"
+#include "gpu/distance/tuning.h"
+#include "gpu/filter/levels.h"
 #include "gpu/select/choice.h"
-#include "kith/error.h"
+#include "gpu/select/selectors.h"
 #include "plan/hanak_rule.h"
 #include "plan/planner.h"
+#include "plan_cases.h"
 
 namespace {
 
-using kith::planner::Machine;
-using kith::planner::Request;
-
-constexpr std::int64_t gigabyte = std::int64_t{1} << 30;
-
-Machine with_gpu() {
-    Machine m;
-    m.threads = 8;
-    m.free_bytes = 64 * gigabyte;
-    m.devices = {{"imaginary", 90, 70 * gigabyte, 132}};
-    return m;
-}
-
-Request of(const std::string& path, kith::Shape shape = {1 << 18, 8192, 64, 10, kith::ElementType::f32, false}) {
-    Request r;
-    r.shape = shape;
-    r.path = path;
-    r.metric.traits.gemm = kith::metric::Gemm::l2;
-    r.metric.traits.direct = kith::metric::Direct::squares;
-    return r;
-}
-
-void refused(const Request& r, const Machine& machine, const std::string& why) {
-    try {
-        kith::planner::make(r, machine);
-        ADD_FAILURE() << r.path;
-    } catch (const kith::Error& error) {
-        EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code()) << error.what();
-        EXPECT_NE(std::string::npos, std::string(error.what()).find("'" + r.path + "'")) << error.what();
-        EXPECT_NE(std::string::npos, std::string(error.what()).find(why)) << error.what();
-    }
-}
+using kith::metric::Direct;
+using namespace plan_cases;
 
 TEST(ComposedPlan, EveryKernelWithEverySelector) {
     for (const kith::gpu::DistanceKernel& kernel : kith::gpu::distance_kernels)
@@ -94,6 +67,55 @@ TEST(ComposedPlan, TilesAreAPollApart) {
                         .query_tile);
 }
 
+// What a selector takes of each value counts with the matrix.
+double row_bytes(const kith::Plan& p, const char* selector) {
+    const kith::gpu::Selector& of = *kith::gpu::find_selector(selector);
+    const double copies = of.layout == kith::gpu::SelectLayout::by_column ? 8 : 4;
+    return static_cast<double>(p.chunk_points) * (copies + static_cast<double>(of.per_value));
+}
+
+// However much memory there is: whole panels of queries within the largest matrix, at least one.
+TEST(ComposedPlan, MatricesHaveASize) {
+    constexpr std::int64_t panel = kith::gpu::filter_tile_queries;
+    const double most = kith::gpu::tuning::most_matrix_bytes;
+    for (const char* const selector : {"bits", "truncated-bitonic", "radix-sort-streams"})
+        for (const std::int64_t n : {std::int64_t{1} << 16, std::int64_t{1} << 20, std::int64_t{1} << 21,
+                                     std::int64_t{1} << 22, (std::int64_t{1} << 23) + 77}) {
+            const kith::Plan p = kith::planner::make(
+                of(std::string("register-tiled+") + selector, {n, 1 << 16, 16, 10, kith::ElementType::f32, false}),
+                with_gpu());
+            const double each = row_bytes(p, selector);
+            EXPECT_EQ(n, p.chunk_points);
+            EXPECT_GE(p.matrix_queries, std::min(panel, p.query_tile)) << n;
+            EXPECT_LE(static_cast<double>(p.matrix_queries) * each, std::max(most, static_cast<double>(panel) * each))
+                << n;
+            if (p.matrix_queries < p.query_tile) {
+                EXPECT_EQ(0, p.matrix_queries % panel) << n;
+                EXPECT_GT(static_cast<double>(p.matrix_queries + panel) * each, most) << n;
+            }
+        }
+    // Of the papers' searches: Hanak 2023, Fig. 5.8 and 5.9. Tiles are whole matrices, and the plan says how many
+    // queries they have.
+    const kith::Shape hanak{1 << 21, 2048, 16, 16, kith::ElementType::f32, false};
+    const kith::Plan p = kith::planner::make(of("register-tiled+bits", hanak), with_gpu());
+    EXPECT_EQ(256, p.matrix_queries);
+    EXPECT_EQ(1280, p.query_tile);
+    EXPECT_NE(std::string::npos, p.why.find("tiles of 1280 queries")) << p.why;
+}
+
+// The distance kernels serve what the direct filter does.
+TEST(ComposedPlan, EveryDirectForm) {
+    for (const kith::gpu::DistanceKernel& kernel : kith::gpu::distance_kernels)
+        for (const Direct form :
+             {Direct::squares, Direct::sum, Direct::maximum, Direct::powers, Direct::quotients, Direct::quotient,
+              Direct::mismatches, Direct::jaccard, Direct::dice, Direct::divergence}) {
+            if (kernel.expanded() && form != Direct::squares) continue;
+            const kith::Plan p = kith::planner::make(of(kernel.name + std::string("+bits"), form), with_gpu());
+            EXPECT_EQ(kernel.name, p.distances);
+            EXPECT_EQ(kith::Path::direct_f32, p.path);
+        }
+}
+
 TEST(ComposedPlan, HasRoomForTheNormsOfProducts) {
     const kith::Shape few{1 << 18, 10, 64, 10, kith::ElementType::f32, false};
     const kith::Plan direct = kith::planner::make(of("baseline+bits", few), with_gpu()),
@@ -112,12 +134,13 @@ TEST(ComposedPlan, RefusesWhatItCannotServe) {
     refused(of("+bits"), gpu, "no distance kernel");
     refused(of("baseline+bits", {1 << 18, 100, 64, 2048, kith::ElementType::f32, false}), gpu, "2048");
     refused(of("baseline+cluster-select", {1 << 20, 100, 64, 10, kith::ElementType::f32, false}), gpu, "524288");
-    Request other = of("baseline+bits");
-    other.metric.traits.direct = kith::metric::Direct::quotient;
-    refused(other, gpu, "absolute differences");
-    Request sums = of("cublas+bits");
-    sums.metric.traits.direct = kith::metric::Direct::sum;
-    refused(sums, gpu, "squared differences alone");
+    for (const kith::gpu::DistanceKernel& kernel : kith::gpu::distance_kernels)
+        refused(of(kernel.name + std::string("+bits"), Direct::none), gpu,
+                kernel.expanded() ? "squared differences alone" : "direct form");
+    refused(of("cublas+bits", Direct::sum), gpu, "squared differences alone");
+    Request user = of("register-tiled+bits");
+    user.metric.user = true;
+    refused(user, gpu, "built-in");
     Request cpu = of("baseline+bits");
     cpu.device = "cpu";
     refused(cpu, gpu, "GPU");
@@ -237,12 +260,12 @@ TEST(HanakRule, EveryShapeHasAPlan) {
 }
 
 TEST(HanakRule, RefusesWhatItsPathsCannotServe) {
-    Request r = of("hanak-rule");
-    r.device = "cpu";
-    EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
-    r = of("hanak-rule");
-    r.metric.traits.direct = kith::metric::Direct::quotient;
-    EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
+    for (const char* const path : {"hanak-rule", "kuang-zhao+hanak-rule"}) {
+        Request r = of(path);
+        r.device = "cpu";
+        refused(r, with_gpu(), "runs on one GPU");
+        refused(of(path, Direct::none), with_gpu(), "direct form");
+    }
     refused(of("nothing+bits"), with_gpu(), "no distance kernel");
     EXPECT_THROW(kith::planner::make(of("nothing+hanak-rule"), with_gpu()), kith::Error);
     EXPECT_THROW(kith::planner::make(of("+hanak-rule"), with_gpu()), kith::Error);

@@ -4,45 +4,16 @@
 #include <limits>
 
 #include "gpu/fused/fused_kernels.h"
-#include "kith/error.h"
 #include "plan/planner.h"
+#include "plan_cases.h"
 
 namespace {
 
 namespace gpu = kith::gpu;
-using kith::planner::Machine;
-using kith::planner::Request;
+using kith::metric::Direct;
+using namespace plan_cases;
 
-constexpr std::int64_t gigabyte = std::int64_t{1} << 30, any = std::numeric_limits<std::int64_t>::max();
-constexpr int multiprocessors = 132;
-
-Machine with_gpu() {
-    Machine m;
-    m.threads = 8;
-    m.free_bytes = 64 * gigabyte;
-    m.devices = {{"imaginary", 90, 70 * gigabyte, multiprocessors}};
-    return m;
-}
-
-Request of(const std::string& path, kith::Shape shape = {1 << 18, 8192, 16, 10, kith::ElementType::f32, false}) {
-    Request r;
-    r.shape = shape;
-    r.path = path;
-    r.metric.traits.gemm = kith::metric::Gemm::l2;
-    r.metric.traits.direct = kith::metric::Direct::squares;
-    return r;
-}
-
-void refused(const Request& r, const Machine& machine, const std::string& why) {
-    try {
-        kith::planner::make(r, machine);
-        ADD_FAILURE() << r.path;
-    } catch (const kith::Error& error) {
-        EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code()) << error.what();
-        EXPECT_NE(std::string::npos, std::string(error.what()).find("'" + r.path + "'")) << error.what();
-        EXPECT_NE(std::string::npos, std::string(error.what()).find(why)) << error.what();
-    }
-}
+constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
 
 TEST(FusedPlan, EveryKernel) {
     for (const gpu::FusedKernel& kernel : gpu::fused_kernels) {
@@ -54,7 +25,7 @@ TEST(FusedPlan, EveryKernel) {
         EXPECT_EQ(kernel.name, kith::path_name(p));
         EXPECT_TRUE(p.forced);
         EXPECT_EQ(8192, p.query_tile);
-        EXPECT_GE(p.matrix_queries, p.query_tile);
+        EXPECT_GE(p.fused_lists, p.query_tile);
         EXPECT_LE(static_cast<double>(p.workspace_bytes), 0.85 * 70.0 * gigabyte);
         EXPECT_NE(std::string::npos, kith::explain(p).find(kernel.name));
     }
@@ -115,7 +86,7 @@ TEST(FusedPlan, FewQueriesFillTheDevice) {
                 const kith::Plan p =
                     kith::planner::make(of(kernel.name, {n, q, 16, 10, kith::ElementType::f32, false}), with_gpu());
                 EXPECT_EQ(gpu::fused_parts(kernel, q, n, multiprocessors, any).count,
-                          gpu::fused_parts(kernel, q, n, multiprocessors, p.matrix_queries).count)
+                          gpu::fused_parts(kernel, q, n, multiprocessors, p.fused_lists).count)
                     << kernel.name << ", n " << n << ", q " << q;
             }
 }
@@ -129,10 +100,10 @@ TEST(FusedPlan, KeepsItsBudget) {
                 const kith::Plan p = kith::planner::make(r, with_gpu());
                 EXPECT_LE(p.workspace_bytes, r.memory);
                 const std::int64_t listed = gpu::fused_listed(kernel, p.chunk_points, k);
-                EXPECT_GE(p.workspace_bytes, gpu::fused_list_bytes(listed) * p.matrix_queries);
+                EXPECT_GE(p.workspace_bytes, gpu::fused_list_bytes(listed) * p.fused_lists);
                 for (const std::int64_t q : {std::int64_t{1}, p.query_tile / 3 + 1, p.query_tile})
-                    EXPECT_LE(q * gpu::fused_parts(kernel, q, p.chunk_points, multiprocessors, p.matrix_queries).count,
-                              p.matrix_queries);
+                    EXPECT_LE(q * gpu::fused_parts(kernel, q, p.chunk_points, multiprocessors, p.fused_lists).count,
+                              p.fused_lists);
             }
             r.memory = 1 << 12;
             EXPECT_THROW(kith::planner::make(r, with_gpu()), kith::Error);
@@ -140,19 +111,24 @@ TEST(FusedPlan, KeepsItsBudget) {
 }
 
 TEST(FusedPlan, RefusesWhatItCannotServe) {
-    const Machine gpu = with_gpu();
-    Request other = of("hanak-fused");
-    other.metric.traits.direct = kith::metric::Direct::quotient;
-    refused(other, gpu, "absolute differences");
+    const Machine machine = with_gpu();
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels) {
+        for (const Direct form : {Direct::sum, Direct::maximum, Direct::powers})
+            EXPECT_NO_THROW(kith::planner::make(of(kernel.name, form), machine));
+        for (const Direct form : {Direct::quotients, Direct::quotient, Direct::mismatches, Direct::jaccard,
+                                  Direct::dice, Direct::divergence})
+            refused(of(kernel.name, form), machine, "absolute differences");
+        refused(of(kernel.name, Direct::none), machine, "direct form");
+    }
     Request cpu = of("sismanis-segments");
     cpu.device = "cpu";
-    refused(cpu, gpu, "GPU");
-    Machine two = gpu;
+    refused(cpu, machine, "GPU");
+    Machine two = machine;
     two.devices.push_back(two.devices.front());
     Request both = of("hanak-fused");
     both.device = "cuda:0,1";
     refused(both, two, "one GPU");
-    refused(of("hanak"), gpu, "unknown");
+    refused(of("hanak"), machine, "unknown");
 }
 
 }  // namespace

@@ -9,8 +9,6 @@ namespace kith::gpu {
 
 namespace {
 
-using distance::value_of;
-
 constexpr int points = 32, queries = 8;
 
 template <class Step>
@@ -19,12 +17,14 @@ __global__ void __launch_bounds__(points* queries) baseline_kernel(DistanceJob j
     const std::int64_t point = std::int64_t{blockIdx.x % across} * points + threadIdx.x;
     const std::int64_t query = std::int64_t{blockIdx.x / across} * queries + threadIdx.y;
     if (point >= job.n || query >= job.q) return;
-    const float* const q = job.queries + direct_place(job.first_query + query, 0, job.width);
-    const float* const x = job.points + direct_place(point, 0, job.width);
-    float sum = 0;
-    for (std::int64_t i = 0; i < job.width; ++i)
-        sum = Step::add(sum, q[i * filter_tile_queries], x[i * filter_tile_queries], job.exponent);
-    job.values[query * job.n + point] = value_of(sum, job.half_norm[point]);
+    const float* const q = job.queries + distance::row_place<Step>(job.first_query + query, job.width);
+    const float* const x = job.points + distance::row_place<Step>(point, job.width);
+    typename Step::Acc sum{};
+    for (std::int64_t i = 0; i < job.width; ++i) {
+        const std::int64_t at = distance::word_place<Step>(i);
+        Step::step(sum, q[at], x[at], job.exponent);
+    }
+    distance::store_value<Step>(job, query, point, sum);
 }
 
 }  // namespace

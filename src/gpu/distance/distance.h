@@ -1,9 +1,10 @@
 // The contract of a distance kernel: the matrix of f32 values of some queries with all points of a chunk.
 //
-// A value is the metric's sum (or maximum) over the words of both rows, in any order, at most f32's largest number,
-// plus the point's half norm: what the direct filter computes (gpu/filter/direct.h, docs/exactness.md, section 6), so
-// that its bound holds for every kernel. Those of the expanded form (DistanceKernel::expanded) have half norms, and
-// squares of the queries, of their own, with a bound of their own (expanded.h).
+// A value is what the direct filter computes (gpu/filter/direct.h, docs/exactness.md, section 6): the metric's sum (or
+// maximum, or quotient of sums) over the words of both rows, in any order, at most f32's largest number, plus the
+// point's half norm; of bits their count, with the rows' sizes. So its bound holds for every kernel. Those of the
+// expanded form (DistanceKernel::expanded) have half norms, and squares of the queries, of their own, with a bound of
+// their own (expanded.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,13 +19,15 @@
 namespace kith::gpu {
 
 struct DistanceJob {
-    exact::Step step = exact::Step::squares;  // or cityblock, chebyshev, cubes, fourths, powers
-    float exponent = 0;                       // of powers
-    // Words in panels (direct_place), whole ones on both sides.
+    // Any that a GPU's direct filter has for words that are not coarse (exact::is_coarse).
+    exact::Step step = exact::Step::squares;
+    float exponent = 0;  // of powers
+    // Words in panels (direct_place; bits_place where the step counts bits), whole ones on both sides.
     const float *queries = nullptr, *points = nullptr;
-    const float* half_norm = nullptr;     // of each point
-    const float* query_square = nullptr;  // of the expanded form: of each query, from the first of all
-    std::int64_t width = 0;               // words of a row
+    const float* half_norm = nullptr;  // of each point
+    // Of each query, from the first of all: its square, for the expanded form, and its size, where bits are counted.
+    const float *query_square = nullptr, *query_size = nullptr;
+    std::int64_t width = 0;  // words of a row
     std::int64_t first_query = 0, q = 0, n = 0;
     float* values = nullptr;  // of (first_query + i, p) at values[i * n + p]; aligned to 16 bytes, as half_norm is
     cudaStream_t stream = nullptr;

@@ -16,8 +16,6 @@ namespace kith::gpu {
 
 namespace {
 
-using distance::value_of;
-
 constexpr int tile = 16;
 
 // Words of device memory as a texture; they are fetched as integers, so that their bits stay as they are.
@@ -46,36 +44,36 @@ private:
 };
 
 // Points [first, first + count), of which the first word is at `offset` of the texture.
-struct Range {
+struct TexturedPoints {
     cudaTextureObject_t texture;
     int offset;
     std::int64_t first, count;
 };
 
 template <class Step>
-__global__ void __launch_bounds__(tile* tile) garcia_kernel(DistanceJob job, Range range) {
-    __shared__ float sums[tile][tile + 1];  // [query][point]
-    const auto across = static_cast<unsigned>((range.count + tile - 1) / tile);
+__global__ void __launch_bounds__(tile* tile) garcia_kernel(DistanceJob job, TexturedPoints points) {
+    __shared__ typename Step::Acc sums[tile][tile + 1];  // [query][point]
+    const auto across = static_cast<unsigned>((points.count + tile - 1) / tile);
     const std::int64_t first_point = std::int64_t{blockIdx.x % across} * tile,
                        first_query = std::int64_t{blockIdx.x / across} * tile;
     const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
     {
         // Past the last row, that one again.
-        const std::int64_t query = min(first_query + x, job.q - 1), point = min(first_point + y, range.count - 1);
-        const float* const q = job.queries + direct_place(job.first_query + query, 0, job.width);
-        const int p = range.offset + static_cast<int>(direct_place(point, 0, job.width));
+        const std::int64_t query = min(first_query + x, job.q - 1), point = min(first_point + y, points.count - 1);
+        const float* const q = job.queries + distance::row_place<Step>(job.first_query + query, job.width);
+        const int p = points.offset + static_cast<int>(distance::row_place<Step>(point, job.width));
         const int width = static_cast<int>(job.width);
-        float sum = 0;
+        typename Step::Acc sum{};
         for (int i = 0; i < width; ++i) {
-            const int at = i * static_cast<int>(filter_tile_queries);
-            sum = Step::add(sum, q[at], __uint_as_float(tex1Dfetch<unsigned>(range.texture, p + at)), job.exponent);
+            const int at = distance::word_place<Step>(i);
+            Step::step(sum, q[at], __uint_as_float(tex1Dfetch<unsigned>(points.texture, p + at)), job.exponent);
         }
         sums[x][y] = sum;
     }
     __syncthreads();
-    const std::int64_t query = first_query + y, point = range.first + first_point + x;
-    if (first_point + x >= range.count || query >= job.q) return;
-    job.values[query * job.n + point] = value_of(sums[y][x], job.half_norm[point]);
+    const std::int64_t query = first_query + y, point = points.first + first_point + x;
+    if (first_point + x >= points.count || query >= job.q) return;
+    distance::store_value<Step>(job, query, point, sums[y][x]);
 }
 
 template <class Step>
@@ -100,9 +98,9 @@ void launch(const DistanceJob& job) {
         const auto offset = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(points) %
                                                       static_cast<std::uintptr_t>(alignment) / sizeof(float));
         textures.emplace_back(points - offset, static_cast<std::size_t>(offset + words));
-        const Range range{textures.back().get(), static_cast<int>(offset), first, count};
+        const TexturedPoints textured{textures.back().get(), static_cast<int>(offset), first, count};
         const std::int64_t blocks = (count + tile - 1) / tile * ((job.q + tile - 1) / tile);
-        garcia_kernel<Step><<<static_cast<unsigned>(blocks), dim3(tile, tile), 0, job.stream>>>(job, range);
+        garcia_kernel<Step><<<static_cast<unsigned>(blocks), dim3(tile, tile), 0, job.stream>>>(job, textured);
         check_launch("garcia_distances");
     }
     fetching.wait("garcia_distances");

@@ -12,8 +12,6 @@ namespace kith::gpu {
 
 namespace {
 
-using distance::value_of;
-
 // Their BSIZE, C1 and C2, which is to be a multiple of 32.
 constexpr int block_rows = 16, band = 32, piece = 32, threads = block_rows * band;
 static_assert(filter_tile_queries % band == 0, "a band is within a panel");
@@ -28,28 +26,27 @@ __global__ void __launch_bounds__(threads) kato_kernel(DistanceJob job, unsigned
     // What this thread brings: a word of a query (past the last one that one again), and some of a point.
     const int query_row = thread % block_rows, query_word = thread / block_rows;
     const float* const queries =
-        job.queries + direct_place(job.first_query + min(first_query + query_row, job.q - 1), 0, job.width);
+        job.queries + distance::row_place<Step>(job.first_query + min(first_query + query_row, job.q - 1), job.width);
     const std::int64_t last = bands * (run + 1) / runs;
     for (std::int64_t at = bands * run / runs; at < last; ++at) {
         // Panels are whole: there are words past the last point.
         const std::int64_t point = at * band + lane;
-        const float* const points = job.points + direct_place(point, 0, job.width);
-        float sum = 0;
+        const float* const points = job.points + distance::row_place<Step>(point, job.width);
+        typename Step::Acc sum{};
         for (std::int64_t first = 0; first < job.width; first += piece) {
             // Zeros on both sides add nothing.
             const auto word_of = [&](const float* from, int word) {
-                return first + word < job.width ? from[(first + word) * filter_tile_queries] : 0.0f;
+                return first + word < job.width ? from[distance::word_place<Step>(first + word)] : 0.0f;
             };
             query_words[query_word][query_row] = word_of(queries, query_word);
 #pragma unroll
             for (int word = row; word < piece; word += block_rows) point_words[word][lane] = word_of(points, word);
             __syncthreads();
 #pragma unroll
-            for (int i = 0; i < piece; ++i)
-                sum = Step::add(sum, query_words[i][row], point_words[i][lane], job.exponent);
+            for (int i = 0; i < piece; ++i) Step::step(sum, query_words[i][row], point_words[i][lane], job.exponent);
             __syncthreads();
         }
-        if (point < job.n && query < job.q) job.values[query * job.n + point] = value_of(sum, job.half_norm[point]);
+        if (point < job.n && query < job.q) distance::store_value<Step>(job, query, point, sum);
     }
 }
 

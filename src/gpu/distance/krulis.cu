@@ -14,6 +14,7 @@ namespace kith::gpu {
 
 namespace {
 
+using distance::FourWords;
 using distance::load_four;
 
 constexpr int threads = 256, block_queries = 64, window = 128, query_sums = 4, point_sums = 8, most_words = 32;
@@ -21,7 +22,7 @@ static_assert(window == filter_tile_queries && window % block_queries == 0, "a w
 static_assert(block_queries * window == threads * query_sums * point_sums);
 
 // The words of a row that shared memory holds.
-struct Cache {
+struct SharedWords {
     int query_words, point_words;
     std::size_t bytes() const {
         return (static_cast<std::size_t>(query_words) * block_queries +
@@ -32,35 +33,36 @@ struct Cache {
 
 template <class Step>
 __global__ void __launch_bounds__(threads, 2)
-    krulis_kernel(DistanceJob job, Cache cache, unsigned query_blocks, unsigned runs) {
+    krulis_kernel(DistanceJob job, SharedWords shared, unsigned query_blocks, unsigned runs) {
     extern __shared__ __align__(16) float krulis_shared[];
-    float* const query_words = krulis_shared;                                    // [word][query]
-    float* const point_words = query_words + cache.query_words * block_queries;  // [word][point]
+    float* const query_words = krulis_shared;                                     // [word][query]
+    float* const point_words = query_words + shared.query_words * block_queries;  // [word][point]
     const int thread = static_cast<int>(threadIdx.x), across = thread % 16, down = thread / 16;
     const std::int64_t first_query = (job.first_query / block_queries + blockIdx.x % query_blocks) * block_queries,
                        windows = (job.n + window - 1) / window, run = blockIdx.x / query_blocks;
-    const float* const queries = job.queries + direct_place(first_query, 0, job.width);
+    const float* const queries = job.queries + distance::row_place<Step>(first_query, job.width);
     const auto bring_queries = [&](std::int64_t first, int words) {
         constexpr int fours = block_queries / 4;
         for (int i = thread; i < words * fours; i += threads) {
-            const int word = i / fours, row = i % fours * 4;
-            *reinterpret_cast<float4*>(query_words + word * block_queries + row) =
-                *reinterpret_cast<const float4*>(queries + (first + word) * filter_tile_queries + row);
+            const FourWords at = distance::four_words<Step>(i, block_queries);
+            distance::keep_four<Step>(query_words, at, block_queries,
+                                      *reinterpret_cast<const float4*>(queries + first * filter_tile_queries +
+                                                                       distance::place_in_panel<Step>(at)));
         }
     };
-    const bool all = cache.query_words >= job.width;
+    const bool all = shared.query_words >= job.width;
     if (all) bring_queries(0, static_cast<int>(job.width));
 
     const std::int64_t last = windows * (run + 1) / runs;
     for (std::int64_t at = windows * run / runs; at < last; ++at) {
-        float sums[query_sums][point_sums] = {};
-        for (std::int64_t first = 0; first < job.width; first += cache.point_words) {
-            const int words = static_cast<int>(min(std::int64_t{cache.point_words}, job.width - first));
+        typename Step::Acc sums[query_sums][point_sums] = {};
+        for (std::int64_t first = 0; first < job.width; first += shared.point_words) {
+            const int words = static_cast<int>(min(std::int64_t{shared.point_words}, job.width - first));
             __syncthreads();  // everyone has taken the steps of the last piece
             // A panel's words are side by side, each of all its rows.
             const auto* const points = reinterpret_cast<const float4*>(job.points + (at * job.width + first) * window);
             for (int i = thread; i < words * (window / 4); i += threads)
-                reinterpret_cast<float4*>(point_words)[i] = points[i];
+                distance::keep_four<Step>(point_words, distance::four_words<Step>(i, window), window, points[i]);
             if (!all) bring_queries(first, words);
             __syncthreads();
             const float* const q_words =
@@ -75,20 +77,20 @@ __global__ void __launch_bounds__(threads, 2)
 #pragma unroll
                 for (int a = 0; a < query_sums; ++a)
 #pragma unroll
-                    for (int b = 0; b < point_sums; ++b) sums[a][b] = Step::add(sums[a][b], q[a], x[b], job.exponent);
+                    for (int b = 0; b < point_sums; ++b) Step::step(sums[a][b], q[a], x[b], job.exponent);
             }
         }
 #pragma unroll
         for (int a = 0; a < query_sums; ++a) {
             const std::int64_t query = first_query + down * query_sums + a - job.first_query;
-            distance::store_four(job, query, at * window + across * 4, sums[a]);
-            distance::store_four(job, query, at * window + window / 2 + across * 4, sums[a] + 4);
+            distance::store_four<Step>(job, query, at * window + across * 4, sums[a]);
+            distance::store_four<Step>(job, query, at * window + window / 2 + across * 4, sums[a] + 4);
         }
     }
 }
 
 // All words of the queries where there is room for them.
-Cache cache_of(std::int64_t width, std::size_t room) {
+SharedWords shared_words_of(std::int64_t width, std::size_t room) {
     const int piece = static_cast<int>(std::min<std::int64_t>(width, most_words));
     const std::size_t needed =
         (static_cast<std::size_t>(width) * block_queries + static_cast<std::size_t>(piece) * window) * sizeof(float);
@@ -104,9 +106,9 @@ void krulis_distances(const DistanceJob& job) {
     distance::with_step(job.step, [&]<class Step>() {
         auto* const kernel = krulis_kernel<Step>;
         const auto most = static_cast<std::size_t>(most_shared_bytes.load(std::memory_order_relaxed));
-        const Cache cache = cache_of(job.width, std::min(allow_shared_memory(kernel), most));
-        kernel<<<static_cast<unsigned>(query_blocks) * runs, threads, cache.bytes(), job.stream>>>(
-            job, cache, static_cast<unsigned>(query_blocks), runs);
+        const SharedWords shared = shared_words_of(job.width, std::min(allow_shared_memory(kernel), most));
+        kernel<<<static_cast<unsigned>(query_blocks) * runs, threads, shared.bytes(), job.stream>>>(
+            job, shared, static_cast<unsigned>(query_blocks), runs);
     });
     check_launch("krulis_distances");
 }

@@ -9,8 +9,6 @@ namespace kith::gpu {
 
 namespace {
 
-using distance::value_of;
-
 constexpr int tile = 16;
 
 template <class Step>
@@ -23,22 +21,23 @@ __global__ void __launch_bounds__(tile* tile) kuang_zhao_kernel(DistanceJob job)
     // The row and the word that this thread brings: adjacent threads, adjacent rows. Past the last row, that one again.
     const int row = static_cast<int>(threadIdx.x), word = static_cast<int>(threadIdx.y);
     const float* const q =
-        job.queries + direct_place(job.first_query + min(first_query + row, job.q - 1), 0, job.width);
-    const float* const x = job.points + direct_place(min(first_point + row, job.n - 1), 0, job.width);
-    float sum = 0;
+        job.queries + distance::row_place<Step>(job.first_query + min(first_query + row, job.q - 1), job.width);
+    const float* const x = job.points + distance::row_place<Step>(min(first_point + row, job.n - 1), job.width);
+    typename Step::Acc sum{};
     for (std::int64_t first = 0; first < job.width; first += tile) {
         const bool there = first + word < job.width;
-        query_words[word][row] = there ? q[(first + word) * filter_tile_queries] : 0.0f;
-        point_words[word][row] = there ? x[(first + word) * filter_tile_queries] : 0.0f;
+        const std::int64_t at = distance::word_place<Step>(first + word);
+        query_words[word][row] = there ? q[at] : 0.0f;
+        point_words[word][row] = there ? x[at] : 0.0f;
         __syncthreads();
         // Zeros on both sides add nothing.
 #pragma unroll
         for (int i = 0; i < tile; ++i)
-            sum = Step::add(sum, query_words[i][threadIdx.y], point_words[i][threadIdx.x], job.exponent);
+            Step::step(sum, query_words[i][threadIdx.y], point_words[i][threadIdx.x], job.exponent);
         __syncthreads();
     }
     if (point >= job.n || query >= job.q) return;
-    job.values[query * job.n + point] = value_of(sum, job.half_norm[point]);
+    distance::store_value<Step>(job, query, point, sum);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace kith::gpu {
 
 namespace {
 
+using distance::FourWords;
 using distance::load_four;
 
 constexpr int tile = 128, threads = 256, slice = 8, own = 8;
@@ -22,30 +23,35 @@ __device__ __forceinline__ int own_row(int part, int i) {
     return i / 4 * (tile / 2) + part * 4 + i % 4;
 }
 
+// Words whose steps stand in the text: those of other steps than powers are long.
 template <class Step>
-__global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob job, unsigned query_panels) {
+constexpr int unrolled = distance::is_norm<Step> ? slice : Step::unrolled;
+
+template <class Step>
+__global__ void __launch_bounds__(threads, Step::blocks) register_tiled_kernel(DistanceJob job, unsigned query_panels) {
     __shared__ __align__(16) float query_words[2][slice][tile], point_words[2][slice][tile];
     const int thread = static_cast<int>(threadIdx.x), across = thread % 16, down = thread / 16;
     const auto query_panel = static_cast<int>(job.first_query / tile + blockIdx.x % query_panels),
                point_panel = static_cast<int>(blockIdx.x / query_panels), width = static_cast<int>(job.width);
-    // What this thread brings: a word of four adjacent rows. A panel is a matrix of its words by its rows.
-    const int word = thread / (tile / 4), row = thread % (tile / 4) * 4;
-    const float* const queries = job.queries + std::int64_t{query_panel} * tile * width + word * tile + row;
-    const float* const points = job.points + std::int64_t{point_panel} * tile * width + word * tile + row;
+    // What this thread brings.
+    const FourWords own_words = distance::four_words<Step>(thread, tile);
+    const int place = distance::place_in_panel<Step>(own_words);
+    const float* const queries = job.queries + std::int64_t{query_panel} * tile * width + place;
+    const float* const points = job.points + std::int64_t{point_panel} * tile * width + place;
     float4 next_query, next_point;
     const auto bring = [&](int first) {
         // Zeros on both sides add nothing.
-        const bool there = first + word < width;
+        const bool there = first + own_words.word < width;
         const float4 zeros = make_float4(0, 0, 0, 0);
         next_query = there ? *reinterpret_cast<const float4*>(queries + first * tile) : zeros;
         next_point = there ? *reinterpret_cast<const float4*>(points + first * tile) : zeros;
     };
     const auto keep = [&](int buffer) {
-        *reinterpret_cast<float4*>(&query_words[buffer][word][row]) = next_query;
-        *reinterpret_cast<float4*>(&point_words[buffer][word][row]) = next_point;
+        distance::keep_four<Step>(query_words[buffer][0], own_words, tile, next_query);
+        distance::keep_four<Step>(point_words[buffer][0], own_words, tile, next_point);
     };
 
-    float sums[own][own] = {};
+    typename Step::Acc sums[own][own] = {};
     bring(0);
     keep(0);
     __syncthreads();
@@ -53,7 +59,7 @@ __global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob 
     for (int first = 0; first < width; first += slice) {
         const bool more = first + slice < width;
         if (more) bring(first + slice);
-#pragma unroll
+#pragma unroll unrolled < Step>
         for (int w = 0; w < slice; ++w) {
             float q[own], x[own];
 #pragma unroll
@@ -64,7 +70,7 @@ __global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob 
 #pragma unroll
             for (int a = 0; a < own; ++a)
 #pragma unroll
-                for (int b = 0; b < own; ++b) sums[a][b] = Step::add(sums[a][b], q[a], x[b], job.exponent);
+                for (int b = 0; b < own; ++b) Step::step(sums[a][b], q[a], x[b], job.exponent);
         }
         // Everyone is past the other buffer since the last barrier.
         buffer ^= 1;
@@ -76,7 +82,7 @@ __global__ void __launch_bounds__(threads, 2) register_tiled_kernel(DistanceJob 
         const std::int64_t query = std::int64_t{query_panel} * tile + own_row(down, a) - job.first_query;
 #pragma unroll
         for (int b = 0; b < own; b += 4)
-            distance::store_four(job, query, std::int64_t{point_panel} * tile + own_row(across, b), &sums[a][b]);
+            distance::store_four<Step>(job, query, std::int64_t{point_panel} * tile + own_row(across, b), &sums[a][b]);
     }
 }
 

@@ -52,7 +52,7 @@ __device__ std::uint32_t word_of(const Rows& rows, std::int64_t row, const Filte
 struct BitTerms {
     float* half_norm = nullptr;    // of points: the size and tie_share; +inf of NaN and padding
     float* point_error = nullptr;  // half of the coordinates that have no bit
-    float* query_error = nullptr;  // of queries: `lost`, or -inf
+    float* query_error = nullptr;  // of queries: `lost`, or -inf; behind those of all, their sizes
     std::uint8_t* unfit = nullptr;
 };
 
@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(256)
         } else if (there) {
             terms.unfit[at] = nan ? no_neighbours : fit;
             terms.query_error[at] = nan ? -infinity : form.lost;
+            terms.query_error[n + at] = static_cast<float>(size);
         }
     }
 }

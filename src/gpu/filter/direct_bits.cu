@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "gpu/filter/bit_panels.h"
+#include "gpu/filter/bits_value.cuh"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct_schedule.cuh"
 #include "gpu/filter/wgmma.cuh"
@@ -66,16 +67,6 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
     if (t.slope > 0.0f) t.least -= bits * 0x1p-20f;
     if (threshold != threshold) t.least = threshold;  // no pair passes
     return t;
-}
-
-// The value of a pair, from what is in both rows and their sizes. The point's is +inf where that is its value.
-__device__ __forceinline__ float bits_value(Step step, float common, float query, float point) {
-    const float both = query + point;
-    if (!(fabsf(point) <= 3.402823466e38f)) return point;
-    if (step == Step::mismatched_bits) return fmaf(-2.0f, common, both);
-    if (step == Step::unmatched_bits) return point - common;
-    const float one = fmaf(-2.0f, common, both), all = step == Step::jaccard_bits ? both - common : both;
-    return all == 0.0f ? 0.0f : __fdiv_rn(one, all);
 }
 
 // Adds to the counts of a thread's pairs what their rows have in common in `words` words, a multiple of 8, that lie in

@@ -8,6 +8,7 @@
 
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct_schedule.cuh"
+#include "gpu/filter/direct_step.cuh"
 
 namespace kith::gpu::direct {
 
@@ -19,18 +20,6 @@ constexpr int slice = 16, stages = 3;
 using Ring = SliceRing<tile, slice, stages, threads, 1>;
 constexpr int list_bytes = WarpList::room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
 constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * 4;
-
-// A metric's step: what a word adds to a pair's accumulator, and the value of that. What most steps are like:
-struct AnyStep {
-    static constexpr int blocks = 2;               // on a multiprocessor: 64 accumulators leave room for 128 registers
-    static constexpr int unrolled = 4;             // words
-    static constexpr bool starts = false;          // accumulators begin with FilterPass::exponent, not with 0
-    static constexpr bool has_query_term = false;  // finish(a, exponent, query_term)
-};
-struct FloatStep : AnyStep {
-    using Acc = float;
-    __device__ static float finish(float a) { return a; }
-};
 
 // Queries, and points, of a thread: two groups of four, `apart` apart.
 constexpr int query_apart = 16, point_apart = 32;

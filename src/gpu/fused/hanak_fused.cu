@@ -280,7 +280,7 @@ void launch(const FusedJob& job) {
 }  // namespace
 
 void hanak_fused(const FusedJob& job) {
-    distance::with_step(job.step, [&]<class Step>() {
+    distance::with_norm(job.step, [&]<class Step>() {
         if (job.capacity <= 32) launch<Step, 32, 64>(job);
         else if (job.capacity <= 64) launch<Step, 64, 64>(job);
         else launch<Step, 128, 128>(job);

@@ -106,7 +106,7 @@ void launch(const FusedJob& job) {
 }  // namespace
 
 void sismanis_segments(const FusedJob& job) {
-    distance::with_step(job.step, [&]<class Step>() {
+    distance::with_norm(job.step, [&]<class Step>() {
         // A segment holds a list; four of 1,024 entries take no more than the smallest devices have.
         if (job.q < several || job.capacity > segment_of(several)) launch<Step, 1>(job);
         else launch<Step, several>(job);

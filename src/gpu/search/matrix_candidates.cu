@@ -63,7 +63,7 @@ void list_fused(const MatrixCandidates& task, const FusedKernel& kernel, const C
                                               .capacity = fused_capacity(kernel, task.wanted),
                                               .listed = lists.capacity,
                                               .stream = stream},
-                                             task.at_once);
+                                             task.fused_lists);
     list_kernel<<<item_blocks(lists.q * lists.capacity), item_threads, 0, stream>>>(
         PackedLists{found.get()}, 0, lists.q, lists.capacity, task.n, lists);
     check_launch("list_candidates");
@@ -81,7 +81,7 @@ std::int64_t listed_of(const MatrixCandidates& task) {
 
 void list_candidates(const MatrixCandidates& task, const CandidateLists& lists, cudaStream_t stream) {
     if (const FusedKernel* const fused = find_fused_kernel(task.kernel)) return list_fused(task, *fused, lists, stream);
-    const std::int64_t at_once = std::min(task.at_once, lists.q), n = task.n, listed = lists.capacity;
+    const std::int64_t at_once = std::min(task.matrix_queries, lists.q), n = task.n, listed = lists.capacity;
     const Buffer<float> matrix(at_once * n, stream), values(at_once * listed, stream);
     const Buffer<std::int64_t> positions(at_once * listed, stream);
     for (std::int64_t first = 0; first < lists.q; first += at_once) {
@@ -92,6 +92,7 @@ void list_candidates(const MatrixCandidates& task, const CandidateLists& lists, 
                                       .points = task.points,
                                       .half_norm = task.half_norm,
                                       .query_square = task.query_square,
+                                      .query_size = task.query_size,
                                       .width = task.width,
                                       .first_query = first,
                                       .q = q,

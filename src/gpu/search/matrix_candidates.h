@@ -14,10 +14,12 @@ struct MatrixCandidates {
     exact::Step step = exact::Step::squares;
     float exponent = 0;
     // Words and half norms as DistanceJob has them; all points of the chunk.
-    const float *queries = nullptr, *points = nullptr, *half_norm = nullptr, *query_square = nullptr;
+    const float *queries = nullptr, *points = nullptr, *half_norm = nullptr, *query_square = nullptr,
+                *query_size = nullptr;
     std::int64_t width = 0, n = 0;
-    std::int64_t wanted = 0;   // neighbours of a query
-    std::int64_t at_once = 0;  // queries whose values are in memory; lists of a fused kernel
+    std::int64_t wanted = 0;          // neighbours of a query
+    std::int64_t matrix_queries = 0;  // queries whose values are in memory
+    std::int64_t fused_lists = 0;     // or, of a fused kernel, lists
 };
 
 // The length of a list: listed_points() within what the selector and a list take, or fused_listed().

@@ -159,10 +159,12 @@ public:
                                     .points = reinterpret_cast<const float*>(filter_.vectors.get()),
                                     .half_norm = pass_.half_norm,
                                     .query_square = expanded_.query_square.get(),
+                                    .query_size = pass_.query_term,
                                     .width = filter_.form.width,
                                     .n = n_,
                                     .wanted = wanted_,
-                                    .at_once = plan_.matrix_queries};
+                                    .matrix_queries = plan_.matrix_queries,
+                                    .fused_lists = plan_.fused_lists};
         reserve(listed_of(task));
         list_candidates(task, lists(), stream_);
     }
