@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "gpu/backend.h"
+#include "gpu/search/batches.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -56,6 +57,9 @@ MatrixView elements(const Points&) {
     refuse();
 }
 void search(const Points&, const SearchRequest&) {
+    refuse();
+}
+void search_batches(const BatchesRequest&) {
     refuse();
 }
 void distances(const Points&, const DistancesRequest&) {
