@@ -1,6 +1,6 @@
 """What a Python call costs beside the library's: small topk and search, the same arrays by kith and by the C interface.
 
-    python3 bench/call_cost.py --library build/ci/src/libkith.so [--device cuda] [--calls 2000] [--json FILE]
+    python3 bench/call_cost.py --library build/ci/src/libkith_shared.so [--device cuda] [--calls 2000] [--json FILE]
 
 Both write to arrays that are there and wait for the device themselves. Calls take turns in blocks; figures are the medians
 of single calls in microseconds, the C interface's less those of a call by ctypes that does nothing. Without --library only
