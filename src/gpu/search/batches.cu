@@ -28,8 +28,9 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = static_cast<int>(tuning::batches_queries);
-// Points that may wait per query. At most `step` of them come at a time.
+// Points that may wait per query, and those that come at a time.
 constexpr int slots = 12, step = 4;
+static_assert(step % 4 == 0 && slots > step);
 
 struct DeviceBatch {
     std::int64_t first_point, first_query, first_block;
@@ -156,19 +157,23 @@ __global__ void __launch_bounds__(threads) batches_kernel(Task task, metric::Par
             float s[step][1] = {};
 #pragma unroll
             for (int i = 0; i < D; ++i) {
-                const float4 x = *reinterpret_cast<const float4*>(&tile[i][p]);
-                M::template step<FastOps>(s[0], q[i], x.x, params);
-                M::template step<FastOps>(s[1], q[i], x.y, params);
-                M::template step<FastOps>(s[2], q[i], x.z, params);
-                M::template step<FastOps>(s[3], q[i], x.w, params);
+#pragma unroll
+                for (int j = 0; j < step; j += 4) {
+                    const float4 x = *reinterpret_cast<const float4*>(&tile[i][p + j]);
+                    M::template step<FastOps>(s[j], q[i], x.x, params);
+                    M::template step<FastOps>(s[j + 1], q[i], x.y, params);
+                    M::template step<FastOps>(s[j + 2], q[i], x.z, params);
+                    M::template step<FastOps>(s[j + 3], q[i], x.w, params);
+                }
             }
             // NaN, of infinite coordinates, passes.
-            const bool near[step] = {!(s[0][0] > threshold), !(s[1][0] > threshold), !(s[2][0] > threshold),
-                                     !(s[3][0] > threshold)};
-            if (near[0] | near[1] | near[2] | near[3]) {
+            bool any = false;
+#pragma unroll
+            for (int j = 0; j < step; ++j) any |= !(s[j][0] > threshold);
+            if (any) {
 #pragma unroll
                 for (int j = 0; j < step; ++j)
-                    if (near[j]) column[waiting++][threadIdx.x] = static_cast<std::uint16_t>(p + j);
+                    if (!(s[j][0] > threshold)) column[waiting++][threadIdx.x] = static_cast<std::uint16_t>(p + j);
             }
             // At the end of the tile for all that wait, before it goes.
             if (p + step >= padded || __any_sync(all, waiting > slots - step)) settle();
