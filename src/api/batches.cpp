@@ -103,7 +103,7 @@ private:
         metric.id = api::computed_metric(options_.metric);
         const auto shape = planner::shape_of(points_, queries_, batches_, k_, options_.f64, out_.device);
         const planner::Request request = api::request(shape.shape, metric, options_, points_.device);
-        const planner::BatchesPlan plan = planner::batches(request, shape, api::machine(options_.device, assumed_free));
+        planner::BatchesPlan plan = planner::batches(request, shape, api::machine(options_.device, assumed_free));
         if (plan.device == host_memory || options_.memory > 0 ||
             planner::batches_bytes(shape, plan.device, points_.device) <= assumed_free / 2)
             return plan;
