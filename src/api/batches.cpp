@@ -125,7 +125,12 @@ private:
     }
 
     // A search of one batch, which counts from its own rows.
-    Report one(const Batch& b, const Options& options) const {
+    Report one(const Batch& b, const Options& given) const {
+        Options options = given;
+        const bool free = options.path.empty() && options.memory == 0 && options.metric.id < MetricId::formula;
+        if (options.device == "cpu" && free)
+            options.path =
+                planner::batch_path(api::traits_of(api::computed_metric(options.metric)), b, points_.cols, k_);
         return search_into(api::rows_of(points_, b.first_point, b.points),
                            api::rows_of(queries_, b.first_query, b.queries), k_, options,
                            api::rows_of(out_, b.first_query, k_, options_.f64));

@@ -10,7 +10,7 @@ using namespace kith;
 using batches_cases::expected;
 using batches_cases::ragged;
 
-constexpr std::int64_t n = 300, q = 130;
+constexpr std::int64_t n = 300, q = 330;
 
 bool estimated(const Metric& m) {
     return (m.id == MetricId::mahalanobis && !m.inverse_covariance.data) ||
@@ -74,7 +74,7 @@ TEST(Batches, AreChecked) {
         return "";
     };
     EXPECT_EQ("batches: points of batch 1: 1 rows from 300; there are 300", refused({{}, {n, 1, 0, 1}}));
-    EXPECT_EQ("batches: queries of batch 0: -1 rows from 0; there are 130", refused({{0, 1, 0, -1}}));
+    EXPECT_EQ("batches: queries of batch 0: -1 rows from 0; there are 330", refused({{0, 1, 0, -1}}));
     EXPECT_EQ("batches: points of batch 0: 9223372036854775807 rows from 1; there are 300",
               refused({{1, std::numeric_limits<std::int64_t>::max(), 0, 1}}));
     EXPECT_EQ("batches: queries of batch 1 begin at 9; expected 10 or more, behind those before",
@@ -138,6 +138,13 @@ TEST(Batches, WhatOneLaunchServes) {
     EXPECT_EQ(32 * 4096 * (12 + 12 + 192) + 32 * 40, plan.workspace_bytes);
     EXPECT_EQ(BatchesRun::separately, run(MetricId::euclidean, ElementType::f32, 3, 16, 4096, 1 << 24));
     EXPECT_EQ(BatchesRun::tasks, run(MetricId::euclidean, ElementType::f32, 3, 16, 4096, 0, "cpu"));
+    metric::Traits monotone{.monotone = true};
+    EXPECT_STREQ("tree", planner::batch_path(monotone, {0, 1024, 0, 64}, 8, 128));
+    EXPECT_STREQ("", planner::batch_path(monotone, {0, 1024, 0, 64}, 8, 129));
+    EXPECT_STREQ("", planner::batch_path(monotone, {0, 1024, 0, 64}, 9, 5));
+    EXPECT_STREQ("", planner::batch_path(monotone, {0, 1025, 0, 64}, 3, 5));
+    EXPECT_STREQ("", planner::batch_path(monotone, {0, 4096, 0, 4096}, 3, 5));
+    EXPECT_STREQ("", planner::batch_path(metric::Traits{}, {0, 1024, 0, 64}, 3, 5));
     EXPECT_TRUE(planner::is_task(1, 4, 4));
     EXPECT_FALSE(planner::is_task(2, 4, 4));
     EXPECT_FALSE(planner::is_task(1, 100, 1));
