@@ -5,10 +5,11 @@
 >>> distances, indices = kith.search(points, points[:5], k=10, metric="euclidean")
 
 `search` and `graph` answer one call, `Index` prepares points for many, `radius` gives all points within a radius,
-`distances` the whole matrix, `match` what belongs together in two sets, `topk` selects, `verify` says whether given neighbours are the true ones.
+`search_batches` answers many small searches at once, `distances` gives the whole matrix, `match` what belongs together in two sets, `topk` selects, `verify` says whether given neighbours are the true ones.
 `kith.information` estimates entropy and mutual information; `kith.sklearn` and `kith.compat` have the interfaces of other
 libraries.
 """
+from ._batches import search_batches
 from ._core import Cancelled, DeviceError, Report
 from ._core import version as __version__
 from ._distances import distances
@@ -19,4 +20,4 @@ from ._search import Index, Verification, graph, info, inverse_covariance, searc
 
 __all__ = ["Cancelled", "DeviceError", "Index", "Matches", "Neighbors", "RadiusCounts", "RadiusNeighbors",
            "Report", "TopK", "Verification", "__version__", "distances", "graph", "info", "inverse_covariance", "match",
-           "radius", "radius_counts", "radius_graph", "search", "topk", "variances", "verify"]
+           "radius", "radius_counts", "radius_graph", "search", "search_batches", "topk", "variances", "verify"]

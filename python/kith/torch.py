@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
+from ._batches import search_batches as _search_batches
 from ._search import search as _search
 from ._search import topk as _topk
 
@@ -101,6 +103,9 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     return_nn : bool
         Also the neighbours' coordinates.
 
+    All pairs of clouds are one call of `kith.search_batches`: on a GPU one launch for up to 32 dimensions, K up to 128 and
+    32,768 points in a cloud, other than float64; beyond, a search of each. Lengths on a GPU are waited for.
+
     Returns
     -------
     KNN
@@ -110,30 +115,47 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
         raise ValueError(f"p1, p2: expected (N, P1, D) and (N, P2, D), got {tuple(p1.shape)} and {tuple(p2.shape)}")
     if norm not in (1, 2):
         raise ValueError(f"norm is {norm}: expected 1 or 2")
-    clouds, rows, _ = p1.shape
-    f64 = torch.float64 in (p1.dtype, p2.dtype)
-    dists = torch.zeros((clouds, rows, K), dtype=torch.float64 if f64 else torch.float32, device=p1.device)
-    idx = torch.full((clouds, rows, K), -1, dtype=torch.int64, device=p1.device)
-    counts1 = _lengths(lengths1, clouds, rows, "lengths1")
-    counts2 = _lengths(lengths2, clouds, p2.shape[1], "lengths2")
-    metric = "sqeuclidean" if norm == 2 else "cityblock"
-    for n, (count1, count2) in enumerate(zip(counts1, counts2)):
-        if count1 > 0 and count2 > 0:
-            found = _search(p2[n, :count2], p1[n, :count1], K, metric=metric, f64=f64)
-            dists[n, :count1] = found.distances
-            idx[n, :count1] = found.indices
-    dists.masked_fill_(idx < 0, 0)
-    differentiable = _Distances.apply(p1, p2, idx, dists.to(p1.dtype), norm)
-    idx = idx.clamp(min=0)
-    return KNN(differentiable, idx, knn_gather(p2, idx) if return_nn else None)
+    clouds, rows, dimensions = p1.shape
+    most = p2.shape[1]
+    counts1, counts2 = _lengths(lengths1, lengths2, clouds, rows, most)
+    dtype = torch.float64 if torch.float64 in (p1.dtype, p2.dtype) else torch.float32
+    if clouds * rows == 0 or most == 0:
+        dists = torch.zeros((clouds, rows, K), dtype=dtype, device=p1.device)
+        idx = torch.full((clouds, rows, K), -1, dtype=torch.int64, device=p1.device)
+    else:
+        first = np.arange(clouds)
+        batches = np.stack([first * most, counts2, first * rows, counts1], 1)
+        found = _search_batches(p2.detach().reshape(-1, dimensions), p1.detach().reshape(-1, dimensions), batches, K,
+                                metric="sqeuclidean" if norm == 2 else "cityblock", f64=dtype == torch.float64)
+        dists, idx = (part.view(clouds, rows, K) for part in (found.distances, found.indices))
+    missing = idx < 0
+    dists = dists.masked_fill_(missing, 0).to(p1.dtype)
+    if torch.is_grad_enabled() and (p1.requires_grad or p2.requires_grad):
+        dists = _Distances.apply(p1, p2, idx, dists, norm)
+        idx = idx.masked_fill(missing, 0)
+    else:
+        idx.masked_fill_(missing, 0)
+    return KNN(dists, idx, knn_gather(p2, idx) if return_nn else None)
 
 
-def _lengths(lengths: torch.Tensor | None, clouds: int, most: int, name: str) -> list[int]:
-    if lengths is None:
-        return [most] * clouds
-    counts: list[int] = lengths.tolist()
-    if len(counts) != clouds or not all(0 <= count <= most for count in counts):
-        raise ValueError(f"{name}: expected {clouds} numbers from 0 to {most}, got {counts}")
+def _lengths(lengths1: torch.Tensor | None, lengths2: torch.Tensor | None, clouds: int, most1: int,
+             most2: int) -> list[Any]:
+    """How many points clouds have; lengths that lie on a device are waited for once."""
+    given = [(lengths1, most1, "lengths1"), (lengths2, most2, "lengths2")]
+    for lengths, _, name in given:
+        if lengths is not None and lengths.shape != (clouds,):
+            raise ValueError(f"{name}: expected {clouds} numbers, got shape {tuple(lengths.shape)}")
+    if lengths1 is not None and lengths2 is not None and lengths1.device == lengths2.device:
+        lengths1, lengths2 = torch.stack([lengths1.long(), lengths2.long()]).cpu()
+    counts: list[Any] = []
+    for lengths, most, name in ((lengths1, most1, "lengths1"), (lengths2, most2, "lengths2")):
+        if lengths is None:
+            counts.append(np.full(clouds, most))
+            continue
+        values = lengths.cpu().numpy().astype(np.int64)
+        if not ((values >= 0) & (values <= most)).all():
+            raise ValueError(f"{name}: expected {clouds} numbers from 0 to {most}, got {values.tolist()}")
+        counts.append(values)
     return counts
 
 
@@ -146,16 +168,26 @@ def knn_gather(x: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
     return x.gather(1, flat).view(clouds, rows, k, x.shape[2])
 
 
-def _ranges(batch: torch.Tensor | None, rows: int, batches: int) -> list[tuple[int, int]]:
-    """First and last row of each batch; `batch` ascends."""
-    if batch is None:
-        return [(0, rows)]
-    if batch.shape != (rows,):
-        raise ValueError(f"batch: expected {rows} numbers, got shape {tuple(batch.shape)}")
-    if rows and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0):
+def _offsets(batches: list[tuple[torch.Tensor | None, int]]) -> list[torch.Tensor]:
+    """Of each (example of each row, rows) the first row of each example and the end of the last, on the device; the
+    numbers of examples ascend. Waits for the device once."""
+    known = [(batch, rows) for batch, rows in batches if batch is not None and rows]
+    for batch, rows in batches:
+        if batch is not None and batch.shape != (rows,):
+            raise ValueError(f"batch: expected {rows} numbers, got shape {tuple(batch.shape)}")
+    facts = torch.stack([torch.stack([batch[0], batch[-1], (batch[1:] < batch[:-1]).any().to(batch.dtype)])
+                         for batch, _ in known]).tolist() if known else []
+    if any(first < 0 or falls for first, _, falls in facts):
         raise ValueError("batch: expected ascending numbers from 0 on")
-    ends = torch.bincount(batch, minlength=batches).cumsum(0).tolist()
-    return list(zip([0, *ends[:-1]], ends))
+    examples = 1 + max([last for _, last, _ in facts], default=0)
+    offsets = []
+    for batch, rows in batches:
+        if batch is None:
+            offsets.append(torch.tensor([0] + [rows] * examples))
+        else:
+            steps = torch.arange(examples + 1, device=batch.device, dtype=batch.dtype)
+            offsets.append(torch.searchsorted(batch.contiguous(), steps))
+    return offsets
 
 
 def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None = None,
@@ -176,6 +208,9 @@ def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None =
     num_workers, batch_size
         Accepted and not needed.
 
+    The examples are one call of `kith.search_batches`, as in `knn_points`, but for the cosine distance, which is a search
+    of each on a GPU.
+
     Returns
     -------
     tensor of shape (2, E)
@@ -185,15 +220,19 @@ def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None =
     if (batch_x is None) != (batch_y is None):
         batch_x = batch_x if batch_x is not None else x.new_zeros(len(x), dtype=torch.int64)
         batch_y = batch_y if batch_y is not None else y.new_zeros(len(y), dtype=torch.int64)
-    batches = 1 + max([int(b.max()) for b in (batch_x, batch_y) if b is not None and b.numel()], default=0)
-    pairs = []
-    for (x0, x1), (y0, y1) in zip(_ranges(batch_x, len(x), batches), _ranges(batch_y, len(y), batches)):
-        if x1 > x0 and y1 > y0:
-            found = _search(x[x0:x1], y[y0:y1], min(k, x1 - x0), metric="cosine" if cosine else "sqeuclidean").indices
-            rows = torch.arange(y0, y1, device=y.device)[:, None].expand_as(found)
-            known = found >= 0
-            pairs.append(torch.stack([rows[known], found[known] + x0]))
-    return torch.cat(pairs, 1) if pairs else torch.empty((2, 0), dtype=torch.int64, device=y.device)
+    of_x, of_y = _offsets([(batch_x, len(x)), (batch_y, len(y))])
+    if not len(x) or not len(y):
+        return torch.empty((2, 0), dtype=torch.int64, device=y.device)
+    first_x, first_y = (offsets.cpu().numpy() for offsets in (of_x, of_y))
+    counts = np.diff(first_x)
+    batches = np.stack([first_x[:-1], counts, first_y[:-1], np.diff(first_y)], 1)
+    found = _search_batches(x.detach(), y.detach(), batches, min(k, max(1, int(counts.max()))),
+                            metric="cosine" if cosine else "sqeuclidean").indices
+    rows, places = (found >= 0).nonzero(as_tuple=True)
+    neighbors = found[rows, places]
+    if batch_y is not None:
+        neighbors = neighbors + of_x.to(y.device)[batch_y[rows]]
+    return torch.stack([rows, neighbors])
 
 
 def knn_graph(x: torch.Tensor, k: int, batch: torch.Tensor | None = None, loop: bool = False,

@@ -10,10 +10,12 @@
 #include <initializer_list>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "distances.h"
 #include "information.h"
 #include "interrupt.h"
+#include "kith/batches.h"
 #include "kith/kith.h"
 #include "match.h"
 #include "matrix.h"
@@ -55,6 +57,24 @@ Report search_in(nb::handle points, nb::handle queries, std::int64_t k, const Me
     const Matrix q(queries, "queries");
     return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances,
                 [&](const Options& options, auto& out) { return search_into(p.view(), q.view(), k, options, out); });
+}
+
+// `batches`: rows of (first point, points, first query, queries), i64, contiguous, on the host.
+Report search_batches_in(nb::handle points, nb::handle queries, nb::handle batches, std::int64_t k,
+                         const MetricSettings& metric, const Settings& settings, nb::handle ids, nb::handle distances) {
+    const Matrix p(points, "points");
+    const Matrix q(queries, "queries");
+    const Matrix table(batches, "batches");
+    const auto* row = static_cast<const std::int64_t*>(table.view().data);
+    std::vector<Batch> all(static_cast<std::size_t>(table.view().rows));
+    for (Batch& batch : all) {
+        batch = {row[0], row[1], row[2], row[3]};
+        row += 4;
+    }
+    return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances,
+                [&](const Options& options, auto& out) {
+                    return search_batches_into(p.view(), q.view(), all, k, options, out);
+                });
 }
 
 Report graph_in(nb::handle points, std::int64_t k, bool include_self, const MetricSettings& metric,
@@ -245,6 +265,9 @@ NB_MODULE(_core, module) {
 
     module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"),
                nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
+    module.def("search_batches", search_batches_in, nb::arg("points").none(), nb::arg("queries").none(),
+               nb::arg("batches"), nb::arg("k"), nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(),
+               nb::arg("distances").none());
     module.def("graph", graph_in, nb::arg("points").none(), nb::arg("k"), nb::arg("include_self"), nb::arg("metric"),
                nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
     module.def("select", select_in, nb::arg("values").none(), nb::arg("k"), nb::arg("largest"), nb::arg("sorted"),

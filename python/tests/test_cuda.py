@@ -52,6 +52,55 @@ def test_cupy() -> None:
     np.testing.assert_array_equal(kith.search(wide, wide[:5], 3).indices.get()[:, 0], np.arange(5))
 
 
+def zeros(library: str, shape: tuple[int, int], dtype: str) -> Any:
+    if library == "torch":
+        return torch.zeros(shape, dtype=getattr(torch, dtype), device="cuda")
+    return cupy().zeros(shape, dtype)
+
+
+def laid_out(library: str, values: np.ndarray, dtype: str, layout: str) -> Any:
+    """The values in device memory of that library, type and layout."""
+    rows, cols = values.shape
+    first, step, apart = {"dense": (0, 1, 0), "an offset": (2, 1, 0), "rows apart": (0, 1, 3), "columns apart": (0, 2, 0),
+                          "by columns": (0, 1, 0)}[layout]
+    shape = (rows + first, cols * step + apart)
+    if layout == "by columns":
+        array = zeros(library, (cols, rows), dtype).T
+    else:
+        array = zeros(library, shape, dtype)[first:, :cols * step:step]
+    array[...] = on_device(values) if library == "torch" else cupy().asarray(values).astype(dtype)
+    return array
+
+
+@pytest.mark.parametrize("layout", ["dense", "an offset", "rows apart", "columns apart", "by columns"])
+@pytest.mark.parametrize("library", ["torch", "cupy"])
+def test_types_and_layouts(library: str, layout: str) -> None:
+    """Every type in every layout, points and queries, against the oracle; both metrics that clouds have, too."""
+    types = ["float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64"]
+    for dtype in [*types, "bfloat16"] if library == "torch" else [*types, "uint16", "uint32", "uint64"]:
+        points, queries = (laid_out(library, values, dtype, layout) for values in (POINTS, QUERIES))
+        found = kith.search(points, queries, 4)
+        assert isinstance(found.indices, torch.Tensor if library == "torch" else cupy().ndarray)
+        together = kith.search_batches(points, queries, [[0, len(POINTS), 0, len(QUERIES)]], 4)
+        for result in (found, together):
+            distances, indices = (part.cpu() if library == "torch" else part.get() for part in result)
+            np.testing.assert_array_equal(indices, INDICES, err_msg=dtype)
+            np.testing.assert_array_equal(distances, DISTANCES, err_msg=dtype)
+
+
+def test_jax() -> None:
+    jax = pytest.importorskip("jax", exc_type=ImportError)
+    try:
+        device = jax.devices("cuda")[0]
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    points, queries = (jax.device_put(values, device) for values in (POINTS, QUERIES))
+    found = kith.search(points, queries, 4)
+    assert found.indices.devices() == {device}
+    np.testing.assert_array_equal(np.asarray(found.indices), INDICES)
+    np.testing.assert_array_equal(np.asarray(found.distances), DISTANCES)
+
+
 def test_cuda_array_interface() -> None:
     found = kith.search(OnlyCudaArrayInterface(on_device(POINTS)), OnlyCudaArrayInterface(on_device(QUERIES)), 4)
     np.testing.assert_array_equal(np.asarray(found.indices), INDICES)
@@ -155,6 +204,53 @@ def test_torch_functions() -> None:
     found.dists.sum().backward()
     slope = 2 * (p1[:, :, None] - torch.stack([p2[n][found.idx[n]] for n in range(4)])).sum(2)
     torch.testing.assert_close(p1.grad, slope.detach(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_clouds(norm: int) -> None:
+    """One launch of all clouds: the bits of a search of each, ties, NaN, lengths and clouds without points among them."""
+    from kith.torch import knn_points
+    generator = torch.Generator().manual_seed(norm)
+    for d, k, whole in ((3, 16, False), (3, 40, True), (8, 5, True), (33, 5, False)):
+        p1, p2 = (torch.randn((5, rows, d), generator=generator) for rows in (150, 1300))
+        if whole:
+            p1, p2 = p1.round(), p2.round()
+        p2[1, 7, 0] = p1[2, 3, 1] = float("nan")
+        p2[3, 9, 2] = p1[3, 4, 1] = float("inf")
+        lengths1, lengths2 = torch.tensor([150, 149, 150, 20, 0]), torch.tensor([1300, 1025, 3, 1300, 0])
+        found = knn_points(p1.cuda(), p2.cuda(), lengths1.cuda(), lengths2.cuda(), norm=norm, K=k)
+        assert found.idx.is_cuda
+        for n, (rows, points) in enumerate(zip(lengths1.tolist(), lengths2.tolist())):
+            dists, idx = torch.zeros((150, k)), torch.zeros((150, k), dtype=torch.int64)
+            if rows:
+                alone = kith.search(p2[n, :points], p1[n, :rows], k, metric="sqeuclidean" if norm == 2 else "cityblock",
+                                    device="cpu")
+                missing = alone.indices < 0
+                dists[:rows], idx[:rows] = alone.distances.masked_fill(missing, 0), alone.indices.masked_fill(missing, 0)
+            assert torch.equal(found.idx[n].cpu(), idx)
+            np.testing.assert_array_equal(found.dists[n].cpu().numpy().view(np.uint32), dists.numpy().view(np.uint32))
+
+
+def test_batches() -> None:
+    rng = np.random.default_rng(5)
+    points, queries = rng.integers(0, 4, (400, 3)).astype(np.float32), rng.integers(0, 4, (90, 3)).astype(np.float32)
+    batches = [[0, 100, 0, 40], [50, 350, 45, 45]]
+    here = kith.search_batches(points, queries, batches, 6, metric="euclidean", device="cpu")
+    there = kith.search_batches(on_device(points), on_device(queries), batches, 6, metric="euclidean")
+    assert there.report.path == "batches"
+    np.testing.assert_array_equal(there.indices.cpu(), here.indices)
+    np.testing.assert_array_equal(there.distances.cpu(), here.distances)
+
+
+def test_knn_of_batches() -> None:
+    from kith.torch import knn
+    generator = torch.Generator().manual_seed(9)
+    x, y = torch.randn((500, 3), generator=generator), torch.randn((200, 3), generator=generator)
+    batch_x, batch_y = torch.arange(500) // 130, torch.arange(200) // 51
+    for cosine in (False, True):
+        here = knn(x, y, 7, batch_x, batch_y, cosine)
+        there = knn(x.cuda(), y.cuda(), 7, batch_x.cuda(), batch_y.cuda(), cosine)
+        assert there.is_cuda and torch.equal(there.cpu(), here)
 
 
 def test_errors_name_the_argument() -> None:

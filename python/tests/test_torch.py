@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", exc_type=ImportError)
+import kith  # noqa: E402
 import kith.torch as ours  # noqa: E402
 
 
@@ -50,6 +51,25 @@ def test_knn_points(norm: int) -> None:
     torch.testing.assert_close(p2.grad, expected2.grad)
 
 
+@pytest.mark.parametrize("gradient", [False, True])
+def test_knn_points_are_searches(gradient: bool) -> None:
+    """The bits of a search of each cloud, NaN and ties among them; what does not exist is at index and distance 0."""
+    p1, p2 = cloud(4, 50, 3).round(), cloud(4, 60, 3, seed=1).round()
+    p2[1, 3, 0] = p1[2, 4, 1] = float("nan")
+    lengths1, lengths2 = torch.tensor([50, 40, 50, 50]), torch.tensor([60, 8, 60, 0])
+    found = ours.knn_points(p1.requires_grad_(gradient), p2, lengths1, lengths2, K=9)
+    assert found.dists.requires_grad == gradient
+    p1 = p1.detach()
+    for n in range(4):
+        dists, idx = torch.zeros(50, 9), torch.zeros(50, 9, dtype=torch.int64)
+        if lengths2[n]:
+            alone = kith.search(p2[n, :lengths2[n]], p1[n, :lengths1[n]], 9)
+            missing = alone.indices < 0
+            dists[:lengths1[n]] = alone.distances.masked_fill(missing, 0)
+            idx[:lengths1[n]] = alone.indices.masked_fill(missing, 0)
+        assert torch.equal(found.idx[n], idx) and torch.equal(found.dists[n], dists)
+
+
 def test_knn_points_in_double() -> None:
     p1, p2 = cloud(1, 4, 3).double().requires_grad_(), cloud(1, 6, 3, seed=1).double().requires_grad_()
     torch.autograd.gradcheck(lambda a, b: ours.knn_points(a, b, K=2).dists, (p1, p2))
@@ -61,6 +81,10 @@ def test_lengths_and_batches_are_checked() -> None:
     x = cloud(1, 5, 3)
     with pytest.raises(ValueError, match="lengths1"):
         ours.knn_points(x, x, torch.tensor([6]))
+    with pytest.raises(ValueError, match="lengths2"):
+        ours.knn_points(x, x, torch.tensor([5]), torch.tensor([-1]))
+    with pytest.raises(ValueError, match="lengths2: expected 1 numbers, got shape"):
+        ours.knn_points(x, x, torch.tensor([5]), torch.tensor([1, 1]))
     with pytest.raises(ValueError, match="batch"):
         ours.knn(x[0], x[0], 2, torch.zeros(3, dtype=torch.int64), torch.zeros(5, dtype=torch.int64))
     knn = ours.knn_points(x, x[:, :0], K=2, return_nn=True).knn
@@ -73,6 +97,9 @@ def test_knn() -> None:
     rows, neighbors = ours.knn(x, y, 25, batch_x, batch_y)
     assert len(rows) == 15 * 20
     assert torch.equal(batch_y[rows], batch_x[neighbors])
+    # Examples of points alone, of queries alone, and of neither.
+    rows, neighbors = ours.knn(x, y, 2, 3 * batch_x, 3 * batch_y + 3)
+    assert torch.equal(rows, torch.arange(8).repeat_interleave(2)) and bool((neighbors >= 20).all())
     rows, neighbors = ours.knn(x, y, 3)
     expected = torch.cdist(y.double(), x.double()).topk(3, largest=False).indices
     assert torch.equal(neighbors.view(15, 3), expected) and torch.equal(rows, torch.arange(15).repeat_interleave(3))

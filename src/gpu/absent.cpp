@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "gpu/backend.h"
+#include "gpu/search/batches.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -62,6 +63,9 @@ void search(const Points&, const SearchRequest&) {
     refuse();
 }
 void radius(const Points&, const RadiusRequest&) {
+    refuse();
+}
+void search_batches(const BatchesRequest&) {
     refuse();
 }
 void distances(const Points&, const DistancesRequest&) {

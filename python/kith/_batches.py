@@ -1,0 +1,57 @@
+"""Many small searches at once."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arguments import Progress, _metric, _rows, _settings
+from ._arrays import array_interface, kind_of, readable
+from ._results import Neighbors
+from ._search import Out, _neighbors, _outputs
+
+
+def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: str = "sqeuclidean", p: float = 2.0,
+                   f64: bool = False, out: Out = None, device: str = "auto", memory: int = 0, threads: int = 0,
+                   stream: int | None = None, progress: Progress = None) -> Neighbors:
+    """The k nearest points of each query within its batch: pairs of point clouds, the examples of a training step.
+
+    On a GPU all batches are one launch where the metric is euclidean, sqeuclidean or cityblock, for up to 32 dimensions,
+    k up to 128, up to 32,768 points in a batch, and elements other than float64; of everything else each batch is a
+    search. On a CPU small batches are tasks of one thread each, and large ones are searched by all threads.
+
+    Parameters
+    ----------
+    points, queries : arrays of shape (n, d) and (q, d)
+        The rows of all batches, as in `search`.
+    batches : array of integers, shape (batches, 4)
+        Of each batch the first row of the points, their number, the first row of the queries, their number. Queries
+        ascend from batch to batch, and none is in two; points may be shared. Both may be none.
+    k : int
+        At least 1. Neighbours that do not exist have index -1, as have those of queries in no batch.
+
+    The other parameters, what is returned and what is raised: as in `search`; indices count from the first point of the
+    batch.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> points = numpy.array([[0.0], [1.0], [5.0], [7.0]])
+    >>> kith.search_batches(points, points, [[0, 2, 0, 2], [2, 2, 2, 2]], 1).indices.ravel()
+    array([0, 1, 0, 1])
+    >>> kith.search_batches(points, points, [[0, 2, 0, 2], [2, 2, 2, 2]], 2, metric="cityblock").distances[:, 1]
+    array([1., 1., 2., 2.], dtype=float32)
+    """
+    like, kind = queries, kind_of(queries)
+    table = np.ascontiguousarray(batches, np.int64)
+    if table.ndim != 2 or table.shape[1] != 4:
+        raise ValueError(f"batches: expected shape (batches, 4), got {table.shape}")
+    points, queries = readable(points, "points"), readable(queries, "queries")
+    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
+    report = _core.search_batches(
+        array_interface(points, "points"), array_interface(queries, "queries"), table, k,
+        _metric(metric, p, None, None, False, None, 0.0),
+        _settings(like, kind, f64, device, memory, threads, "", "", stream, progress),
+        array_interface(indices, "indices"), array_interface(distances, "distances"))
+    return _neighbors(kind, like, distances, indices, report, out)

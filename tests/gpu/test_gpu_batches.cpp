@@ -1,0 +1,111 @@
+// search_batches() on a GPU: one launch with the bits of a search of each batch on the CPU, wherever the arrays lie;
+// what the launch does not serve.
+#include "batches_cases.h"
+#include "gpu_arrays.h"
+#include "same_answer.h"
+
+namespace {
+
+using namespace kith;
+using batches_cases::expected;
+using batches_cases::ragged;
+
+search_cases::Case make_case(const std::string& metric, const std::string& data, std::int64_t n, std::int64_t q,
+                             std::int64_t d, ElementType type, std::uint64_t turn) {
+    return search_cases::make_case(variants(metric, d, type).front(), data, {n, q, d, 1}, type, type,
+                                   arrays::shapes[turn % 3], turn);
+}
+
+class GpuBatches : public testing::TestWithParam<std::string> {};
+
+TEST_P(GpuBatches, AreSearchesOfEach) {
+    constexpr std::int64_t n = 2700, q = 220;
+    const std::int64_t dimensions[] = {3, 1, 4, 7, 16, 32, 3, 9}, ks[] = {16, 1, 17, 32, 5, 33, 100, 128};
+    std::uint64_t turn = 0;
+    for (const std::string& data : adversarial::names()) {
+        for (const bool second : {false, true}) {
+            const ElementType type = second ? arrays::element_types[2 + turn % 4] : ElementType::f32;
+            const std::int64_t d = dimensions[turn % 8], k = ks[turn / 3 % 8];
+            const auto c = make_case(GetParam(), data, n, q, d, type, turn);
+            const Options options = search_cases::options_of("cuda:0", c.variant, {}, turn % 2 == 0);
+            const Neighbors want = expected(c, ragged(n, q), k, options);
+            const Neighbors got = search_batches(c.points.view, c.queries.view, ragged(n, q), k, options);
+            ASSERT_EQ("batches", got.report.path) << c.label;
+            ASSERT_TRUE(same_answer(want, got)) << c.label << ", k " << k;
+            ++turn;
+        }
+    }
+}
+
+TEST_P(GpuBatches, InDeviceMemory) {
+    constexpr std::int64_t n = 600, q = 200, k = 12;
+    std::uint64_t turn = 0;
+    for (const bool f64 : {false, true}) {
+        const auto c = make_case(GetParam(), "lattice", n, q, 3, ElementType::f32, ++turn);
+        const Options options = search_cases::options_of("auto", c.variant, {}, f64);
+        const Neighbors want = expected(c, ragged(n, q), k, options);
+        const auto points = gpu_arrays::on_device(c.points), queries = gpu_arrays::on_device(c.queries);
+        const gpu_arrays::Buffer<std::int64_t> ids(q * k);
+        const gpu_arrays::Buffer<double> distances64(q * k);
+        const gpu_arrays::Buffer<float> distances(q * k);
+        void* const to = f64 ? static_cast<void*>(distances64.data()) : distances.data();
+        const gpu_arrays::Stream stream;
+        Options on_stream = options;
+        on_stream.stream = stream.get();
+        const Report report = search_batches_into(points.view, queries.view, ragged(n, q), k, on_stream,
+                                                  {ids.data(), to, points.view.device});
+        EXPECT_EQ("batches", report.path);
+        Neighbors got;
+        got.queries = q;
+        got.k = k;
+        got.ids = ids.host();
+        if (f64) got.distances64 = distances64.host();
+        else got.distances = distances.host();
+        EXPECT_TRUE(same_answer(want, got)) << c.label;
+        // Ids alone, and from queries on the host.
+        const gpu_arrays::Buffer<std::int64_t> alone(q * k);
+        search_batches_into(points.view, c.queries.view, ragged(n, q), k, options,
+                            {alone.data(), nullptr, points.view.device});
+        EXPECT_EQ(want.ids, alone.host());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Metric, GpuBatches, testing::Values("sqeuclidean", "euclidean", "cityblock"),
+                         [](const auto& info) { return info.param; });
+
+// Every lane's column fills at its own time: queries at all distances of points that come nearer and nearer.
+TEST(GpuBatches, PointsThatComeNearer) {
+    constexpr std::int64_t n = 3000, q = 100, k = 16;
+    std::vector<float> points(n), queries(q);
+    for (std::int64_t i = 0; i < n; ++i) points[static_cast<std::size_t>(i)] = static_cast<float>(n - i);
+    for (std::int64_t i = 0; i < q; ++i) queries[static_cast<std::size_t>(i)] = static_cast<float>(i * i) / 3;
+    const std::vector<Batch> batches{{0, n, 0, q}};
+    Options options;
+    const MatrixView x = view(points.data(), n, 1), y = view(queries.data(), q, 1);
+    options.device = "cpu";
+    const Neighbors want = search(x, y, k, options);
+    options.device = "cuda:0";
+    EXPECT_TRUE(same_answer(want, search_batches(x, y, batches, k, options)));
+}
+
+TEST(GpuBatches, WhatOneLaunchDoesNotServe) {
+    constexpr std::int64_t n = 300, q = 130;
+    struct {
+        const char* metric;
+        std::int64_t d, k;
+        ElementType type;
+    } const cases[] = {{"cosine", 3, 5, ElementType::f32},
+                       {"sqeuclidean", 33, 5, ElementType::f32},
+                       {"sqeuclidean", 3, 129, ElementType::f32},
+                       {"euclidean", 3, 5, ElementType::f64}};
+    std::uint64_t turn = 0;
+    for (const auto& each : cases) {
+        const auto c = make_case(each.metric, "gaussian", n, q, each.d, each.type, ++turn);
+        const Options options = search_cases::options_of("cuda:0", c.variant, {}, true);
+        const Neighbors got = search_batches(c.points.view, c.queries.view, ragged(n, q), each.k, options);
+        EXPECT_NE("batches", got.report.path) << c.label;
+        EXPECT_TRUE(same_answer(expected(c, ragged(n, q), each.k, options), got)) << c.label;
+    }
+}
+
+}  // namespace
