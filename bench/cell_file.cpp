@@ -1,3 +1,4 @@
+// A document of cells: reading what a run before has left, writing after each cell.
 #include "cell_file.h"
 
 #include <fmt/format.h>
