@@ -61,8 +61,10 @@ class _Torch:
     def stream(self, like: Any) -> int:
         if not like.is_cuda:
             return 0
-        torch = sys.modules["torch"]
-        return int(torch.cuda.current_stream(like.device).cuda_stream)
+        raw = getattr(sys.modules["torch"]._C, "_cuda_getCurrentRawStream", None)  # as Triton asks: no Stream is made
+        if raw is not None:
+            return int(raw(like.get_device()))
+        return int(sys.modules["torch"].cuda.current_stream(like.device).cuda_stream)
 
 
 class _Cupy:

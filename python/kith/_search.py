@@ -271,15 +271,17 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     if not 1 <= _integer(k, "k") <= size:
         raise ValueError(f"k is {k}: expected 1 to {size}, the size of dimension {dim}")
     last = _move_axis(array, dim, dims - 1)
-    matrix = _f32_or_f64(readable(last.reshape((-1, size)), "values"))
+    matrix = _f32_or_f64(readable(last if dims == 2 else last.reshape((-1, size)), "values"))
     f64 = str(matrix.dtype).endswith("float64")
     selected, indices = _outputs(kind, array, int(matrix.shape[0]), k, f64, None)
     if matrix.shape[0]:
         settings = _settings(array, kind, f64, device, 0, threads, "", "", stream, None, selector)
         _core.select(array_interface(matrix, "values"), k, largest, sorted, settings,
                      array_interface(indices, "indices"), array_interface(selected, "values"))
-    shape = tuple(last.shape[:-1]) + (k,)
-    found = [_move_axis(kind.finished(array, part).reshape(shape), dims - 1, dim) for part in (selected, indices)]
+    found = [kind.finished(array, part) for part in (selected, indices)]
+    if dims != 2 or last is not array:
+        shape = tuple(last.shape[:-1]) + (k,)
+        found = [_move_axis(part.reshape(shape), dims - 1, dim) for part in found]
     if found[0].dtype != array.dtype:
         found[0] = found[0].astype(array.dtype) if hasattr(found[0], "astype") else found[0].to(array.dtype)
     return TopK(*found)

@@ -73,6 +73,18 @@ TEST_P(GpuBatches, InDeviceMemory) {
 INSTANTIATE_TEST_SUITE_P(Metric, GpuBatches, testing::Values("sqeuclidean", "euclidean", "cityblock"),
                          [](const auto& info) { return info.param; });
 
+// More than a launch has as its arguments, of fewer points than neighbours and of more.
+TEST(GpuBatches, Hundreds) {
+    constexpr std::int64_t n = 4000, q = 3000, count = 300;
+    const auto c = make_case("sqeuclidean", "integers", n, q, 3, ElementType::f32, 3);
+    std::vector<Batch> batches;
+    for (std::int64_t i = 0; i < count; ++i) batches.push_back({i * 13, 1 + i % 60, i * 10, i % 11});
+    const Options options = search_cases::options_of("cuda:0", c.variant, {}, true);
+    const Neighbors got = search_batches(c.points.view, c.queries.view, batches, 20, options);
+    EXPECT_EQ("batches", got.report.path);
+    EXPECT_TRUE(same_answer(expected(c, batches, 20, options), got));
+}
+
 // Every lane's column fills at its own time: queries at all distances of points that come nearer and nearer.
 TEST(GpuBatches, PointsThatComeNearer) {
     constexpr std::int64_t n = 3000, q = 100, k = 16;

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int threads = static_cast<int>(tuning::batches_queries);
 // Points that may wait per query, and those that come at a time.
-constexpr int slots = 12, step = 4;
+constexpr int slots = 20, step = 4;
 static_assert(step % 4 == 0 && slots > step);
 
 struct DeviceBatch {
@@ -38,10 +38,14 @@ struct DeviceBatch {
 };
 static_assert(sizeof(DeviceBatch) <= tuning::batch_bytes);
 
+// Batches that are arguments of the kernel: a table in device memory is allocated, copied and given back.
+constexpr int few_batches = 64;
+
 struct Task {
     Rows points, queries;
-    const DeviceBatch* batches;
-    int count;  // of batches, all of them with queries
+    DeviceBatch few[few_batches];
+    const DeviceBatch* many;  // or null: they are in `few`
+    int count;                // of batches, all of them with queries
     int d, k;
     std::int64_t* ids;
     void* distances;  // or null
@@ -87,12 +91,12 @@ __device__ float element(const Rows& rows, std::int64_t row, int col) {
 
 // D: the coordinates that there is room for; those beyond task.d are 0 on both sides, a term of 0.
 template <class M, int D, int K>
-__global__ void __launch_bounds__(threads) batches_kernel(Task task, metric::Params params) {
+__global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant__ Task task, metric::Params params) {
     constexpr int tile_points = D <= 4 ? 1024 : 4096 / D;
     constexpr unsigned all = 0xffffffffu;
     __shared__ alignas(16) float tile[D][tile_points];
     __shared__ std::uint16_t column[slots][threads];
-    const DeviceBatch batch = batch_of(task.batches, task.count, blockIdx.x);
+    const DeviceBatch batch = batch_of(task.many ? task.many : task.few, task.count, blockIdx.x);
     const auto query = static_cast<std::int64_t>(blockIdx.x - batch.first_block) * threads + threadIdx.x;
     const bool has_query = query < batch.queries;
     const bool warp_works = __any_sync(all, has_query);
@@ -190,7 +194,7 @@ __global__ void __launch_bounds__(threads) batches_kernel(Task task, metric::Par
 }
 
 // Queries of no batch.
-__global__ void missing_kernel(Task task, std::int64_t cells) {
+__global__ void missing_kernel(const __grid_constant__ Task task, std::int64_t cells) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell < cells) put(task, cell, -1, bits_to_double(0x7ff0000000000000ULL));
 }
@@ -243,26 +247,30 @@ void search_batches(const BatchesRequest& request) {
     InFlight work(stream);
     const DeviceRows points = upload(request.points, 0, request.points.rows, false, stream);
     const DeviceRows queries = upload(request.queries, 0, q, false, stream);
-    const Buffer<DeviceBatch> batches(std::ssize(table), stream);
+    const bool few = table.size() <= few_batches;
+    const Buffer<DeviceBatch> batches(few ? 0 : std::ssize(table), stream);
     const Buffer<std::int64_t> ids(direct ? 0 : cells, stream);
     const Buffer<char> distances(direct || !request.out.distances ? 0 : cells * element, stream);
-    const Task task{points.rows,
-                    queries.rows,
-                    batches.get(),
-                    static_cast<int>(table.size()),
-                    static_cast<int>(request.points.cols),
-                    static_cast<int>(request.k),
-                    direct ? request.out.ids : ids.get(),
-                    direct ? request.out.distances : distances.get(),
-                    request.f64};
+    Task task{.points = points.rows,
+              .queries = queries.rows,
+              .few = {},
+              .many = batches.get(),
+              .count = static_cast<int>(table.size()),
+              .d = static_cast<int>(request.points.cols),
+              .k = static_cast<int>(request.k),
+              .ids = direct ? request.out.ids : ids.get(),
+              .distances = direct ? request.out.distances : distances.get(),
+              .f64 = request.f64};
+    if (few) std::copy(table.begin(), table.end(), task.few);
     if (covered < q) {
         missing_kernel<<<item_blocks(cells), item_threads, 0, stream>>>(task, cells);
         check_launch("missing");
     }
     if (blocks > 0) {
-        check(
-            cudaMemcpyAsync(batches.get(), table.data(), table.size() * sizeof(DeviceBatch), cudaMemcpyDefault, stream),
-            "table of batches");
+        if (!few)
+            check(cudaMemcpyAsync(batches.get(), table.data(), table.size() * sizeof(DeviceBatch), cudaMemcpyDefault,
+                                  stream),
+                  "table of batches");
         kernel_for(request.metric.id, task.d, task.k)(task, request.metric.params, static_cast<unsigned>(blocks),
                                                       stream);
     }
