@@ -68,25 +68,20 @@ double device_budget(const Request& r, const Machine::Device& device) {
     return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
-// The same of a tree on a GPU, where filters are faster: of n points a query must look at few enough
-// (gpu::tuning::tree_points), as uniform ones do from so many points on, and the pairs that it saves must repay making
-// it. It holds all points, beside what a filter of all queries takes.
-constexpr std::int64_t tree_dimensions = 8, tree_share = 64;
-constexpr double gpu_tree_pairs = 0x1p31, gpu_tree_pairs_each = 4096;
-double gpu_tree_bytes(const Shape& s) {
-    const auto element = static_cast<std::int64_t>(size_of(s.type));
-    return gpu::tuning::tree_bytes(s.n, s.d) +
-           gpu::tuning::point_bytes(s.d, element, Path::gemm_f16, true) * static_cast<double>(s.n);
-}
-bool gpu_tree_may_pay(const Request& r, const Machine::Device& device) {
+bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool direct) {
+    namespace t = gpu::tuning;
+    constexpr std::int64_t most_dimensions = 8, least_share = 64;
     const Shape& s = r.shape;
-    if (s.d > tree_dimensions || s.n >> (13 + 3 * s.d / 4) == 0 || s.k > s.n / tree_share) return false;
+    if (s.d > most_dimensions || !t::tree_leaves_out(s.n, s.d, direct) || s.k > s.n / least_share) return false;
     if (r.all_points || s.n > 0x7fffffff || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
     if (r.has_tree) return true;
     const auto n = static_cast<double>(s.n);
-    const bool repaid = static_cast<double>(s.q) * n >= gpu_tree_pairs + gpu_tree_pairs_each * n;
+    if (!r.prepared && static_cast<double>(s.q) * n < t::tree_pairs(s.n, direct)) return false;
+    // It holds all points, beside what a filter of all queries takes.
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    const double bytes = t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
     const double free = r.memory > 0 ? static_cast<double>(r.memory) : r.share * static_cast<double>(device.free_bytes);
-    return (repaid || r.prepared) && gpu_tree_bytes(s) <= 0.4 * free;
+    return bytes <= 0.4 * free;
 }
 
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {

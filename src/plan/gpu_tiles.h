@@ -5,8 +5,8 @@
 
 namespace kith::planner {
 
-// Whether a tree of the points may leave out enough of them to be faster than a filter.
-bool gpu_tree_may_pay(const Request& request, const Machine::Device& device);
+// Whether a tree of the points may leave out enough of them to be faster than a filter: the direct form, or products.
+bool gpu_tree_may_pay(const Request& request, const Machine::Device& device, bool direct);
 
 // Completes a plan whose path is chosen. Throws out_of_memory where the budget is below the smallest tile.
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& plan);

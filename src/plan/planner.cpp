@@ -158,7 +158,8 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (!obstacle(path, r, gpu, m).empty()) continue;
         const bool filter = path.path != Path::exact;
         if (path.path == Path::tree) {
-            if (!r.leaves_out || !(gpu ? gpu_tree_may_pay(r, *device) : tree_pays(r, m))) continue;
+            if (!r.leaves_out || !(gpu ? gpu_tree_may_pay(r, *device, direct_serves(r, gpu, m)) : tree_pays(r, m)))
+                continue;
             why += fmt::format("path tree: {}. ", path.what);
             return path.path;
         }

@@ -198,7 +198,7 @@ TEST(GpuDirect, AnIndexServesQueriesOfF64) {
         const Neighbors truth = index.search(view(queries.data(), 50, 3), 7, options);
         EXPECT_EQ(truth.ids, found.ids) << path;
         EXPECT_EQ(truth.distances64, found.distances64) << path;
-        EXPECT_EQ(*path ? path : "direct-f32", found.report.path) << path;
+        EXPECT_EQ(*path ? path : "tree", found.report.path) << path;
         EXPECT_EQ(0, found.report.scanned) << path;
     }
 }

@@ -467,6 +467,9 @@ TEST(Plan, TakesATreeOnAGpu) {
     r.shape.d = 8;
     EXPECT_EQ(kith::Path::tree, path());
     r.shape.n = 100000;
+    // The direct form is slower than products: a tree pays earlier.
+    EXPECT_EQ(kith::Path::tree, path());
+    r.metric.traits.direct = kith::metric::Direct::none;
     EXPECT_NE(kith::Path::tree, path());
     r.shape.d = 2;
     EXPECT_EQ(kith::Path::tree, path());

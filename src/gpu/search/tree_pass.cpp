@@ -111,12 +111,14 @@ private:
         task.most_leaves = most_leaves();
         tallies_.clear_to(0);
         search_.visit(task, stream_);
-        return tallied().points <=
-               tuning::tree_points(context_.points.n, context_.k) * static_cast<double>(tuning::tree_pilots);
+        return tallied().points <= most_points() * static_cast<double>(tuning::tree_pilots);
+    }
+    double most_points() const {
+        return tuning::tree_points(context_.points.n, context_.k,
+                                   tuning::behind_tree(context_.plan) == Path::direct_f32);
     }
     std::uint32_t most_leaves() const {
-        return static_cast<std::uint32_t>(
-            std::min(4 * tuning::tree_points(context_.points.n, context_.k) / leaf_points + 1, 4e9));
+        return static_cast<std::uint32_t>(std::min(4 * most_points() / leaf_points + 1, 4e9));
     }
 
     // Of the visit before; into the report. Waits.

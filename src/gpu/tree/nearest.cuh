@@ -59,29 +59,8 @@ public:
         for (; lanes; lanes &= lanes - 1) insert(of_lane(own, __ffs(lanes) - 1));
     }
 
-private:
-    // More than so many are sorted and merged: that takes about as many instructions as inserting them.
-    static constexpr int most_inserted = rows == 1 ? 10 : 6;
-
-    __device__ __forceinline__ void insert(const KeyAndId& x) {
-        const int lane = threadIdx.x % 32;
-        int place = 0;
-#pragma unroll
-        for (int r = 0; r < rows; ++r) place += __popc(__ballot_sync(whole_warp, best_[r] < x));
-#pragma unroll
-        for (int r = rows - 1; r >= 0; --r) {
-            KeyAndId before{__shfl_up_sync(whole_warp, best_[r].key, 1), __shfl_up_sync(whole_warp, best_[r].id, 1)};
-            if (r > 0) {
-                const KeyAndId carried = of_lane(best_[r > 0 ? r - 1 : 0], 31);
-                before = choose(lane == 0, carried, before);
-            }
-            const int here = r * 32 + lane;
-            best_[r] = choose(here == place, x, choose(here > place, before, best_[r]));
-        }
-    }
-
-    // The candidates in order, then the smaller ones of both lists: of the list's upper end and the candidates in
-    // reverse, which leaves a bitonic sequence.
+    // One of each lane that has `any`: the candidates in order, then the smaller ones of both lists: of the list's
+    // upper end and the candidates in reverse, which leaves a bitonic sequence.
     __device__ __forceinline__ void merge(const KeyAndId& own, bool any) {
         const int lane = threadIdx.x % 32;
         KeyAndId x = choose(any, own, {no_key, 0xffffffffu});
@@ -97,6 +76,27 @@ private:
         for (int stride = 16; stride > 0; stride /= 2) {
 #pragma unroll
             for (int r = 0; r < rows; ++r) best_[r] = keep(best_[r], across(best_[r], stride), lane & stride);
+        }
+    }
+
+private:
+    // More than so many are sorted and merged: that takes about as many instructions as inserting them.
+    static constexpr int most_inserted = 10;
+
+    __device__ __forceinline__ void insert(const KeyAndId& x) {
+        const int lane = threadIdx.x % 32;
+        int place = 0;
+#pragma unroll
+        for (int r = 0; r < rows; ++r) place += __popc(__ballot_sync(whole_warp, best_[r] < x));
+#pragma unroll
+        for (int r = rows - 1; r >= 0; --r) {
+            KeyAndId before{__shfl_up_sync(whole_warp, best_[r].key, 1), __shfl_up_sync(whole_warp, best_[r].id, 1)};
+            if (r > 0) {
+                const KeyAndId carried = of_lane(best_[r > 0 ? r - 1 : 0], 31);
+                before = choose(lane == 0, carried, before);
+            }
+            const int here = r * 32 + lane;
+            best_[r] = choose(here == place, x, choose(here > place, before, best_[r]));
         }
     }
 

@@ -79,7 +79,9 @@ __device__ __forceinline__ std::uint64_t box_key(const TreeView& tree, std::int6
 template <class M, int sums, int rows>
 class Traversal {
 public:
-    // `waiting`: room for levels x 32 keys, then as many ids, of this warp's own.
+    // `waiting`: this warp's own room, of so many keys of 8 bytes: boxes of each level, then candidates.
+    static constexpr int found_room = rows > 1 ? 64 : 0;
+    static __host__ __device__ int room(int levels) { return (levels * node_boxes + found_room) * 3 / 2; }
     __device__ __forceinline__ Traversal(const TreeTask& task, const TreeQuery<sums>& q, std::uint32_t self,
                                          std::uint64_t* waiting)
         : task_(task),
@@ -87,10 +89,22 @@ public:
           q_(q),
           self_(self),
           keys_(waiting + threadIdx.x % 32),
-          ids_(reinterpret_cast<std::uint32_t*>(waiting + tree_.levels * node_boxes) + threadIdx.x % 32) {}
+          ids_(reinterpret_cast<std::uint32_t*>(waiting + tree_.levels * node_boxes) + threadIdx.x % 32),
+          found_keys_(waiting + tree_.levels * node_boxes * 3 / 2),
+          found_ids_(reinterpret_cast<std::uint32_t*>(found_keys_ + found_room)) {}
 
     // False where it came to most_leaves.
     __device__ __forceinline__ bool run() {
+        const bool whole = walk();
+        if (rows > 1 && found_ > 0) take(0, found_);
+        return whole;
+    }
+
+    __device__ const WarpNearest<rows>& best() const { return best_; }
+    __device__ std::uint32_t looked_at() const { return looked_at_; }
+
+private:
+    __device__ __forceinline__ bool walk() {
         const int lane = threadIdx.x % 32;
         int level = tree_.levels - 1;
         std::uint32_t node = 0, leaves = 0;
@@ -118,10 +132,6 @@ public:
         }
     }
 
-    __device__ const WarpNearest<rows>& best() const { return best_; }
-    __device__ std::uint32_t looked_at() const { return looked_at_; }
-
-private:
     __device__ __forceinline__ void open(int level, std::uint32_t node) {
         const std::int64_t at = tree_.first_node[level] + node;
         const std::uint32_t least = tree_.least_ids[at * node_boxes + threadIdx.x % 32];
@@ -151,7 +161,30 @@ private:
         looked_at_ += static_cast<std::uint32_t>(__popc(__ballot_sync(whole_warp, there)));
         const unsigned lanes = __ballot_sync(whole_warp, there && id != self_ && own < last_);
         if (!lanes) return;
-        best_.push(own, lanes);
+        if constexpr (rows == 1) {
+            best_.push(own, lanes);
+            last_ = best_.last(static_cast<int>(task_.k));
+            return;
+        }
+        // A long list takes 32 at a time.
+        if (lanes >> lane & 1) {
+            const int at = found_ + __popc(lanes & ((1u << lane) - 1));
+            found_keys_[at] = key;
+            found_ids_[at] = id;
+        }
+        found_ += __popc(lanes);
+        __syncwarp();
+        if (found_ < 32) return;
+        found_ -= 32;
+        take(found_, 32);
+    }
+
+    // So many of what has been found.
+    __device__ __forceinline__ void take(int first, int count) {
+        const int lane = threadIdx.x % 32, at = lane < count ? first + lane : 0;
+        const KeyAndId x{found_keys_[at], found_ids_[at]};
+        __syncwarp();
+        best_.merge(x, lane < count);
         last_ = best_.last(static_cast<int>(task_.k));
     }
 
@@ -161,6 +194,9 @@ private:
     std::uint32_t self_;
     std::uint64_t* keys_;
     std::uint32_t* ids_;
+    std::uint64_t* found_keys_;
+    std::uint32_t* found_ids_;
+    int found_ = 0;
     WarpNearest<rows> best_;
     KeyAndId last_{no_key, 0xffffffffu};  // the k-th nearest so far
     std::uint32_t looked_at_ = 0;
@@ -236,7 +272,8 @@ template <class M>
 struct TraverseLaunch {
     template <int sums, int rows>
     static void visit_rows(const TreeTask& task, cudaStream_t stream) {
-        const std::size_t bytes = static_cast<std::size_t>(traversal_warps * task.tree.levels * node_boxes) * 12;
+        const std::size_t bytes =
+            static_cast<std::size_t>(traversal_warps * Traversal<M, sums, rows>::room(task.tree.levels)) * 8;
         visit_kernel<M, sums, rows>
             <<<blocks_for(task.count, traversal_warps), traversal_warps * 32, bytes, stream>>>(task);
         check_launch("visit");
