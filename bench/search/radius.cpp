@@ -26,9 +26,10 @@ struct RadiusShape {
     double share = 0;
 };
 constexpr RadiusShape shapes[] = {
-    {"sqeuclidean", 1 << 20, 8192, 128, 10}, {"sqeuclidean", 1 << 20, 8192, 128, 100},
-    {"cosine", 1 << 20, 8192, 128, 10},      {"cityblock", 1 << 17, 4096, 128, 10},
-    {"cityblock", 1 << 17, 4096, 128, 100},  {"sqeuclidean", 1 << 17, 512, 128, 100, 0.5},
+    {"sqeuclidean", 1 << 20, 8192, 128, 10},    {"sqeuclidean", 1 << 20, 8192, 128, 100},
+    {"cosine", 1 << 20, 8192, 128, 10},         {"cityblock", 1 << 17, 4096, 128, 10},
+    {"cityblock", 1 << 17, 4096, 128, 100},     {"sqeuclidean", 1 << 17, 512, 128, 100, 0.5},
+    {"chebyshev", 1 << 17, 2048, 3, 100, 0.05},
 };
 // Neighbours of some queries that say where the radius is.
 constexpr std::int64_t asked_queries = 512, asked = 4;

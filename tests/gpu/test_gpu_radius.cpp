@@ -115,6 +115,8 @@ TEST(RadiusOnGpuRanges, AreThoseOfTheCpu) {
         const Radius r = radius_cases::radius_of(radii, turn % 2 == 1);
         const RadiusNeighbors want = radius(c.points.view, c.queries.view, r, on_cpu);
         ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label;
+        ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
+            << c.label;
         on_gpu.memory = std::int64_t{12} << 20;
         ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label << ", 12 MiB";
         ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)

@@ -41,14 +41,56 @@ __device__ __forceinline__ void load_four(float (&to)[8], int i, const float* fr
     to[4 * i + 3] = four.w;
 }
 
-template <class S, bool All>
-__device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule& schedule) {
+// What is done with pairs whose values prove enough: nothing, or they are counted and not listed (sure_pairs.h).
+struct AllListed {
+    static constexpr bool counts = false;
+};
+// Of the block's queries, in shared memory: values up to which pairs are counted, and how many were.
+struct TileCounts {
+    float limits[tile];
+    int counts[tile];
+};
+
+// Of 16 values, eight of query `first` of the tile and eight of the next, those that are counted; whole warp. Returns
+// what is left of the mask.
+__device__ __forceinline__ std::uint32_t count_sure(std::uint32_t mask, const float* values, int first,
+                                                    TileCounts& shared) {
+    const float limits[2] = {shared.limits[first], shared.limits[first + 1]};
+    std::uint32_t sure = 0;
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+        // -inf is of a point that is not covered.
+        if (values[i] <= limits[i / 8] && values[i] >= -3.402823466e38f) sure |= 1u << i;
+    sure &= mask;
+    if (!__any_sync(0xffffffffu, sure != 0)) return mask;
+    // Eight lanes have the same queries: at most 64 pairs of each.
+    unsigned both = static_cast<unsigned>(__popc(sure & 0xffu) | __popc(sure >> 8) << 16);
+#pragma unroll
+    for (int step = 1; step < 8; step *= 2) both += __shfl_xor_sync(0xffffffffu, both, step);
+    if (threadIdx.x % 8 == 0 && (both & 0xffffu) != 0)
+        atomicAdd(&shared.counts[first], static_cast<int>(both & 0xffffu));
+    if (threadIdx.x % 8 == 1 && both >> 16 != 0) atomicAdd(&shared.counts[first + 1], static_cast<int>(both >> 16));
+    return mask & ~sure;
+}
+
+template <class S, bool All, class Sure = AllListed>
+__device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule& schedule, const Sure& sure = {}) {
     extern __shared__ __align__(128) char direct_shared[];
     const int warp = static_cast<int>(threadIdx.x / 32);
     char* const front = direct_shared + Ring::bytes;
     auto* const entries = reinterpret_cast<Candidate*>(front + warp * list_bytes);
     auto* const thresholds = reinterpret_cast<float*>(front + warps * list_bytes);
     WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::room)};
+    auto& counted = *reinterpret_cast<TileCounts*>(thresholds + tile);
+    std::int64_t counted_query = -1;
+    // What a thread's query of the tile before has, to global memory.
+    const auto flush_counts = [&] {
+        if constexpr (Sure::counts) {
+            const auto i = static_cast<int>(threadIdx.x);
+            if (counted_query >= 0 && i < tile && counted.counts[i] > 0)
+                atomicAdd(&sure.counts_of[counted_query + i], counted.counts[i]);
+        }
+    };
 
     Cursor work(schedule, blockIdx.x);
     Ring ring(pass, schedule, direct_shared);
@@ -67,6 +109,15 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
                 for (int i = static_cast<int>(threadIdx.x); i < tile; i += threads)
                     thresholds[i] =
                         first_query + i < pass.q ? pass.threshold[first_query + i] : __int_as_float(0x7fffffff);
+                if constexpr (Sure::counts) {
+                    flush_counts();
+                    counted_query = first_query;
+                    if (const int i = static_cast<int>(threadIdx.x); i < tile) {
+                        counted.counts[i] = 0;
+                        counted.limits[i] =
+                            first_query + i < pass.q ? sure.up_to[first_query + i] : __int_as_float(0x7fffffff);
+                    }
+                }
                 before = work.id;
             }
             const auto* const queries = reinterpret_cast<const float*>(stage) + own_query(0);
@@ -141,6 +192,7 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
                     for (int i = 0; i < 16; ++i)
                         if (values[i] <= threshold[a + i / 8]) mask |= 1u << i;
                 }
+                if constexpr (Sure::counts) mask = count_sure(mask, values, own_query(a), counted);
                 if (!__any_sync(0xffffffffu, mask != 0)) continue;
                 append_to_list(mask, values, list, pass, [&](float v, int i, Candidate& entry, std::uint32_t& query) {
                     entry = {v, static_cast<std::uint32_t>(pass.first + first_point + own_point(i % 8))};
@@ -151,6 +203,10 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
         if (++work.panel == work.end) work.at(schedule, work.id + gridDim.x);
     }
     cp_async_wait_all();
+    if constexpr (Sure::counts) {
+        __syncthreads();
+        flush_counts();
+    }
     if (!All) list.flush(pass);
 }
 

@@ -16,9 +16,9 @@ void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
 }
 
 void filter_pass_counting(const FilterPass& pass, const SurePairs& sure, FilterIsa isa, cudaStream_t stream) {
-    if (pass.step == exact::Step::dot && isa == FilterIsa::sm_90a && sure.up_to)
-        filter_pass_counting_sm_90a(pass, sure, stream);
-    else filter_pass(pass, isa, stream);
+    if (pass.step != exact::Step::dot) direct_pass_counting(pass, sure, stream);
+    else if (isa == FilterIsa::sm_90a) filter_pass_counting_sm_90a(pass, sure, stream);
+    else filter_pass_sm_80(pass, stream);
 }
 
 }  // namespace kith::gpu

@@ -13,6 +13,7 @@ struct SurePairs {
 
 // As filter_pass; where there is no kernel that counts, all pairs are listed.
 void filter_pass_counting(const FilterPass& pass, const SurePairs& sure, FilterIsa isa, cudaStream_t stream);
+void direct_pass_counting(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream);
 void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -187,10 +187,7 @@ TileRows rows_of(const SearchContext& context, const RadiusRequest& request, Rad
     for (const RadiusPart& part : found.parts)
         place_part(part, offsets.get(), cursors.get(), keys.get(), ids.get(), stream);
     found.parts.clear();
-    std::int64_t longest = 0;
-    for (std::size_t i = 0; i + 1 < out.offsets.size(); ++i)
-        longest = std::max(longest, out.offsets[i + 1] - out.offsets[i]);
-    sort_radius_rows(offsets.get(), found.q, longest, context.points.n, keys, ids, stream);
+    sort_radius_rows(out.offsets, offsets.get(), context.points.n, keys, ids, stream);
     const DeviceMetric& metric = context.points.metric;
     Buffer<char> values(entries * (request.f64 ? 8 : 4), stream);
     auto* const values64 = reinterpret_cast<double*>(values.get());

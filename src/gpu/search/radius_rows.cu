@@ -46,14 +46,14 @@ __global__ void __launch_bounds__(block) place_kernel(PlaceTask task) {
     if (threadIdx.x == 0) task.cursors[row] += count;
 }
 
-// In place; entries are padded with the largest (key, id) to a power of two.
+// In place, of rows that are not too long; entries are padded with the largest (key, id) to a power of two.
 __global__ void __launch_bounds__(block)
     sort_kernel(const std::int64_t* offsets, std::uint64_t* keys, std::int64_t* ids) {
     __shared__ std::uint64_t key[sorted_at_once];
     __shared__ std::int64_t id[sorted_at_once];
     const std::int64_t first = offsets[blockIdx.x];
     const auto count = static_cast<int>(offsets[blockIdx.x + 1] - first);
-    if (count < 2) return;
+    if (count < 2 || count > sorted_at_once) return;
     int size = 2;
     while (size < count) size *= 2;
     for (int i = static_cast<int>(threadIdx.x); i < size; i += block) {
@@ -94,26 +94,34 @@ void place_part(const RadiusPart& part, const std::int64_t* offsets, std::int64_
     check_launch("place_part");
 }
 
-void sort_radius_rows(const std::int64_t* offsets, std::int64_t q, std::int64_t longest, std::int64_t n,
+void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::int64_t* offsets, std::int64_t n,
                       const Buffer<std::uint64_t>& keys, const Buffer<std::int64_t>& ids, cudaStream_t stream) {
-    if (longest <= sorted_at_once) {
-        sort_kernel<<<static_cast<unsigned>(q), block, 0, stream>>>(offsets, keys.get(), ids.get());
-        check_launch("sort_radius_rows");
-        return;
-    }
+    const std::size_t q = host_offsets.size() - 1;
+    sort_kernel<<<static_cast<unsigned>(q), block, 0, stream>>>(offsets, keys.get(), ids.get());
+    check_launch("sort_radius_rows");
+    std::vector<std::int64_t> ends;  // where the others begin, then where they end
+    for (const std::size_t end : {0, 1})
+        for (std::size_t i = 0; i < q; ++i)
+            if (host_offsets[i + 1] - host_offsets[i] > sorted_at_once) ends.push_back(host_offsets[i + end]);
+    if (ends.empty()) return;
+    const auto rows = static_cast<std::int64_t>(ends.size() / 2), entries = keys.size();
+    const Buffer<std::int64_t> segments(2 * rows, stream);
+    InFlight reading(stream);
+    check(cudaMemcpyAsync(segments.get(), ends.data(), ends.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    reading.wait("search by radius");
+    const std::int64_t *const begin = segments.get(), *const end = begin + rows;
     // Ids, then stably keys, which brings the entries back to where they were.
-    const std::int64_t entries = keys.size();
-    Buffer<std::uint64_t> other_keys(entries, stream);
-    Buffer<std::int64_t> other_ids(entries, stream);
+    const Buffer<std::uint64_t> other_keys(entries, stream);
+    const Buffer<std::int64_t> other_ids(entries, stream);
     const int bits = std::bit_width(static_cast<std::uint64_t>(n));
     with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
         return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, ids.get(), other_ids.get(), keys.get(),
-                                                        other_keys.get(), entries, q, offsets, offsets + 1, 0, bits,
-                                                        stream);
+                                                        other_keys.get(), entries, rows, begin, end, 0, bits, stream);
     });
     with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
         return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, other_keys.get(), keys.get(), other_ids.get(),
-                                                        ids.get(), entries, q, offsets, offsets + 1, 0, 64, stream);
+                                                        ids.get(), entries, rows, begin, end, 0, 64, stream);
     });
 }
 

@@ -1,6 +1,8 @@
 // Rows of a search by radius, made of the parts that ranges of the points leave.
 #pragma once
 
+#include <vector>
+
 #include "gpu/runtime/device_memory.h"
 
 namespace kith::gpu {
@@ -19,8 +21,8 @@ struct RadiusPart {
 // A part behind what its rows hold: cursors[row] entries.
 void place_part(const RadiusPart& part, const std::int64_t* offsets, std::int64_t* cursors, std::uint64_t* keys,
                 std::int64_t* ids, cudaStream_t stream);
-// Sorts each row by (key, id): ids below `n`, no row longer than `longest`.
-void sort_radius_rows(const std::int64_t* offsets, std::int64_t q, std::int64_t longest, std::int64_t n,
+// Sorts each row by (key, id): ids below `n`. The offsets, on the host and on the device.
+void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::int64_t* offsets, std::int64_t n,
                       const Buffer<std::uint64_t>& keys, const Buffer<std::int64_t>& ids, cudaStream_t stream);
 
 }  // namespace kith::gpu
