@@ -147,7 +147,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                  ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
                  : "points stay on the device. ";
     if (p.matrix_queries > 0)
-        p.why += "so few queries have every value computed in f32, which reads the points once, and need no samples. ";
+        p.why +=
+            "every value of so few queries in f32, which reads the points once, in place of matrix units and samples. ";
     if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
     p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
 }

@@ -376,7 +376,7 @@ TEST(Plan, ComputesEveryValueOfVeryFewQueries) {
     const auto as_it_is = [](Request&) {};
     const kith::Plan one = plan(1 << 20, 1, 128, 100, as_it_is);
     EXPECT_EQ(1, one.matrix_queries);
-    EXPECT_NE(std::string::npos, one.why.find("every value computed in f32")) << one.why;
+    EXPECT_NE(std::string::npos, one.why.find("every value of so few queries in f32")) << one.why;
     EXPECT_GE(one.workspace_bytes, std::int64_t{4} << 20);
     EXPECT_EQ(4, plan(1 << 20, 4, 768, 10, as_it_is).matrix_queries);
     EXPECT_EQ(0, plan(1 << 20, 5, 128, 10, as_it_is).matrix_queries);

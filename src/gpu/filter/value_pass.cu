@@ -1,8 +1,12 @@
 // Kernels of value_pass.h. A warp compares 32 points at a time, eight lanes to a point: of eight rows each lane reads
 // 16 bytes, twice over, before it multiplies any of them, so that a multiprocessor has up to 128 KiB in flight.
+#include <array>
+#include <atomic>
+
 #include "gpu/filter/thresholds.cuh"
 #include "gpu/filter/value_pass.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
@@ -11,6 +15,19 @@ namespace {
 
 constexpr int threads = value_warps * 32, row_lanes = 8, rows = 8;
 static_assert(rows * (32 / row_lanes) == value_step);
+
+// Programmatic dependent launch, where the code is for compute capability 9.0: a kernel that is launched so may be
+// placed from here on, as multiprocessors become free, and waits for the end of the one before it.
+__device__ __forceinline__ void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 // The two halves of a word, which are exact in f32.
 __device__ __forceinline__ float2 halves(std::uint32_t word) {
@@ -40,6 +57,7 @@ __device__ __forceinline__ float row_sum(float (&sum)[rows]) {
 template <int queries, int ahead>
 __global__ void __launch_bounds__(threads, value_blocks) value_kernel(ValuePass pass) {
     extern __shared__ uint4 query_words[];  // queries x words
+    let_next_begin();
     const auto words = static_cast<int>(pass.width / 8);
     const auto count = static_cast<int>(pass.q) * words;
     for (int i = threadIdx.x; i < queries * words; i += threads)
@@ -124,6 +142,7 @@ __global__ void __launch_bounds__(close_threads)
     __shared__ std::uint16_t groups_within[most_value_groups];
     __shared__ int steps_within[most_near_steps];
     __shared__ int near_groups, near_steps;
+    wait_for_previous();
     const std::int64_t query = blockIdx.x;
     const auto groups = static_cast<int>(pass.groups);
     const auto group = [](int i) { return static_cast<int>(threadIdx.x) + i * close_threads; };
@@ -207,6 +226,19 @@ __global__ void __launch_bounds__(close_threads)
     counted[query] = sure ? static_cast<unsigned long long>(s.kept) : no_certificate;
 }
 
+// Whether the current device runs code of close_kernel that waits for the kernel before it.
+bool close_waits() {
+    enum Answer { unknown, yes, no };
+    static std::array<std::atomic<Answer>, max_devices> answers{};
+    std::atomic<Answer>& answer = answers.at(static_cast<std::size_t>(current_device()));
+    if (answer == unknown) {
+        cudaFuncAttributes attributes{};
+        check(cudaFuncGetAttributes(&attributes, close_kernel), "cudaFuncGetAttributes");
+        answer = device_attributes().capability >= 90 && attributes.ptxVersion >= 90 ? yes : no;
+    }
+    return answer == yes;
+}
+
 }  // namespace
 
 void value_pass(const ValuePass& pass, cudaStream_t stream) {
@@ -222,8 +254,16 @@ void value_pass(const ValuePass& pass, cudaStream_t stream) {
 
 void close_values(const ValuePass& pass, const CandidateLists& lists, const FilterForm& form, const CloseTask& task,
                   unsigned long long* counted, cudaStream_t stream) {
-    close_kernel<<<static_cast<unsigned>(pass.q), close_threads, 0, stream>>>(pass, lists, form, task, counted);
-    check_launch("close_values");
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(pass.q));
+    config.blockDim = dim3(close_threads);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = close_waits() ? 1 : 0;
+    check(cudaLaunchKernelEx(&config, close_kernel, pass, lists, form, task, counted), "close_values");
 }
 
 }  // namespace kith::gpu

@@ -140,8 +140,8 @@ public:
     // All values of very few queries, where that is what the plan has.
     bool from_values() {
         if (plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
-        reserve(value_candidates);
         values_ = pass_over_values(pass_, lists(), stream_);
+        reserve(value_candidates);
         return true;
     }
 
