@@ -106,7 +106,7 @@ void add_tables(CLI::App* search, kith::bench::TableStudy& tables, kith::bench::
         ->type_name("NAME");
     search->add_flag("--mean", tables.mean,
                      "Of --table hanak-...: means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1)");
-    search->add_flag("--resume", tables.resume, "With --table: go on where the --json file ends");
+    search->add_flag("--resume", tables.resume, "With --table or --regret: go on where the --json file ends");
     search->add_option("--cpu-points", tables.cpu_points, "Of --table kato: the most points on one core (minutes)")
         ->capture_default_str();
     search->add_flag(
@@ -295,6 +295,7 @@ int run_main(int argc, char** argv) {
         args.rule.quick = args.goals.inputs.quick;
         args.rule.repeat = args.repeat;
         args.rule.json = args.json;
+        args.rule.resume = args.tables.resume;
         return kith::bench::run(args.rule, args.options) ? 0 : 1;
     }
     if (args.goals.asked()) {

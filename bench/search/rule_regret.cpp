@@ -9,10 +9,11 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
-#include "document.h"
+#include "cell_file.h"
 #include "exact/refuse.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
@@ -134,13 +135,13 @@ private:
     bool same_ = true;
 };
 
-void print_summary(const std::vector<Cell>& cells) {
+void print_summary(const std::vector<double>& regrets) {
     double sum = 0, worst = 0;
     int count = 0;
-    for (const Cell& c : cells) {
-        if (!std::isfinite(c.regret())) continue;
-        sum += c.regret();
-        worst = std::max(worst, c.regret());
+    for (const double regret : regrets) {
+        if (!std::isfinite(regret)) continue;
+        sum += regret;
+        worst = std::max(worst, regret);
         ++count;
     }
     if (count > 0)
@@ -148,11 +149,17 @@ void print_summary(const std::vector<Cell>& cells) {
                    100 * sum / count, 100 * worst);
 }
 
-Json to_json(const Cell& c) {
-    Json json{{"n", c.n}, {"q", c.q}, {"d", c.d}, {"k", c.k}, {"chosen", c.chosen}, {"best", c.best}};
+void found_of(const Cell& c, Json& json) {
+    json["chosen"] = c.chosen;
+    json["best"] = c.best;
     json["regret"] = number(c.regret());
     for (const auto& [path, seconds] : c.seconds) json["seconds"][path] = number(seconds);
-    return json;
+}
+
+// Of a path that ran, else NaN.
+double milliseconds(const Json& json, const char* which) {
+    const std::string path = json.at(which).get<std::string>();
+    return json.contains("seconds") && json["seconds"].contains(path) ? 1e3 * json["seconds"][path].get<double>() : NAN;
 }
 
 }  // namespace
@@ -167,24 +174,26 @@ bool run(const RuleStudy& study, const Options& options) {
                paths.size(), device);
     fmt::print("{:>8} {:>6} {:>5} {:>6}  {:>10} {:>10} {:>9}  {:<28} {}\n", "n", "q", "d", "k", "rule ms", "best ms",
                "regret", "rule", "best");
+    Json document = head(device, study.quick);
+    document["table"] = std::string(planner::hanak_rule);
+    document["paths"] = paths;
+    CellFile file(std::move(document), "cells", study.json, study.resume);
+    std::vector<double> regrets;
     for (Cell& c : cells) {
-        searches.measure(c, paths);
-        const auto chosen = c.seconds.find(c.chosen), best = c.seconds.find(c.best);
+        const Json json = file.cell({{"n", c.n}, {"q", c.q}, {"d", c.d}, {"k", c.k}}, [&](Json& cell) {
+            searches.measure(c, paths);
+            found_of(c, cell);
+        });
+        const Json& regret = json.at("regret");
+        regrets.push_back(regret.is_null() ? NAN : regret.get<double>());
         fmt::print("{:>8} {:>6} {:>5} {:>6}  {:>10} {:>10} {:>8} %  {:<28} {}\n", c.n, c.q, c.d, c.k,
-                   figure(chosen == c.seconds.end() ? NAN : 1e3 * chosen->second),
-                   figure(best == c.seconds.end() ? NAN : 1e3 * best->second), figure(100 * c.regret()), c.chosen,
-                   c.best);
+                   figure(milliseconds(json, "chosen")), figure(milliseconds(json, "best")),
+                   figure(100 * regrets.back()), json.at("chosen").get<std::string>(),
+                   json.at("best").get<std::string>());
         std::fflush(stdout);
     }
-    print_summary(cells);
+    print_summary(regrets);
     if (!searches.same()) fmt::print("DIFFERENT NEIGHBOURS\n");
-    if (!study.json.empty()) {
-        Json document = head(device, study.quick);
-        document["table"] = std::string(planner::hanak_rule);
-        document["paths"] = paths;
-        for (const Cell& c : cells) document["cells"].push_back(to_json(c));
-        write(document, study.json);
-    }
     return searches.same();
 }
 

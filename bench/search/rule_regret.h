@@ -13,6 +13,7 @@ struct RuleStudy {
     bool quick = false;  // a small grid
     int repeat = 7;
     std::string json;
+    bool resume = false;  // go on from `json`
 
     bool asked() const { return regret; }
 };
