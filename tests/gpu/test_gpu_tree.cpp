@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "exact/progress.h"
 #include "same_answer.h"
 #include "search_cases.h"
 
@@ -157,6 +158,45 @@ TEST(GpuTree, LeavesASphereToAFilter) {
         ASSERT_TRUE(same_answer(near, direct.search(some, k, options_of("tree"))));
         ASSERT_TRUE(same_answer(index.search(some, 200, options_of("exact")), index.search(some, 200, options_of(""))));
     }
+}
+
+// More queries than are taken at a time.
+TEST(GpuTree, TakesManyQueriesInSteps) {
+    constexpr std::int64_t n = 100, q = (1 << 21) + 77, d = 2, k = 2;
+    adversarial::Random random(9);
+    std::vector<float> points(n * d), queries(q * d);
+    for (auto* rows : {&points, &queries})
+        for (float& x : *rows) x = static_cast<float>(random.uniform());
+    const kith::MatrixView all = kith::view(points.data(), n, d), asked = kith::view(queries.data(), q, d);
+    const kith::Neighbors found = kith::search(all, asked, k, options_of("tree"));
+    EXPECT_EQ(q, found.report.certified);
+    ASSERT_TRUE(same_answer(kith::search(all, asked, k, options_of("exact")), found));
+}
+
+TEST(GpuTree, IsCancelled) {
+    constexpr std::int64_t n = 5000, d = 3;
+    adversarial::Random random(4);
+    std::vector<float> points(n * d);
+    for (float& x : points) x = static_cast<float>(random.uniform());
+    const kith::MatrixView view = kith::view(points.data(), n, d);
+    kith::ProgressMeter::milliseconds_between = 0;
+    kith::Options options = options_of("tree");
+    int calls = 0, all = 0;
+    options.progress = [&](const kith::Progress&) { return ++calls > 0; };
+    kith::graph(view, 5, options);
+    all = calls;
+    EXPECT_LE(2, all);
+    for (int at = 1; at <= all; ++at) {
+        calls = 0;
+        options.progress = [&](const kith::Progress&) { return ++calls < at; };
+        try {
+            kith::graph(view, 5, options);
+            ADD_FAILURE() << "not cancelled at call " << at;
+        } catch (const kith::Error& error) {
+            EXPECT_EQ(kith::ErrorCode::cancelled, error.code());
+        }
+    }
+    kith::ProgressMeter::milliseconds_between = 100;
 }
 
 TEST(GpuTree, IsTakenForFewDimensions) {

@@ -49,7 +49,8 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind) {
     const FilterForm& own = chunk.filter.form;
     const bool direct = kind == FilterKind::direct || kind == FilterKind::direct_coarse;
-    if (!chunk.by_tree && kind != FilterKind::two_terms && own.is_direct() == direct && (kind != FilterKind::direct || !is_coarse(own)))
+    if (!chunk.by_tree && kind != FilterKind::two_terms && own.is_direct() == direct &&
+        (kind != FilterKind::direct || !is_coarse(own)))
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
     const std::lock_guard lock(finer.mutex);
@@ -246,7 +247,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     if (chunk.by_tree)
         chunk.finer->tree = std::make_unique<const Tree>(
             make_tree(chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
-    else if (plan.path != Path::exact) chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
+    else if (plan.path != Path::exact)
+        chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
     if (plan.path == Path::projected) add_projection(chunk, plan.forced, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "gpu/search/deliver.h"
 #include "gpu/search/tuning.h"

@@ -18,8 +18,10 @@ namespace {
 
 // Rows of a range that a block holds, of which the widest coordinate is estimated (of ranges in its hands, a warp), and
 // coordinates that ranges may be split along.
-constexpr int block_rows = 2048, sampled_rows = 1024, sampled_by_warp = 128, threads = 256, warps = threads / 32;
+constexpr int block_rows = 2048, sampled_rows = 256, sampled_by_warp = 128, threads = 256, warps = threads / 32;
 constexpr std::int64_t most_axes = 64;
+// Bits of a rank that a split does not look at: so many points more or less on a side are as good.
+constexpr int spared_bits = 5;
 
 __device__ __forceinline__ std::int64_t own_item() {
     return blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
@@ -100,11 +102,12 @@ __global__ void __launch_bounds__(threads)
 
 template <class Key>
 __global__ void split_kernel(Axes by, const std::uint32_t* rows, std::int64_t span, const std::uint8_t* widest,
-                             int rank_bits, Key* keys) {
+                             int rank_bits, Key* keys) {  // of the rank without the spared ones
     const std::int64_t place = own_item();
     if (place >= by.count) return;
     const std::int64_t range = place / span;
-    keys[place] = static_cast<Key>(range) << rank_bits | by.ranks[widest[range] * by.count + rows[place]];
+    keys[place] =
+        static_cast<Key>(range) << rank_bits | by.ranks[widest[range] * by.count + rows[place]] >> spared_bits;
 }
 
 // A block owns a range of `span` rows, at most block_rows, and splits it down to leaves.
@@ -161,6 +164,12 @@ int bits_of(std::int64_t numbers) {
     return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(numbers, 1) - 1));
 }
 
+// Of the rank of one of more than block_rows rows.
+int split_bits(std::int64_t count) {
+    static_assert(1 << spared_bits < block_rows);
+    return bits_of(count) - spared_bits;
+}
+
 // Ranks of a coordinate as a T; rows become 0, 1, ...
 template <class T>
 void rank(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d, std::int64_t axis,
@@ -180,7 +189,7 @@ void rank(const double* values, const std::uint8_t* nan, std::int64_t count, std
 template <class Key>
 void split(const Axes& by, std::int64_t span, Buffer<std::uint32_t>& rows, cudaStream_t stream) {
     const std::int64_t count = by.count, ranges = (count + span - 1) / span;
-    const int rank_bits = bits_of(count);
+    const int rank_bits = split_bits(count);
     const Buffer<std::uint8_t> widest(ranges, stream);
     Buffer<Key> keys(count, stream), sorted(count, stream);
     Buffer<std::uint32_t> sorted_rows(count, stream);
@@ -189,7 +198,7 @@ void split(const Axes& by, std::int64_t span, Buffer<std::uint32_t>& rows, cudaS
     split_kernel<<<item_blocks(count), item_threads, 0, stream>>>(by, rows.get(), span, widest.get(), rank_bits,
                                                                   keys.get());
     check_launch("split");
-    sort_pairs(keys, sorted, rows, sorted_rows, std::max(1, rank_bits + bits_of(ranges)), stream);
+    sort_pairs(keys, sorted, rows, sorted_rows, rank_bits + bits_of(ranges), stream);
     rows = std::move(sorted_rows);
 }
 
@@ -208,7 +217,7 @@ Buffer<std::uint32_t> kd_order(const double* values, const std::uint8_t* nan, st
     std::int64_t span = leaf;
     while (span < count) span *= 2;
     for (; span > block_rows; span /= 2) {
-        if (bits_of(count) + bits_of((count + span - 1) / span) <= 32) split<std::uint32_t>(by, span, rows, stream);
+        if (split_bits(count) + bits_of((count + span - 1) / span) <= 32) split<std::uint32_t>(by, span, rows, stream);
         else split<std::uint64_t>(by, span, rows, stream);
     }
     if (span > leaf) {

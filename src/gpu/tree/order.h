@@ -6,9 +6,9 @@
 namespace kith::gpu {
 
 // Rows such that every aligned range of `leaf` times a power of two of them is on one side of its twin range, in the
-// coordinate in which both together extend the most, as far as a sample of them tells. Of equal values the smaller row
-// comes first; those with a NaN are last. `values`: count x d, of which f32 tells enough apart where `narrow`; leaf: a
-// power of two. Enqueues.
+// coordinate in which both together extend the most, as far as a sample of them tells, but for a few rows near the cut.
+// Of equal values the smaller row comes first; those with a NaN come last. `values`: count x d, of which f32 tells
+// enough apart where `narrow`; leaf: a power of two. Enqueues.
 Buffer<std::uint32_t> kd_order(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d,
                                bool narrow, std::int64_t leaf, cudaStream_t stream);
 
