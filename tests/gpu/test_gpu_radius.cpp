@@ -117,6 +117,11 @@ TEST(RadiusOnGpuRanges, AreThoseOfTheCpu) {
         ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label;
         ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
             << c.label;
+        MatrixView some = c.points.view;
+        some.rows = 1500;
+        ASSERT_EQ(radius_graph_counts(some, radii[turn % 4], on_cpu).counts,
+                  radius_graph_counts(some, radii[turn % 4], on_gpu).counts)
+            << c.label << ", graph";
         on_gpu.memory = std::int64_t{12} << 20;
         ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label << ", 12 MiB";
         ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
