@@ -117,12 +117,46 @@ TEST(RadiusOnGpuRanges, AreThoseOfTheCpu) {
         ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label;
         ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
             << c.label;
+        MatrixView some = c.points.view;
+        some.rows = 1500;
+        ASSERT_EQ(radius_graph_counts(some, radii[turn % 4], on_cpu).counts,
+                  radius_graph_counts(some, radii[turn % 4], on_gpu).counts)
+            << c.label << ", graph";
         on_gpu.memory = std::int64_t{12} << 20;
         ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << c.label << ", 12 MiB";
         ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
             << c.label << ", 12 MiB";
         ++turn;
     }
+}
+
+// Points of which the device holds some at a time.
+TEST(RadiusOnGpuRanges, PointsThatStream) {
+    for (const char* metric : {"sqeuclidean", "cityblock"}) {
+        const Variant variant = variants(metric, 16, ElementType::f32).front();
+        const auto c = search_cases::make_case(variant, "clusters", {30000, 40, 16, 1}, ElementType::f32,
+                                               ElementType::f32, arrays::Shape::dense, 7);
+        const Options on_cpu = search_cases::options_of("cpu", c.variant, {}, true);
+        Options on_gpu = search_cases::options_of("cuda:0", c.variant, {}, true);
+        on_gpu.memory = std::int64_t{5} << 20;
+        ASSERT_LT(plan({30000, 40, 16, 1, ElementType::f32, false}, on_gpu).chunk_points, 30000) << metric;
+        const std::vector<double> radii = radii_at_points(c, on_cpu);
+        const Radius r = radius_cases::radius_of(radii, false);
+        const RadiusNeighbors want = radius(c.points.view, c.queries.view, r, on_cpu);
+        ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << metric;
+        ASSERT_EQ(radius_cases::counts_of(want), radius_counts(c.points.view, c.queries.view, r, on_gpu).counts)
+            << metric;
+    }
+    const Variant variant = variants("euclidean", 160, ElementType::f32).front();
+    const auto c = search_cases::make_case(variant, "gaussian", {2400, 40, 160, 1}, ElementType::f32, ElementType::f32,
+                                           arrays::Shape::dense, 8);
+    const Options on_cpu = search_cases::options_of("cpu", c.variant, {}, true);
+    Options on_gpu = search_cases::options_of("cuda:0", c.variant, {}, true);
+    on_gpu.memory = std::int64_t{4} << 20;
+    ASSERT_LT(plan({2400, 2400, 160, 1, ElementType::f32, false}, on_gpu).chunk_points, 2400);
+    const double r = radii_at_points(c, on_cpu)[1];
+    ASSERT_EQ(radius_graph_counts(c.points.view, r, on_cpu).counts,
+              radius_graph_counts(c.points.view, r, on_gpu).counts);
 }
 
 // Points 3 and 4 away from the query in two coordinates, and equal ones of each: all are at exactly the radius.

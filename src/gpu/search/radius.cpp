@@ -32,7 +32,8 @@ public:
         : context_(context),
           request_(request),
           similarity_(context.points.metric.kernels && context.points.metric.kernels->traits.similarity),
-          workspace_(static_cast<double>(context.plan.workspace_bytes)) {}
+          // Of points that stream the chunks have their part of it.
+          workspace_(static_cast<double>(context.plan.workspace_bytes) / (context.points.streams ? 2 : 1)) {}
 
     // The device has less memory than it had when the search was planned.
     void take_half() { workspace_ /= 2; }

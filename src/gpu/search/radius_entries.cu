@@ -38,6 +38,7 @@ __global__ void __launch_bounds__(block) classify_kernel(FilterForm form, Classi
             const Candidate entry = list[i];
             row = row_at(form, entry.point, task.n);
             open = row != self;
+            if (!open && task.self_listed) task.self_listed[query] = 1;
             // NaN where the point is not covered.
             if (open && task.included && __fadd_ru(entry.a, 2.0f * task.point_error[entry.point]) <= included) {
                 ++proven;
@@ -104,6 +105,21 @@ __global__ void __launch_bounds__(block)
             ids[to + place] = pairs.ids ? pairs.ids[first + i] : pairs.first + static_cast<std::uint32_t>(i);
         });
     }
+}
+
+__global__ void list_self_kernel(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids,
+                                 std::int32_t* counts) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= q) return;
+    const bool there = self[i] >= 0 && self[i] < n;
+    ids[i] = there ? static_cast<std::uint32_t>(self[i]) : 0;
+    counts[i] = there ? 1 : 0;
+}
+
+__global__ void take_self_off_kernel(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q,
+                                     std::int64_t* totals) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < q && within[i] > 0 && self_listed[i] == 0) totals[i] -= 1;
 }
 
 // One block walks all counts.
@@ -173,6 +189,18 @@ void take_within(const RankedPairs& pairs, const Balls& balls, const std::int64_
                  std::uint32_t* ids, cudaStream_t stream) {
     take_kernel<<<grid_of(pairs.q), block, 0, stream>>>(pairs, balls, offsets, keys, ids);
     check_launch("take_within");
+}
+
+void list_self(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids, std::int32_t* counts,
+               cudaStream_t stream) {
+    list_self_kernel<<<item_blocks(q), item_threads, 0, stream>>>(self, q, n, ids, counts);
+    check_launch("list_self");
+}
+
+void take_self_off(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q, std::int64_t* totals,
+                   cudaStream_t stream) {
+    take_self_off_kernel<<<item_blocks(q), item_threads, 0, stream>>>(within, self_listed, q, totals);
+    check_launch("take_self_off");
 }
 
 void sum_counts(const std::int32_t* counts, std::int64_t q, std::int64_t* offsets, cudaStream_t stream) {

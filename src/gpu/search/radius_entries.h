@@ -30,6 +30,7 @@ struct ClassifyTask {
     const float* point_error = nullptr;     // F, per position
     const float* included = nullptr;        // upper values up to it are within; null: none is known to be
     const std::int64_t* self = nullptr;     // per query: the row to leave out, or null
+    std::uint8_t* self_listed = nullptr;    // per query: set where that row is in the list; or null
     std::uint32_t* ids = nullptr;           // q x capacity: rows to refine
     std::int32_t* open = nullptr;           // per query: how many these are
     std::int32_t* proven = nullptr;         // per query: how many are within without; those are added to what it holds
@@ -52,6 +53,13 @@ void count_within(const RankedPairs& pairs, const Balls& balls, std::int32_t* fo
 // The pairs within, those of query i from offsets[i] on, in no order.
 void take_within(const RankedPairs& pairs, const Balls& balls, const std::int64_t* offsets, std::uint64_t* keys,
                  std::uint32_t* ids, cudaStream_t stream);
+
+// The pair of each query with the row that it leaves out, as a list of one where that is one of n rows, else of none.
+void list_self(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids, std::int32_t* counts,
+               cudaStream_t stream);
+// Takes those off the totals that are within and in no list: they were counted unseen.
+void take_self_off(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q, std::int64_t* totals,
+                   cudaStream_t stream);
 
 // offsets[i] = the sum of counts[0 .. i), for 0 <= i <= q.
 void sum_counts(const std::int32_t* counts, std::int64_t q, std::int64_t* offsets, cudaStream_t stream);

@@ -62,8 +62,7 @@ public:
           query_error_(2 * q_, stream_),
           excluded_(q_, stream_),
           included_(found.counts_only ? q_ : 0, stream_),
-          // What is counted unseen may be the query itself.
-          sure_(found.counts_only && !queries.self ? q_ : 0, stream_),
+          sure_(found.counts_only ? q_ : 0, stream_),
           largest_error_(1, stream_),
           state_(2 * q_, stream_),
           listed_(q_, stream_),
@@ -73,9 +72,11 @@ public:
           sums_(3 * q_, stream_),
           words_(4, stream_),
           candidates_(q_ * capacity_, stream_),
+          self_listed_(found.counts_only && queries.self ? q_ : 0, stream_),
           ids_(q_ * capacity_, stream_),
           reported_(queries.balls.asks ? q_ * capacity_ : 0, stream_) {
         sums_.clear_to(0);
+        self_listed_.clear_to(0);
         make_queries();
     }
 
@@ -105,6 +106,7 @@ public:
         const auto needless = static_cast<double>(refined - (found_.counts_only ? 0 : within));
         if (is_coarse(filter_.form) && tuning::misled_by_candidates(q_, n_, context_.points.d, needless))
             chunk_.finer->coarse_misleads = true;
+        if (self_listed_.size() > 0) leave_out_self();
         add_totals(sums_.get(), q_, queries_.tile_rows, state(), totals_of(found_, queries_), stream_);
         std::vector<std::uint8_t> states(static_cast<std::size_t>(q_));
         InFlight copy(stream_);
@@ -166,16 +168,14 @@ private:
                   .point_error = filter_.point_error.get(),
                   .included = included_.get(),
                   .self = queries_.self,
+                  .self_listed = self_listed_.get(),
                   .ids = ids_.get(),
                   .open = open_.get(),
                   .proven = proven_.get(),
                   .found = within_.get()},
                  stream_);
         // The keys take the place of the candidates, which have become ids.
-        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids_.get(), open_.get(), capacity_, expected,
-                              keys()};
-        if (metric.kernels) metric.kernels->refine(task, metric.params, stream_);
-        else user_refine(task, metric.spec, stream_);
+        refine_ids(capacity_);
         if (queries_.balls.asks) report_distances(metric, keys(), reported_.get(), q_ * capacity_, stream_);
         count_within(pairs(), queries_.balls, within_.get(), stream_);
         summarize(range(), stream_);
@@ -212,6 +212,28 @@ private:
                 .excluded = excluded_.get(),
                 .most_needless = tuning::most_needless(n_),
                 .counting = found_.counts_only};
+    }
+
+    // A query's own row is skipped in lists, but may have been counted unseen: if it is within and was in no list, it
+    // was.
+    void leave_out_self() {
+        const DeviceMetric& metric = context_.points.metric;
+        list_self(queries_.self, q_, n_, ids_.get(), open_.get(), stream_);
+        refine_ids(1);
+        const RankedPairs own{
+            .q = q_, .count = 1, .stride = 1, .keys = keys(), .counts = open_.get(), .reported = reported_.get()};
+        if (queries_.balls.asks) report_distances(metric, keys(), reported_.get(), q_, stream_);
+        within_.clear_to(0);
+        count_within(own, queries_.balls, within_.get(), stream_);
+        take_self_off(within_.get(), self_listed_.get(), q_, sums_.get(), stream_);
+    }
+    // Keys of ids, `stride` apart.
+    void refine_ids(std::int64_t stride) const {
+        const DeviceMetric& metric = context_.points.metric;
+        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids_.get(), open_.get(), stride, expected,
+                              keys()};
+        if (metric.kernels) metric.kernels->refine(task, metric.params, stream_);
+        else user_refine(task, metric.spec, stream_);
     }
 
     // A range whose lists overflowed, `longest` of them, cut to what should fit.
@@ -254,6 +276,7 @@ private:
     Buffer<std::int64_t> sums_;  // q each: within, candidates, refined in vain
     Buffer<unsigned long long> words_;
     Buffer<Candidate> candidates_;
+    Buffer<std::uint8_t> self_listed_;
     Buffer<std::uint32_t> ids_;
     Buffer<double> reported_;
     FilterPass pass_;
