@@ -305,4 +305,19 @@ TEST(GpuValues, ManyPoints) {
     }
 }
 
+// More equal points than a list of a value pass has room for, and fewer than a retry's has.
+TEST(GpuValues, TooManyTiesAreRetried) {
+    constexpr std::int64_t n = 8000, d = 24, q = 3, k = 12;
+    const auto set = adversarial::make("all_equal", n, q, d, 5, false);
+    const auto points = arrays::make(set.points, n, d, ElementType::f32),
+               queries = arrays::make(set.queries, q, d, ElementType::f32);
+    kith::Options options;
+    options.device = "cuda";
+    const auto got = kith::search(points.view, queries.view, k, options);
+    EXPECT_EQ(q, got.report.retried);
+    options.path = "exact";
+    const auto want = kith::search(points.view, queries.view, k, options);
+    EXPECT_TRUE(same_answer(want, got));
+}
+
 }  // namespace
