@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __gri
         from = task.tree.coordinates + query / leaf_points * d * leaf_points + query % leaf_points;
     }
     const TreeQuery<sums> q(from, task.queries ? 1 : leaf_points, d);
-    Traversal<M, sums, rows> traversal(task, q, self,
-                                       waiting + threadIdx.x / 32 * (task.tree.levels * node_boxes * 3 / 2));
+    using Own = Traversal<M, sums, rows>;
+    Own traversal(task, q, self, waiting + threadIdx.x / 32 * Own::room(task.tree.levels));
     const bool whole = nan || traversal.run();
     if (lane == 0) {
         unsigned long long* const tally = task.tallies + blockIdx.x % tree_tallies * 2;
