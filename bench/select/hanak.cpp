@@ -71,6 +71,47 @@ Table reads() {
             .panels = {optimisations(series)}};
 }
 
+// No table of theirs: 5.3.1 names the block sizes that it found, 128 up to k 512 and 256 beyond.
+Table block_sizes() {
+    std::vector<Series> series{
+        {.label = "256", .selector = "bits-block256", .said = "the faster beyond k 512"},
+        {.label = "128", .selector = "bits-block128", .against = "256", .said = "the faster up to k 512"},
+        {.label = "512", .selector = "bits-block512", .against = "256"}};
+    return {.name = "hanak-blocks",
+            .title = "bits by the threads of its blocks, beside 256",
+            .paper = "Hanak 2023, 5.3.1",
+            .panels = {optimisations(series)}};
+}
+
+// No table of theirs: 3.7.2 says what rescaling is for.
+Table rescaling() {
+    Table t{"hanak-rescaling", "Radix select on digits of the span of the keys, beside digits of the keys",
+            "Hanak 2023, 3.7.2"};
+    t.log_x = false;
+    for (const Order order : {Order::distances, Order::uniform}) {
+        for (const int log_n : {15, 20}) {
+            Panel panel{.title = fmt::format("n 2^{}, {} values", log_n, order_names[static_cast<int>(order)]),
+                        .axis = Axis::share,
+                        .at = {1, 10, 30, 50},
+                        .n = std::int64_t{1} << log_n,
+                        .q = quick_values >> log_n,
+                        .order = order};
+            for (const bool sorted : {true, false}) {
+                const char* const suffix = sorted ? "" : ", unsorted";
+                const std::string base = std::string("radix-select") + suffix;
+                panel.series.push_back({.label = base, .selector = "radix-select", .sorted = sorted});
+                panel.series.push_back({.label = std::string("rescaled") + suffix,
+                                        .selector = "radix-select-rescaled",
+                                        .against = base,
+                                        .said = order == Order::distances ? "fewer passes over all of the row" : "",
+                                        .sorted = sorted});
+            }
+            t.panels.push_back(panel);
+        }
+    }
+    return t;
+}
+
 Table thread_queues() {
     std::vector<Series> series;
     std::string all;
@@ -224,8 +265,8 @@ Table inserts() {
 }  // namespace
 
 std::vector<Table> hanak_tables() {
-    return {inserts(),     bitonic_sorts(), buffering(), reads(),     thread_queues(),
-            single_pass(), one_query(),     stages(),    multi_pass()};
+    return {inserts(),   bitonic_sorts(), buffering(),  reads(),       thread_queues(), single_pass(),
+            one_query(), stages(),        multi_pass(), block_sizes(), rescaling()};
 }
 
 }  // namespace kith::bench

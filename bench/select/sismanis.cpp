@@ -40,7 +40,9 @@ constexpr Row table_one[] = {
     {"truncated-heap", "n log k", n_log_k},
     {"truncated-quick", "n k", n_times_k},
     {"truncated-radix", "n log_r c", n_digits},
+    {"truncated-radix-digits", "n log_r c", n_digits},
     {"truncated-bitonic", "n log^2 k", n_log_squared_k},
+    {"truncated-bitonic-steps", "n log^2 k", n_log_squared_k},
 };
 
 Table operations() {

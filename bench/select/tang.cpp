@@ -183,6 +183,34 @@ Table figure_five() {
     return t;
 }
 
+// No table of theirs: m = 8 is said to be the best (IV), a buffer to be "quite small" (III.D), a hierarchy to take n /
+// 3 values (IV.C).
+Table parameters() {
+    const auto beside = [](const std::string& base, const std::vector<std::string>& others, const char* said) {
+        std::vector<Series> all{{.label = base, .selector = base, .said = said}};
+        for (const std::string& name : others) all.push_back({.label = name, .selector = name, .against = base});
+        return all;
+    };
+    Table t{"tang-parameters", "First levels of 4 to 32, buffers of 8 to 32, minima of 4 bytes",
+            "Tang et al. 2015, III.C to III.E; not in the paper"};
+    const auto add = [&](const char* title, std::vector<Series> series) {
+        t.panels.push_back(over_k(std::move(series)));
+        t.panels.back().title += std::string(", ") + title;
+    };
+    constexpr const char* fastest = "m = 8 is the fastest";
+    add("merge queue, m", beside("merge-queue", {"merge-queue-m4", "merge-queue-m16"}, fastest));
+    add("aligned merge queue, m",
+        beside("merge-queue-aligned", {"merge-queue-aligned-m4", "merge-queue-aligned-m16", "merge-queue-aligned-m32"},
+               fastest));
+    for (const std::string queue : {"insertion-queue", "heap-queue", "merge-queue-aligned"})
+        add("buffer",
+            beside(queue + "+buffer+full+sort", {queue + "+buffer8+full+sort", queue + "+buffer32+full+sort"}, ""));
+    add("minima", beside("heap-queue+hp4", {"heap-queue+hp4-keys"}, "n / 3 values more"));
+    add("minima", beside("merge-queue-aligned+hp4", {"merge-queue-aligned+hp4-keys"}, "n / 3 values more"));
+    add("minima", beside("merge-queue-aligned+buffer+hp", {"merge-queue-aligned+buffer+hp-keys"}, "n / 3 values more"));
+    return t;
+}
+
 double expected_inserts(double n, double k) {
     return k * (1 + std::log(n / k));
 }
@@ -221,7 +249,8 @@ Table inserts() {
 }  // namespace
 
 std::vector<Table> tang_tables() {
-    return {first_table(), figure_five(), figure_six(), figure_seven(), figure_eight(), figure_nine(), inserts()};
+    return {first_table(),  figure_five(), figure_six(), figure_seven(),
+            figure_eight(), figure_nine(), inserts(),    parameters()};
 }
 
 }  // namespace kith::bench

@@ -66,17 +66,18 @@ const std::vector<Case>& all_cases() {
 }
 
 // Whether a selector takes the case at `index`: those of a family, NAME and what follows it, share their code and take
-// turns, so that every case meets half of a family; all others take every case.
+// turns, so that every case meets half of a family, and a quarter of a family within it (NAME-aligned and what
+// follows); all others take every case.
 bool takes_turn(const kith::gpu::Selector& selector, std::size_t index) {
     const std::string_view name = selector.name;
-    const bool variant = std::ranges::any_of(kith::gpu::selectors, [&](const kith::gpu::Selector& base) {
+    const auto families = std::ranges::count_if(kith::gpu::selectors, [&](const kith::gpu::Selector& base) {
         const std::string_view of = base.name;
         return name.size() > of.size() && name.starts_with(of) && (name[of.size()] == '-' || name[of.size()] == '+');
     });
     std::size_t position = 0;
     while (kith::gpu::selectors[position].name != name) ++position;
     // Adjacent cases differ in their type or in k: pairs of cases change sides.
-    return !variant || (index + index / 2 + position) % 2 == 0;
+    return families == 0 || (index + index / 2 + position) % (families == 1 ? 2 : 4) == 0;
 }
 
 class EverySelector : public testing::TestWithParam<kith::gpu::Selector> {};

@@ -1,5 +1,5 @@
-// The policies of "bits" that Hanak 2023, 5.3.3 compares, by name in selectors.def: k to 128 and k to 2048 in one
-// kernel each.
+// The policies of "bits" that Hanak 2023, 5.3.3 compares, by name in selectors.def: k to 128, to 512 and
+// to 2048 in one kernel each.
 #pragma once
 
 #include "gpu/select/bits/bits.cuh"
@@ -9,6 +9,7 @@ namespace kith::gpu::bits {
 template <int threads, int reads, Prefetch prefetch>
 void launch_policy(const SelectJob& job) {
     if (job.k <= 128) launch<128, threads, 512 / threads, reads, prefetch>({job});
+    else if (job.k <= 512) launch<512, threads, 512 / threads, reads, prefetch>({job});
     else launch<2048, threads, 2048 / threads, reads, prefetch>({job});
 }
 

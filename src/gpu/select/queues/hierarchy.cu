@@ -11,8 +11,8 @@ namespace {
 
 constexpr int lanes = 32, groups = 8;
 
-template <int group>
-__global__ void __launch_bounds__(lanes* groups) minima_kernel(Hierarchy h, int level) {
+template <int group, class Entry>
+__global__ void __launch_bounds__(lanes* groups) minima_kernel(Hierarchy<Entry> h, int level) {
     const auto across = static_cast<unsigned>((h.rows + lanes - 1) / lanes);
     const std::int64_t row = std::int64_t{blockIdx.x % across} * lanes + threadIdx.x;
     const std::int64_t g = std::int64_t{blockIdx.x / across} * groups + threadIdx.y;
@@ -25,13 +25,15 @@ __global__ void __launch_bounds__(lanes* groups) minima_kernel(Hierarchy h, int 
     }
 #pragma unroll
     for (int i = 0; i < group; ++i) smallest = min(smallest, x[i]);
-    h.entries[(h.first[level] + g) * h.rows + row] = smallest;
+    h.entries[(h.first[level] + g) * h.rows + row] =
+        static_cast<Entry>(Hierarchy<Entry>::keys_alone ? smallest >> 32 : smallest);
 }
 
 }  // namespace
 
-Hierarchy plan_hierarchy(const SelectJob& job, int group_bits) {
-    Hierarchy h{job.f32(), job.stride, job.n, job.rows, job.largest, group_bits, 0, {}, {}, nullptr};
+template <class Entry>
+Hierarchy<Entry> plan_hierarchy(const SelectJob& job, int group_bits) {
+    Hierarchy<Entry> h{job.f32(), job.stride, job.n, job.rows, job.largest, group_bits, 0, {}, {}, nullptr};
     const std::int64_t group = std::int64_t{1} << group_bits;
     const auto groups_of = [group](std::int64_t size) { return (size + group - 1) / group; };
     std::int64_t next = 0;
@@ -45,11 +47,8 @@ Hierarchy plan_hierarchy(const SelectJob& job, int group_bits) {
     return h;
 }
 
-std::int64_t hierarchy_entries(const Hierarchy& h) {
-    return h.top ? (h.first[h.top] + h.padded[h.top]) * h.rows : 0;
-}
-
-void build_hierarchy(const Hierarchy& h, cudaStream_t stream) {
+template <class Entry>
+void build_hierarchy(const Hierarchy<Entry>& h, cudaStream_t stream) {
     for (int level = 1; level <= h.top; ++level) {
         const std::int64_t blocks = (h.rows + lanes - 1) / lanes * ((h.padded[level] + groups - 1) / groups);
         const dim3 threads(lanes, groups);
@@ -60,5 +59,10 @@ void build_hierarchy(const Hierarchy& h, cudaStream_t stream) {
         check_launch("minima_kernel");
     }
 }
+
+template Hierarchy<Packed> plan_hierarchy(const SelectJob&, int);
+template Hierarchy<MinimumKey> plan_hierarchy(const SelectJob&, int);
+template void build_hierarchy(const Hierarchy<Packed>&, cudaStream_t);
+template void build_hierarchy(const Hierarchy<MinimumKey>&, cudaStream_t);
 
 }  // namespace kith::gpu

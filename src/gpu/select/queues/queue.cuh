@@ -8,6 +8,7 @@
 //   head()               the largest entry kept: only what is before it may enter; packed_end until k have entered
 //   insert(wanted, x)    called by all lanes of a warp together; takes x where it is wanted, which implies x < head()
 //   entry(p)             the entries kept, 0 <= p < k, in no promised order; packed_end where fewer have entered
+//   rename(p, x)         entry p is x from now on, which is ordered among the others as it was
 //   drain(row, out, sorted)   writes the result; the queue is spent
 //
 // Ties: the paper keeps value and index in two queues of 4 bytes and compares values alone. Here an entry is one
@@ -83,6 +84,11 @@ public:
     __device__ RowQueue(QueueSlots slots, int k) : RowQueue(slots, k, k) {}
     __device__ __forceinline__ Packed head() const { return head_; }
     __device__ __forceinline__ Packed entry(int p) const { return slots_.get(p); }
+    // Entry p by another index; the order of the entries must stay as it is.
+    __device__ __forceinline__ void rename(int p, Packed x) {
+        slots_.place(p, x);
+        if (p == 0) head_ = x;
+    }
 
 protected:
     __device__ RowQueue(QueueSlots slots, int k, int size) : slots_(slots), k_(k), size_(size) {
@@ -157,16 +163,16 @@ private:
     }
 };
 
-// Levels of m, m, 2m, 4m ... positions (m = 8), each descending, their heads descending too. Alg. 2: an entry goes
-// into the first level by insertion; only where a level's head has fallen below the next one's are the two merged,
-// with all before them (lazy update): O(log^2 k) an insertion on average. `aligned`: a warp vote at each level, and
-// when one lane must merge, all do.
+// Levels of m, m, 2m, 4m ... positions (m = 8 in the paper), each descending, their heads descending too. Alg. 2: an
+// entry goes into the first level by insertion; only where a level's head has fallen below the next one's are the two
+// merged, with all before them (lazy update): O(log^2 k) an insertion on average. `aligned`: a warp vote at each level,
+// and when one lane must merge, all do.
 //
 // A k that is no m * 2^j is rounded up, and the positions from k on hold packed_before for good: they stay where the
 // last level ends, for whatever moves them sorts the whole queue. So the head is the k-th smallest, not a later one.
-template <bool aligned>
+template <bool aligned, int m = 8>
 class MergeQueue : public RowQueue {
-    static constexpr int m = 8;
+    static_assert(m >= 4 && (m & (m - 1)) == 0);  // a merge takes eight entries at a time
 
 public:
     static constexpr std::int64_t capacity(std::int64_t k) {
@@ -213,12 +219,14 @@ private:
     __device__ __forceinline__ void steps(int size, int q) const {
         constexpr int each = 1 << bits, groups = 8 / each;
         for (int t = 0; t < size / each; t += groups) {
-            const int base = (t & (q - 1)) + ((t & ~(q - 1)) << bits);
+            const auto first_of = [&](int group) { return (group & (q - 1)) + ((group & ~(q - 1)) << bits); };
+            const int base = first_of(t);
             int p[8];
             Packed x[8], before[8];
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                p[i] = base + i / each + i % each * q;
+                // Groups side by side, unless they are closer than that (m = 4 alone).
+                p[i] = (m < 8 ? first_of(t + i / each) : base + i / each) + i % each * q;
                 x[i] = before[i] = slots_.get(p[i]);
             }
 #pragma unroll

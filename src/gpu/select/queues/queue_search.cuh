@@ -20,7 +20,7 @@ namespace queue_search {
 constexpr int threads = 64;
 constexpr int blocks_per_processor = 8;  // at least: 128 registers a thread, which no search spills
 constexpr int batch = 8;                 // entries that a lane reads before it looks at the first
-constexpr int buffer_size = 16;          // entries in a lane's buffer
+constexpr int usual_buffer = 16;         // entries in a lane's buffer
 
 // A sink takes what the lanes of a warp offer in step; packed_end offers nothing.
 
@@ -37,7 +37,7 @@ struct Direct {
 // are sorted before, so that the smallest enter first and turn the others away.
 enum class Flush { alone, full, sort };
 
-template <class Queue, Flush how>
+template <class Queue, Flush how, int buffer_size = usual_buffer>
 struct Buffered {
     Queue queue;
     Packed (*buffer)[threads];
@@ -136,8 +136,11 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
 // minimum of level l + 1 is an entry of level l as well, so the queue keeps it, and the rest of its group is offered:
 // the head is low from the start, and few enter. An entry of a level's k smallest lies in a group whose minimum is
 // among the level above's k smallest, since minima are distinct: each of k smaller minima would be an entry before it.
-template <class Queue, class Sink>
-__global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(Hierarchy h, Work work) {
+//
+// Where the hierarchy holds keys alone, an entry's index is the first column of its group, until the entry is looked up
+// among the group's members on the next level: the first that has its key. Groups do not overlap, so no order changes.
+template <class Queue, class Sink, class Entry>
+__global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(Hierarchy<Entry> h, Work work) {
     const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
     const bool alive = row < work.rows;
     Sink sink{make_queue<Queue>(work, row)};
@@ -153,7 +156,14 @@ __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(
     for (int level = h.top - 1; level >= 0; --level) {
         // The queue changes while its groups are searched.
         Packed* const opened = work.opened + row;
-        for (int p = 0; alive && p < work.k; ++p) opened[p * work.rows] = sink.queue.entry(p);
+        for (int p = 0; alive && p < work.k; ++p) {
+            Packed minimum = sink.queue.entry(p);
+            if constexpr (Hierarchy<Entry>::keys_alone) {
+                minimum = h.member(level, minimum, row);
+                sink.queue.rename(p, minimum);
+            }
+            opened[p * work.rows] = minimum;
+        }
         // From the last position to the first: where a queue has an order, its smallest entries are last.
         for (int last = work.k - 1; last >= 0; last -= batch >> h.group_bits) {
             Packed x[batch];
@@ -175,37 +185,62 @@ __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(
     if (alive) sink.queue.drain(row, work.out, work.sorted);
 }
 
-template <class Queue>
-void run(const SelectJob& job, QueueSearch search) {
-    const bool hierarchical = search >= QueueSearch::hp2;
+inline unsigned grid_of(const SelectJob& job) {
+    return static_cast<unsigned>((job.rows + threads - 1) / threads);
+}
+
+inline Work work_of(const SelectJob& job, const Buffer<Packed>& queues, Packed* opened) {
+    return {queues.get(),
+            opened,
+            job.rows,
+            static_cast<int>(job.k),
+            job.sorted,
+            job.counts,
+            out_of(job, SelectLayout::by_column)};
+}
+
+template <class Queue, class Sink>
+void scan(const SelectJob& job) {
     const Buffer<Packed> queues(Queue::capacity(job.k) * job.rows, job.stream);
-    const Buffer<Packed> opened(hierarchical ? job.k * job.rows : 0, job.stream);
-    const Work work{queues.get(),
-                    opened.get(),
-                    job.rows,
-                    static_cast<int>(job.k),
-                    job.sorted,
-                    job.counts,
-                    out_of(job, SelectLayout::by_column)};
-    const auto grid = static_cast<unsigned>((job.rows + threads - 1) / threads);
-    if (!hierarchical) {
-        const auto scan = search == QueueSearch::plain         ? scan_kernel<Queue, Direct<Queue>>
-                          : search == QueueSearch::buffer      ? scan_kernel<Queue, Buffered<Queue, Flush::alone>>
-                          : search == QueueSearch::buffer_full ? scan_kernel<Queue, Buffered<Queue, Flush::full>>
-                                                               : scan_kernel<Queue, Buffered<Queue, Flush::sort>>;
-        scan<<<grid, threads, 0, job.stream>>>(job.f32(), job.stride, job.n, job.largest, work);
-        check_launch("scan_kernel");
-        return;
-    }
-    const int group_bits = search == QueueSearch::hp2 ? 1 : search == QueueSearch::hp8 ? 3 : 2;
-    Hierarchy hierarchy = plan_hierarchy(job, group_bits);
-    Buffer<Packed> entries(hierarchy_entries(hierarchy), job.stream);
+    scan_kernel<Queue, Sink><<<grid_of(job), threads, 0, job.stream>>>(job.f32(), job.stride, job.n, job.largest,
+                                                                       work_of(job, queues, nullptr));
+    check_launch("scan_kernel");
+}
+
+// Entry: what the hierarchy of groups of 2^group_bits holds (hierarchy.cuh).
+template <class Queue, class Sink, class Entry = Packed>
+void descend(const SelectJob& job, int group_bits) {
+    const Buffer<Packed> queues(Queue::capacity(job.k) * job.rows, job.stream);
+    const Buffer<Packed> opened(job.k * job.rows, job.stream);
+    Hierarchy<Entry> hierarchy = plan_hierarchy<Entry>(job, group_bits);
+    const Buffer<Entry> entries(hierarchy_entries(hierarchy), job.stream);
     hierarchy.entries = entries.get();
     build_hierarchy(hierarchy, job.stream);
-    const auto descend = search == QueueSearch::buffer_hp ? descend_kernel<Queue, Buffered<Queue, Flush::sort>>
-                                                          : descend_kernel<Queue, Direct<Queue>>;
-    descend<<<grid, threads, 0, job.stream>>>(hierarchy, work);
+    descend_kernel<Queue, Sink>
+        <<<grid_of(job), threads, 0, job.stream>>>(hierarchy, work_of(job, queues, opened.get()));
     check_launch("descend_kernel");
+}
+
+template <class Queue>
+void run(const SelectJob& job, QueueSearch search) {
+    switch (search) {
+        case QueueSearch::plain:
+            return scan<Queue, Direct<Queue>>(job);
+        case QueueSearch::buffer:
+            return scan<Queue, Buffered<Queue, Flush::alone>>(job);
+        case QueueSearch::buffer_full:
+            return scan<Queue, Buffered<Queue, Flush::full>>(job);
+        case QueueSearch::buffer_full_sort:
+            return scan<Queue, Buffered<Queue, Flush::sort>>(job);
+        case QueueSearch::hp2:
+            return descend<Queue, Direct<Queue>>(job, 1);
+        case QueueSearch::hp4:
+            return descend<Queue, Direct<Queue>>(job, 2);
+        case QueueSearch::hp8:
+            return descend<Queue, Direct<Queue>>(job, 3);
+        default:
+            return descend<Queue, Buffered<Queue, Flush::sort>>(job, 2);
+    }
 }
 
 }  // namespace queue_search

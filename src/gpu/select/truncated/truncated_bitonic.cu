@@ -3,11 +3,17 @@
 //
 // Grid: a block per slice of a row. It takes a chunk of values at a time (2048, or one list where that is longer) to
 // shared memory, sorts and halves it down to one list, and takes the minima of that, read backwards, and the slice's
-// list. The lists of a row are then merged pairwise (truncated_lists.h).
+// list. The lists of a row are then joined pairwise: "truncated-bitonic" merges them (truncated_lists.h: merge path,
+// the fewest steps), "truncated-bitonic-steps" takes minima and merges these by the network as before, as the paper
+// does everywhere.
+//
+// Grid of such a round: a block per pair of lists.
 //
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
 #include "gpu/primitives/truncated_bitonic.cuh"
 #include "gpu/select/truncated/truncated_lists.h"
+
+#include <utility>
 
 namespace kith::gpu {
 
@@ -40,23 +46,62 @@ __global__ void __launch_bounds__(threads)
     tally.add_to(counts);
 }
 
+// `from`: rows x count lists of k, `to`: rows x (count + 1) / 2. A list without a partner stays as it is.
+__global__ void __launch_bounds__(threads) join_pairs_kernel(const Packed* from, std::int64_t count, Packed* to,
+                                                             std::int64_t k, int length, unsigned long long* counts) {
+    extern __shared__ Packed two_lists[];
+    Packed *const best = two_lists, *const other = two_lists + length;
+    const std::int64_t pairs = (count + 1) / 2, row = blockIdx.x / pairs, pair = blockIdx.x % pairs;
+    const bool partner = 2 * pair + 1 < count;
+    const Packed* const a = from + (row * count + 2 * pair) * k;
+    Tally tally;
+    for (int i = threadIdx.x; i < length; i += threads) {
+        best[i] = i < k ? a[i] : packed_end;
+        other[i] = partner && i < k ? a[k + i] : packed_end;
+    }
+    __syncthreads();
+    if (partner) tbis::keep_best(best, other, length, length, true, tally);
+    for (int j = threadIdx.x; j < k; j += threads) to[(row * pairs + pair) * k + j] = best[j];
+    tally.add_to(counts);
+}
+
+void join_by_steps(const Buffer<Packed>& lists, const Slices& slices, int length, const SelectJob& job) {
+    const Buffer<Packed> spare(job.rows * merged_lists(slices.per_row) * job.k, job.stream);
+    Packed *from = lists.get(), *to = spare.get();
+    for (std::int64_t count = slices.per_row; count > 1; count = (count + 1) / 2) {
+        join_pairs_kernel<<<static_cast<unsigned>(job.rows * ((count + 1) / 2)), threads,
+                            2 * static_cast<std::size_t>(length) * sizeof(Packed), job.stream>>>(from, count, to, job.k,
+                                                                                                 length, job.counts);
+        check_launch("join_pairs_kernel");
+        std::swap(from, to);
+    }
+    put_lists(from, job);
+}
+
+void allow_shared(const void* kernel) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(2 * tbis::longest * sizeof(Packed))),
+          "shared memory of truncated-bitonic");
+}
+
 }  // namespace
 
-void truncated_bitonic(const SelectJob& job, int) {
+// variant: 1 joins slices by the network.
+void truncated_bitonic(const SelectJob& job, int variant) {
     constexpr std::int64_t wanted = 1024, shortest = 2 * smallest_chunk;  // blocks that fill a device; values for each
     int length = 2;
     while (length < job.k) length *= 2;
     const int chunk = length < smallest_chunk ? smallest_chunk : length;
     const Slices slices = cut_rows(job, wanted, shortest);
     const Buffer<Packed> lists = make_lists(job, slices);
-    check(cudaFuncSetAttribute(truncated_bitonic_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(2 * tbis::longest * sizeof(Packed))),
-          "shared memory of truncated_bitonic_kernel");
+    allow_shared(reinterpret_cast<const void*>(truncated_bitonic_kernel));
     truncated_bitonic_kernel<<<static_cast<unsigned>(job.rows * slices.per_row), threads,
                                static_cast<std::size_t>(chunk + length) * sizeof(Packed), job.stream>>>(
         job.f32(), job.stride, job.n, job.k, length, chunk, job.largest, slices, lists.get(), job.counts);
     check_launch("truncated_bitonic_kernel");
-    join_lists(lists, slices, job);
+    if (variant != 1) return join_lists(lists, slices, job);
+    allow_shared(reinterpret_cast<const void*>(join_pairs_kernel));
+    join_by_steps(lists, slices, length, job);
 }
 
 }  // namespace kith::gpu

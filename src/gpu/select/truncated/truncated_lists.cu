@@ -59,13 +59,17 @@ Packed* merge_lists(Packed* lists, Packed* other, std::int64_t rows, std::int64_
     return lists;
 }
 
+void put_lists(const Packed* lists, const SelectJob& job) {
+    put_lists_kernel<<<item_blocks(job.rows * job.k), item_threads, 0, job.stream>>>(lists, job.rows,
+                                                                                     out_of(job, SelectLayout::by_row));
+    check_launch("put_lists_kernel");
+}
+
 void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJob& job) {
     const Buffer<Packed> other(job.rows * merged_lists(slices.per_row) * job.k, job.stream);
     const Packed* const merged =
         merge_lists(lists.get(), other.get(), job.rows, slices.per_row, job.k, job.counts, job.stream);
-    put_lists_kernel<<<item_blocks(job.rows * job.k), item_threads, 0, job.stream>>>(merged, job.rows,
-                                                                                     out_of(job, SelectLayout::by_row));
-    check_launch("put_lists_kernel");
+    put_lists(merged, job);
 }
 
 }  // namespace kith::gpu

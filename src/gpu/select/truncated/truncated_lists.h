@@ -40,6 +40,9 @@ inline std::int64_t merged_lists(std::int64_t count) {
 Packed* merge_lists(Packed* lists, Packed* other, std::int64_t rows, std::int64_t count, std::int64_t k,
                     unsigned long long* counts, cudaStream_t stream);
 
+// One list a row, in order: the result.
+void put_lists(const Packed* lists, const SelectJob& job);
+
 // Merges the lists of each row pairwise, keeps the smaller half of each merge, until one is left: the result. Takes
 // half as much workspace again.
 void join_lists(const Buffer<Packed>& lists, const Slices& slices, const SelectJob& job);

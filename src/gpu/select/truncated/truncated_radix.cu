@@ -3,10 +3,14 @@
 //
 // Grid: a block per row. A segment of more than 2048 entries is counted by its next digit of eight bits and its
 // buckets scattered from one of two buffers in global memory to their places in the other; adjacent small buckets then
-// form one segment. Segments of up to 2048 entries are sorted in shared memory by a bitonic network: radix sorts end
-// in a local sort. A lane reads four entries at a time; histograms have eight copies against colliding lanes.
+// form one segment. Segments of up to 2048 entries are sorted in shared memory: by a bitonic network
+// ("truncated-radix", whose Table 1 leaves that sort out), or by the digits that are left, least significant first
+// ("truncated-radix-digits": every operation is a digit taken; CUB's block sort, whose digits have four bits: two of
+// them count as one). A lane reads four entries at a time; histograms have eight copies against colliding lanes.
 //
 // Digits are those of the packed (key, index): ties cost up to four digits more.
+#include <cub/block/block_radix_sort.cuh>
+
 #include "gpu/primitives/block_sort.cuh"
 #include "gpu/select/truncated/truncated_segments.cuh"
 
@@ -23,10 +27,14 @@ struct Segment {
     std::uint32_t begin, end;  // places in a buffer, and in the sorted row
 };
 
+constexpr int sorted_each = local / threads;  // entries of a thread in a sort by digits
+using DigitSort = cub::BlockRadixSort<Packed, threads, sorted_each>;
+
 struct RadixShared {
     union {
         std::uint32_t histogram[buckets * copies];
         Packed entries[local];
+        typename DigitSort::TempStorage digit_sort;
     };
     std::uint32_t begin[buckets];   // of a bucket, from its segment's begin
     std::uint32_t cursor[buckets];  // the bucket's next place
@@ -94,6 +102,27 @@ __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std:
     __syncthreads();
 }
 
+// Sorts `count` entries, at most `local`, whose first `digit` digits are anything: adjacent buckets share a segment
+// where they differ in the last of these, so that the sort begins there. Behind a barrier; s.entries[0, count) are in
+// order behind another.
+template <class Get>
+__device__ void sort_by_digits(std::uint32_t count, int digit, RadixShared& s, Tally& tally, Get get) {
+    Packed x[sorted_each];
+#pragma unroll
+    for (int i = 0; i < sorted_each; ++i) {
+        const std::uint32_t at = threadIdx.x * sorted_each + i;
+        x[i] = at < count ? get(at) : packed_end;
+    }
+    const int open = digits - (digit > 0 ? digit - 1 : 0);
+    DigitSort(s.digit_sort).Sort(x, 0, 8 * open);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < sorted_each; ++i) s.entries[threadIdx.x * sorted_each + i] = x[i];
+    if (threadIdx.x == 0) tally.took_digits(count * static_cast<unsigned>(open));
+    __syncthreads();
+}
+
+template <bool by_digits>
 __global__ void __launch_bounds__(threads)
     truncated_radix_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k, bool largest,
                            Packed* buffers, SelectOut out, unsigned long long* counts) {
@@ -122,10 +151,14 @@ __global__ void __launch_bounds__(threads)
             continue;
         }
         __syncthreads();
-        const int size = block_sort_of<threads>(
-            s.entries, count, [&](std::uint32_t i) { return n > local ? list.get(i) : whole.get(i); });
-        const int levels = __ffs(size) - 1;
-        if (threadIdx.x == 0) tally.compared_locally(static_cast<unsigned>(size / 2 * levels * (levels + 1) / 2));
+        const auto get = [&](std::uint32_t i) { return n > local ? list.get(i) : whole.get(i); };
+        if constexpr (by_digits) {
+            sort_by_digits(count, digit, s, tally, get);
+        } else {
+            const int size = block_sort_of<threads>(s.entries, count, get);
+            const int levels = __ffs(size) - 1;
+            if (threadIdx.x == 0) tally.compared_locally(static_cast<unsigned>(size / 2 * levels * (levels + 1) / 2));
+        }
         for (std::uint32_t i = threadIdx.x; i < count && now.begin + i < k; i += threads)
             out.put(row, now.begin + i, s.entries[i]);
         if (n <= local) break;
@@ -136,8 +169,10 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-void truncated_radix(const SelectJob& job, int) {
-    truncated_segments(job, truncated_radix_kernel, "truncated_radix_kernel", local);
+// variant: 1 sorts small segments by their digits, too.
+void truncated_radix(const SelectJob& job, int variant) {
+    truncated_segments(job, variant == 1 ? truncated_radix_kernel<true> : truncated_radix_kernel<false>,
+                       "truncated_radix_kernel", local);
 }
 
 }  // namespace kith::gpu
