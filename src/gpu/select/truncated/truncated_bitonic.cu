@@ -3,9 +3,8 @@
 //
 // Grid: a block per slice of a row. It takes a chunk of values at a time (2048, or one list where that is longer) to
 // shared memory, sorts and halves it down to one list, and takes the minima of that, read backwards, and the slice's
-// list. The lists of a row are then joined pairwise: "truncated-bitonic" merges them (truncated_lists.h: merge path,
-// the fewest steps), "truncated-bitonic-steps" takes minima and merges these by the network as before, as the paper
-// does everywhere.
+// list. The lists of a row are then joined pairwise: "truncated-bitonic" merges them by merge path (truncated_lists.h),
+// "truncated-bitonic-steps" takes minima and merges these by the network, as the paper does everywhere.
 //
 // Grid of such a round: a block per pair of lists.
 //
