@@ -125,7 +125,7 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     else:
         first = np.arange(clouds)
         batches = np.stack([first * most, counts2, first * rows, counts1], 1)
-        found = _search_batches(p2.detach().reshape(-1, dimensions), p1.detach().reshape(-1, dimensions), batches, K,
+        found = _search_batches(p2.reshape(-1, dimensions), p1.reshape(-1, dimensions), batches, K,
                                 metric="sqeuclidean" if norm == 2 else "cityblock", f64=dtype == torch.float64)
         dists, idx = (part.view(clouds, rows, K) for part in (found.distances, found.indices))
     missing = idx < 0
@@ -226,7 +226,7 @@ def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None =
     first_x, first_y = (offsets.cpu().numpy() for offsets in (of_x, of_y))
     counts = np.diff(first_x)
     batches = np.stack([first_x[:-1], counts, first_y[:-1], np.diff(first_y)], 1)
-    found = _search_batches(x.detach(), y.detach(), batches, min(k, max(1, int(counts.max()))),
+    found = _search_batches(x, y, batches, min(k, max(1, int(counts.max()))),
                             metric="cosine" if cosine else "sqeuclidean").indices
     rows, places = (found >= 0).nonzero(as_tuple=True)
     neighbors = found[rows, places]

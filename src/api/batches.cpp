@@ -27,6 +27,8 @@ namespace {
 
 // A launch that takes no more than this plans without asking the device what is free, which takes longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
+// Roughly what a search of a batch takes one thread: to know whether others are worth waking.
+constexpr double search_microseconds = 10, pair_microseconds = 1.0 / 500;
 
 void check_range(std::int64_t first, std::int64_t count, std::int64_t rows, std::size_t batch, const char* what) {
     if (first < 0 || count < 0 || first > rows || count > rows - first)
@@ -198,13 +200,16 @@ private:
         alone.progress = nullptr;
         ProgressMeter progress(options_.progress, pairs_);
         std::mutex counting;
-        watched_tasks(plan.threads, std::ssize(tasks), progress, "search", [&](std::int64_t task) {
+        const machine::ThreadPool::Cost cost(search_microseconds * static_cast<double>(tasks.size()) +
+                                             pair_microseconds * pairs_);
+        const auto search_one = [&](std::int64_t task) {
             const Batch& b = batches_[tasks[static_cast<std::size_t>(task)]];
             const Report part = one(b, alone);
             const std::scoped_lock lock(counting);
             count(part);
             progress.add(part.pairs);
-        });
+        };
+        watched_tasks(plan.threads, std::ssize(tasks), progress, "search", search_one, cost);
         progress.throw_if_cancelled();
         in_turn(others, progress.done());
         Plan named;
