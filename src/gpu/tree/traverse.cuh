@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __gri
     }
     const TreeQuery<sums> q(from, task.queries ? 1 : leaf_points, d);
     Traversal<M, sums, rows> traversal(task, q, self,
-                                       waiting + threadIdx.x / 32 * (task.tree.levels * node_boxes * 3 / 2));
+                                       waiting + threadIdx.x / 32 * Traversal<M, sums, rows>::room(task.tree.levels));
     const bool whole = nan || traversal.run();
     if (lane == 0) {
         unsigned long long* const tally = task.tallies + blockIdx.x % tree_tallies * 2;
