@@ -14,6 +14,8 @@ namespace kith::gpu {
 
 namespace {
 
+static_assert(most_tree_k == tuning::most_tree_k);
+
 // What traversals counted.
 struct Tallies {
     double points = 0;         // looked at
