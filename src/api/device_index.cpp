@@ -11,10 +11,10 @@
 namespace kith::api {
 
 DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
-                         bool copy, bool to_come, ProgressMeter& progress)
+                         bool copy, bool to_come, ProgressMeter& progress, bool all_points)
     : memory_(options.memory), isa_(options.isa), to_come_(to_come) {
     prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
-        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, to_come);
+        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, to_come, all_points);
         return prepare(points, metric, plan, copy, options, progress);
     });
 }

@@ -14,9 +14,10 @@ namespace kith::api {
 class DeviceIndex {
 public:
     // Validated points on the device that `options` names, prepared for searches of that shape. `copy`: they outlive
-    // the caller's memory. `to_come`: there may be many such searches. Throws what planning and preparing throw.
+    // the caller's memory. `to_come`: there may be many such searches. `all_points`: for points within radii alone. Throws
+    // what planning and preparing throw.
     DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
-                bool copy, bool to_come, ProgressMeter& progress);
+                bool copy, bool to_come, ProgressMeter& progress, bool all_points = false);
 
     const Prepared& prepared() const { return prepared_; }
     // "cpu" or "cuda:N".
@@ -33,7 +34,8 @@ public:
     Plan plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
         bool fresh = false;
         Plan found = plan(q, 1, false, query_type, call, 1, fresh);
-        return found.path == Path::projected ? make_plan(q, 1, false, query_type, call, 1, true) : found;
+        const bool some = found.path == Path::projected || (found.path == Path::tree && found.device != host_memory);
+        return some ? make_plan(q, 1, false, query_type, call, 1, true) : found;
     }
 
     // Throws out_of_memory where a budget that was asked for does not suffice for a search of q queries.

@@ -198,7 +198,7 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
         report = api::run_radius(group, metric, call);
         report.prepare_seconds = group.prepare_seconds();
     } else {
-        const api::DeviceIndex index(points, metric, shape, options, false, false, progress);
+        const api::DeviceIndex index(points, metric, shape, options, false, false, progress, true);
         report = api::run_radius(index, call);
         report.prepare_seconds = index.prepared().seconds;
     }

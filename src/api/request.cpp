@@ -84,10 +84,11 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
 }
 
 Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
-                 bool& allocating, bool prepared) {
+                 bool& allocating, bool prepared, bool all_points) {
     planner::Request asked = request(shape, metric, options, data_device);
     asked.share = share;
     asked.prepared = prepared;
+    asked.all_points = all_points;
     Plan plan = planner::make(asked, machine(options.device));
     allocating = plan.device != host_memory && options.memory == 0;
     return plan;

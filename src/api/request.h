@@ -19,9 +19,10 @@ planner::Machine machine(const std::string& device, std::int64_t assumed = 0);
 planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device);
 
 // The plan of a search of the caller's points, with a share of a GPU's free memory. `allocating`: whether the plan may
-// be repeated with less, as with_less_memory (run.h) asks. `prepared`: for searches to come (planner::Request).
+// be repeated with less, as with_less_memory (run.h) asks. `prepared`: for searches to come, `all_points`: within radii
+// (planner::Request).
 Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
-                 bool& allocating, bool prepared = false);
+                 bool& allocating, bool prepared = false, bool all_points = false);
 
 // The plan of selecting k of each row of a matrix; without its reasons, whose words take a microsecond, if not
 // `explained`.

@@ -51,6 +51,8 @@ std::string not_here(const PathFacts& path, const Request& r, const Machine& m) 
 // Why the path cannot serve the request on that kind of device of this machine.
 std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
     const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
+    if (path.path == Path::tree && gpu && reason.empty() && r.all_points)
+        return "serves a number of neighbours on a GPU, not a radius";
     if (path.path == Path::tree && gpu && reason.empty() && std::min(r.shape.k, r.shape.n) > gpu::tuning::most_tree_k)
         return fmt::format("serves up to {} neighbours on a GPU", gpu::tuning::most_tree_k);
     return reason.empty() ? not_here(path, r, m) : reason;

@@ -193,6 +193,59 @@ TEST(RadiusOnGpu, AllPointsAtTheRadius) {
     }
 }
 
+// An Index that searches by a tree has filters for radii.
+TEST(RadiusOnGpu, OfFewDimensions) {
+    for (const char* metric : {"cityblock", "chebyshev", "sqeuclidean", "minkowski"}) {
+        const Variant variant = variants(metric, 3, ElementType::f32).front();
+        const auto c = search_cases::make_case(variant, "gaussian", {20000, 60, 3, 1}, ElementType::f32,
+                                               ElementType::f32, arrays::Shape::dense, 9);
+        const Options on_cpu = search_cases::options_of("cpu", variant, {}, true);
+        Options on_gpu = search_cases::options_of("cuda:0", variant, {}, true);
+        const Radius r = radius_cases::radius_of(radii_at_points(c, on_cpu), false);
+        const RadiusNeighbors want = radius(c.points.view, c.queries.view, r, on_cpu);
+        on_gpu.path = "tree";
+        const Index index(c.points.view, on_gpu);
+        EXPECT_EQ("tree", index.search(c.queries.view, 5, on_gpu).report.path) << metric;
+        on_gpu.path.clear();
+        ASSERT_EQ("", difference(want, index.radius(c.queries.view, r, on_gpu))) << metric;
+        ASSERT_EQ(radius_cases::counts_of(want), index.radius_counts(c.queries.view, r, on_gpu).counts) << metric;
+        ASSERT_EQ("", difference(want, radius(c.points.view, c.queries.view, r, on_gpu))) << metric;
+        on_gpu.path = "tree";
+        EXPECT_THROW(radius(c.points.view, c.queries.view, r, on_gpu), Error) << metric;
+    }
+}
+
+// Two clusters whose points are closer together than fp16 tells apart, then than f32 does: queries go to finer filters,
+// and those of numbers beyond fp16 with them.
+TEST(RadiusOnGpu, FinerFilters) {
+    constexpr std::int64_t n = 6000, q = 80, d = 16;
+    for (const double spread : {1e-4, 1e-9}) {
+        std::vector<double> points(n * d), queries(q * d);
+        const auto fill = [&](std::vector<double>& rows, std::int64_t count, std::uint64_t seed) {
+            adversarial::Random random(seed);
+            for (std::int64_t i = 0; i < count; ++i)
+                for (std::int64_t j = 0; j < d; ++j)
+                    rows[static_cast<std::size_t>(i * d + j)] = (i % 2 ? 1 : -1) + spread * random.uniform();
+        };
+        fill(points, n, 1);
+        fill(queries, q, 2);
+        queries[0] = 1e30;
+        points[5 * d] = -1e30;
+        const MatrixView p = view(points.data(), n, d), x = view(queries.data(), q, d);
+        for (const MetricId metric : {MetricId::euclidean, MetricId::cityblock, MetricId::cosine}) {
+            const double r = distances(view(points.data() + 2 * d, 1, d), view(queries.data() + 2 * d, 1, d),
+                                       on("cpu", metric))
+                                 .values64[0];
+            const RadiusNeighbors want = radius(p, x, r, on("cpu", metric));
+            const RadiusNeighbors got = radius(p, x, r, on("cuda:0", metric));
+            EXPECT_EQ("", difference(want, got)) << name(metric) << ", " << spread;
+            EXPECT_GT(got.report.retried + got.report.scanned, 0) << name(metric) << ", " << spread;
+            EXPECT_EQ(radius_cases::counts_of(want), radius_counts(p, x, r, on("cuda:0", metric)).counts)
+                << name(metric) << ", " << spread;
+        }
+    }
+}
+
 // The ends: duplicates at 0, infinity, NaN.
 TEST(RadiusOnGpu, Ends) {
     const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();

@@ -73,14 +73,15 @@ private:
             context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
             return;
         }
-        const std::vector<std::uint8_t> states = filter_within(context_, chunk, own_filter(chunk), queries, found);
+        const FilterVectors& own = own_filter(chunk);
+        const std::vector<std::uint8_t> states = filter_within(context_, chunk, own, queries, found);
         std::vector<std::int64_t> left = left_of(states);
         for (const std::int64_t i : left)
             context_.mark(
                 first_ + i, SearchContext::retried,
                 states[static_cast<std::size_t>(i)] == ball_unfit ? exact::Cause::out_of_range : exact::Cause::alike);
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (left.empty() || !finer_pays(chunk, kind, left.size())) continue;
+            if (left.empty() || !finer_pays(chunk, own, kind, left.size())) continue;
             const FilterVectors* const finer = filter_if_there_is_room(chunk, kind);
             if (!finer) continue;
             const Again again(*this, queries, left, found);
@@ -139,9 +140,8 @@ private:
             return nullptr;
         }
     }
-    // Whether a finer filter than a tile's own is there, is worth its preparation for so many queries, and has room.
-    bool finer_pays(const Chunk& chunk, FilterKind kind, std::size_t queries) const {
-        const FilterVectors& own = own_filter(chunk);
+    // Whether a finer filter than the tile's own is there, is worth its preparation for so many queries, and has room.
+    bool finer_pays(const Chunk& chunk, const FilterVectors& own, FilterKind kind, std::size_t queries) const {
         const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
         return (context_.plan.path != Path::direct_f32 || (coarse && direct)) &&
                has_filter(context_.points.metric, chunk.points.rows.type, kind) &&
