@@ -102,7 +102,7 @@ private:
         return sorted_numbers(leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
     }
 
-    // Whether queries from here and there look at few of the points.
+    // Whether queries from here and there look at few of the points; one that was stopped might have looked at all.
     bool pays(TreeTask task) {
         const std::int64_t all = task.count;
         task.step = all / tuning::tree_pilots;
@@ -110,7 +110,10 @@ private:
         task.most_leaves = most_leaves();
         tallies_.clear_to(0);
         search_.visit(task, stream_);
-        return tallied().points <= most_points() * static_cast<double>(tuning::tree_pilots);
+        const Tallies found = tallied();
+        const double points =
+            found.points + static_cast<double>(found.stopped) * static_cast<double>(context_.points.n);
+        return points <= most_points() * static_cast<double>(tuning::tree_pilots);
     }
     double most_points() const {
         return tuning::tree_points(context_.points.n, context_.k,
