@@ -105,15 +105,15 @@ private:
     // Whether queries from here and there look at few of the points; one that was stopped might have looked at all.
     bool pays(TreeTask task) {
         const std::int64_t all = task.count;
-        task.step = all / tuning::tree_pilots;
-        task.count = tuning::tree_pilots;
+        task.step = (all + tuning::tree_pilots - 1) / tuning::tree_pilots;
+        task.count = (all + task.step - 1) / task.step;
         task.most_leaves = most_leaves();
         tallies_.clear_to(0);
         search_.visit(task, stream_);
         const Tallies found = tallied();
         const double points =
             found.points + static_cast<double>(found.stopped) * static_cast<double>(context_.points.n);
-        return points <= most_points() * static_cast<double>(tuning::tree_pilots);
+        return points <= most_points() * static_cast<double>(task.count);
     }
     double most_points() const {
         return tuning::tree_points(context_.points.n, context_.k,
