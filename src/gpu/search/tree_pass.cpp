@@ -32,12 +32,17 @@ public:
 
     bool run() {
         const std::int64_t q = context_.queries.rows, k = context_.k;
-        const std::int64_t tile = tuning::tree_tile(static_cast<double>(context_.plan.workspace_bytes), q,
-                                                    context_.points.d, context_.queries.type, k, context_.graph);
+        const std::int64_t most = tuning::tree_tile(static_cast<double>(context_.plan.workspace_bytes), q,
+                                                    context_.points.d, context_.queries.type, k, context_.graph),
+                           tiles = std::max<std::int64_t>((q + most - 1) / most, 1),
+                           tile = std::max<std::int64_t>((q + tiles - 1) / tiles, 1);
         for (std::int64_t first = 0; first < q; first += tile) {
             const std::int64_t count = std::min(tile, q - first);
-            if (!search(first, count)) return false;
-            context_.progress.add(static_cast<double>(count) * static_cast<double>(context_.points.n));
+            if (!search(first, count)) {
+                advance(-done_);
+                return false;
+            }
+            advance(count);
             cancel_if_asked(context_);
         }
         context_.report.certified += q;
@@ -45,7 +50,13 @@ public:
     }
 
 private:
-    // Queries [first, first + count). False where those of the first tile do not pay, of which nothing is delivered.
+    // So many queries are done, or are to be answered again.
+    void advance(std::int64_t queries) {
+        done_ += queries;
+        context_.progress.add(static_cast<double>(queries) * static_cast<double>(context_.points.n));
+    }
+
+    // Queries [first, first + count). False where they do not pay, of which nothing is delivered.
     bool search(std::int64_t first, std::int64_t count) {
         const std::int64_t k = context_.k;
         TreeTask task;
@@ -66,7 +77,7 @@ private:
             order = ordered(task);
             task.order = order.get();
         }
-        const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced || first > 0;
+        const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced;
         if (!few && !sure && !pays(task)) return false;
         Buffer<std::uint64_t> keys(count * k, stream_);
         Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
@@ -145,6 +156,7 @@ private:
     const Tree& tree_;
     TreeSearch search_;
     Buffer<unsigned long long> tallies_;
+    std::int64_t done_ = 0;  // queries
 };
 
 }  // namespace
