@@ -42,7 +42,7 @@ public:
                 advance(-done_);
                 return false;
             }
-            advance(count);
+            advance(first + count - done_);
             cancel_if_asked(context_);
         }
         context_.report.certified += q;
@@ -78,13 +78,18 @@ private:
             task.order = order.get();
         }
         const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced;
-        if (!few && !sure && !pays(task)) return false;
+        // What the device is known to have time for, or what pilots look at.
+        double expected = static_cast<double>(context_.points.n);
+        if (!few && (!sure || expected * static_cast<double>(count) > tuning::tree_step_points(context_.points.d))) {
+            expected = tried(task);
+            if (!sure && expected > most_points()) return false;
+        }
         Buffer<std::uint64_t> keys(count * k, stream_);
         Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
         task.keys = keys.get();
         task.ids = context_.direct ? context_.out.ids + first * k : ids.get();
         if (few && !sure) task.most_leaves = most_leaves();
-        visit(task);
+        visit(task, tuning::tree_step(expected, context_.points.d, k));
         const bool limited = task.most_leaves < tree_.view.leaves();
         if (limited && tallied().stopped > 0) return false;
         deliver(context_, {task.keys, task.ids}, first, count);
@@ -93,14 +98,15 @@ private:
     }
 
     // In steps, between which the caller is asked.
-    void visit(TreeTask task) {
+    void visit(TreeTask task, std::int64_t step) {
         tallies_.clear_to(0);
-        const std::int64_t end = task.first + task.count, step = tuning::tree_step(context_.k);
+        const std::int64_t end = task.first + task.count;
         for (; task.first < end; task.first += step) {
             task.count = std::min(step, end - task.first);
             search_.visit(task, stream_);
             if (task.first + step >= end) return;
             check(cudaStreamSynchronize(stream_), "search by a tree");
+            advance(task.count);
             cancel_if_asked(context_);
         }
     }
@@ -113,8 +119,8 @@ private:
         return sorted_numbers(leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
     }
 
-    // Whether queries from here and there look at few of the points; one that was stopped might have looked at all.
-    bool pays(TreeTask task) {
+    // Points that queries from here and there look at on average; one that was stopped might have looked at all.
+    double tried(TreeTask task) {
         const std::int64_t all = task.count;
         task.step = (all + tuning::tree_pilots - 1) / tuning::tree_pilots;
         task.count = (all + task.step - 1) / task.step;
@@ -122,9 +128,8 @@ private:
         tallies_.clear_to(0);
         search_.visit(task, stream_);
         const Tallies found = tallied();
-        const double points =
-            found.points + static_cast<double>(found.stopped) * static_cast<double>(context_.points.n);
-        return points <= most_points() * static_cast<double>(task.count);
+        return (found.points + static_cast<double>(found.stopped) * static_cast<double>(context_.points.n)) /
+               static_cast<double>(task.count);
     }
     double most_points() const {
         return tuning::tree_points(context_.points.n, context_.k,
