@@ -88,7 +88,7 @@ private:
         Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
         task.keys = keys.get();
         task.ids = context_.direct ? context_.out.ids + first * k : ids.get();
-        if (few && !sure) task.most_leaves = most_leaves();
+        if (few && !sure) task.most_leaves = std::min(most_leaves(), tuning::tree_leaves_of_few);
         visit(task, tuning::tree_step(expected, context_.points.d, k));
         const bool limited = task.most_leaves < tree_.view.leaves();
         if (limited && tallied().stopped > 0) return false;
