@@ -36,8 +36,8 @@ constexpr int slots = 20, step = 4;
 static_assert(step % 4 == 0 && slots > step);
 
 struct DeviceBatch {
-    std::int64_t first_point, first_query, first_block;
-    std::int32_t points, queries;
+    std::int64_t first_point, first_query, first_block, queries;
+    std::int32_t points;
 };
 static_assert(sizeof(DeviceBatch) <= tuning::batch_bytes);
 
@@ -240,8 +240,7 @@ void search_batches(const BatchesRequest& request) {
     std::int64_t blocks = 0, covered = 0;
     for (const Batch& b : request.batches) {
         if (b.queries == 0) continue;
-        table.push_back({b.first_point, b.first_query, blocks, static_cast<std::int32_t>(b.points),
-                         static_cast<std::int32_t>(b.queries)});
+        table.push_back({b.first_point, b.first_query, blocks, b.queries, static_cast<std::int32_t>(b.points)});
         blocks += blocks_for(b.queries, threads);
         covered += b.queries;
     }
