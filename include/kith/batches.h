@@ -26,9 +26,9 @@ struct Batch {
 //            shared.
 //   options  as of search(); mahalanobis and seuclidean without a parameter estimate it from each batch's own points.
 // On a GPU (euclidean, sqeuclidean and cityblock of up to 32 dimensions, k <= 128, up to 32,768 points each, elements
-// other than f64, no forced path) all batches are one launch, and Report::path is "batches"; of everything else, and
-// beyond the memory budget, each batch is a search. On a CPU small batches are a task each, and the threads share those
-// that are large.
+// other than f64, no forced path) all batches are one launch, and Report::path is "batches"; of everything else, beyond
+// the memory budget, and of more than 2^36 pairs in batches of 2^24 on average, each batch is a search. On a CPU small
+// batches are a task each, and the threads share those that are large.
 // Throws as search(), invalid_argument for batches that are not as said above.
 KITH_EXPORT Neighbors search_batches(const MatrixView& points, const MatrixView& queries,
                                      const std::vector<Batch>& batches, std::int64_t k, const Options& options = {});

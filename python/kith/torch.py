@@ -171,10 +171,11 @@ def knn_gather(x: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
 def _offsets(batches: list[tuple[torch.Tensor | None, int]]) -> list[torch.Tensor]:
     """Of each (example of each row, rows) the first row of each example and the end of the last, on the device; the
     numbers of examples ascend. Waits for the device once."""
-    known = [(batch, rows) for batch, rows in batches if batch is not None and rows]
     for batch, rows in batches:
         if batch is not None and batch.shape != (rows,):
             raise ValueError(f"batch: expected {rows} numbers, got shape {tuple(batch.shape)}")
+    batches = [(None if batch is None else batch.long(), rows) for batch, rows in batches]
+    known = [(batch, rows) for batch, rows in batches if batch is not None and rows]
     facts = torch.stack([torch.stack([batch[0], batch[-1], (batch[1:] < batch[:-1]).any().to(batch.dtype)])
                          for batch, _ in known]).tolist() if known else []
     if any(first < 0 or falls for first, _, falls in facts):
@@ -231,7 +232,7 @@ def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None =
     rows, places = (found >= 0).nonzero(as_tuple=True)
     neighbors = found[rows, places]
     if batch_y is not None:
-        neighbors = neighbors + of_x.to(y.device)[batch_y[rows]]
+        neighbors = neighbors + of_x.to(y.device)[batch_y[rows].long()]
     return torch.stack([rows, neighbors])
 
 

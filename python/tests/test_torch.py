@@ -97,6 +97,8 @@ def test_knn() -> None:
     rows, neighbors = ours.knn(x, y, 25, batch_x, batch_y)
     assert len(rows) == 15 * 20
     assert torch.equal(batch_y[rows], batch_x[neighbors])
+    for narrow in (torch.int8, torch.uint8, torch.int16, torch.int32):
+        assert torch.equal(ours.knn(x, y, 25, batch_x.to(narrow), batch_y.to(narrow)), torch.stack([rows, neighbors]))
     # Examples of points alone, of queries alone, and of neither.
     rows, neighbors = ours.knn(x, y, 2, 3 * batch_x, 3 * batch_y + 3)
     assert torch.equal(rows, torch.arange(8).repeat_interleave(2)) and bool((neighbors >= 20).all())

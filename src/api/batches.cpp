@@ -118,9 +118,9 @@ private:
         const MetricSpec metric = api::validate_metric(options_.metric, points_, 1, progress);
         try {
             gpu::search_batches(
-                {points_, queries_, batches_, k_, metric, plan.device, options_.f64, options_.stream, out_});
+                {points_, queries_, batches_, k_, metric, plan.device, options_.f64, options_.stream, progress, out_});
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory || options_.memory > 0) throw;
+            if (error.code() != ErrorCode::out_of_memory || options_.memory > 0 || progress.cancelled()) throw;
             return false;
         }
         return true;

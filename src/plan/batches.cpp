@@ -22,6 +22,8 @@ std::string not_together(const Request& r, const BatchesShape& s, double budget,
     if (s.shape.k > t::batches_max_k) return fmt::format("k is above {}", t::batches_max_k);
     if (s.most_points > t::batches_max_points)
         return fmt::format("a batch has more than {} points", t::batches_max_points);
+    if (s.pairs > t::batches_most_pairs && s.pairs > t::batches_small_pairs * static_cast<double>(s.batches))
+        return "the batches have many pairs each";
     if (s.blocks > t::batches_max_blocks) return "the queries are too many for one launch";
     if (static_cast<double>(bytes) > budget) return "the memory budget";
     return "";
@@ -41,6 +43,7 @@ BatchesShape shape_of(const MatrixView& points, const MatrixView& queries, const
     for (const Batch& b : batches) {
         s.most_points = std::max(s.most_points, b.points);
         s.blocks += b.queries / t::batches_queries + 1;
+        s.pairs += static_cast<double>(b.points) * static_cast<double>(b.queries);
     }
     return s;
 }

@@ -17,6 +17,7 @@ struct BatchesShape {
     std::int64_t most_points = 0;  // of one batch
     std::int64_t blocks = 0;       // of the GPU's kernel
     std::int64_t batches = 0;
+    double pairs = 0;  // of all
     bool f64 = false;
 };
 BatchesShape shape_of(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches,

@@ -1,6 +1,7 @@
 // search_batches() on a GPU: one launch with the bits of a search of each batch on the CPU, wherever the arrays lie;
 // what the launch does not serve.
 #include "batches_cases.h"
+#include "exact/progress.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
 
@@ -98,6 +99,60 @@ TEST(GpuBatches, PointsThatComeNearer) {
     const Neighbors want = search(x, y, k, options);
     options.device = "cuda:0";
     EXPECT_TRUE(same_answer(want, search_batches(x, y, batches, k, options)));
+}
+
+TEST(GpuBatches, CountsProgressAndIsCancelled) {
+    constexpr std::int64_t n = 300, q = 130;
+    const auto c = make_case("euclidean", "gaussian", n, q, 3, ElementType::f32, 5);
+    Options options = search_cases::options_of("cuda:0", c.variant, {}, false);
+    ProgressMeter::milliseconds_between = 0;
+    int calls = 0, end = 0;
+    Progress last;
+    options.progress = [&](const Progress& p) {
+        last = p;
+        return ++calls != end;
+    };
+    const Neighbors got = search_batches(c.points.view, c.queries.view, ragged(n, q), 3, options);
+    EXPECT_EQ("batches", got.report.path);
+    EXPECT_EQ(2, calls);
+    EXPECT_EQ(got.report.pairs, last.done);
+    EXPECT_EQ(got.report.pairs, last.total);
+    for (end = 1; end <= 2; ++end) {
+        calls = 0;
+        EXPECT_THROW(search_batches(c.points.view, c.queries.view, ragged(n, q), 3, options), Error);
+    }
+    ProgressMeter::milliseconds_between = 100;
+}
+
+// A launch's share of many queries, and the rest of them.
+TEST(GpuBatches, InSeveralLaunches) {
+    constexpr std::int64_t n = 1 << 15, q = (1 << 22) + 5000, d = 1, k = 1;
+    std::vector<std::uint8_t> points(n), queries(q);
+    for (std::int64_t i = 0; i < n; ++i) points[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i * 7 % 251);
+    for (std::int64_t i = 0; i < q; ++i) queries[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i % 256);
+    // Small ones beside a large one, so that all are together.
+    std::vector<Batch> batches{{0, n, 0, 1 << 20}};
+    for (std::int64_t first = 1 << 20; first < q; first += 256)
+        batches.push_back({first % 1000, 100, first, std::min<std::int64_t>(256, q - first)});
+    Options options;
+    options.device = "cuda:0";
+    const Neighbors got = search_batches(view(points.data(), n, d), view(queries.data(), q, d), batches, k, options);
+    EXPECT_EQ("batches", got.report.path);
+    std::int64_t wrong = 0;
+    for (const Batch& b : batches) {
+        std::vector<std::int64_t> nearest(256, -1), gap(256, 256);
+        for (std::int64_t value = 0; value < 256; ++value)
+            for (std::int64_t i = 0; i < std::min<std::int64_t>(b.points, 251); ++i) {
+                const std::int64_t x = points[static_cast<std::size_t>(b.first_point + i)], apart = std::abs(x - value);
+                if (apart < gap[static_cast<std::size_t>(value)]) {
+                    gap[static_cast<std::size_t>(value)] = apart;
+                    nearest[static_cast<std::size_t>(value)] = i;
+                }
+            }
+        for (std::int64_t i = b.first_query; i < b.first_query + b.queries; ++i)
+            wrong += got.ids[static_cast<std::size_t>(i)] != nearest[queries[static_cast<std::size_t>(i)]];
+    }
+    EXPECT_EQ(0, wrong);
 }
 
 TEST(GpuBatches, WhatOneLaunchDoesNotServe) {

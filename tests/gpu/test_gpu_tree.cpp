@@ -160,6 +160,72 @@ TEST(GpuTree, LeavesASphereToAFilter) {
     }
 }
 
+using Query = std::vector<float>;
+
+// A filter answers `asked`, of which some are dear, as it does without a tree.
+void expect_a_filter(const kith::Index& index, const Query& asked, std::int64_t d, std::int64_t k,
+                     std::int64_t memory) {
+    const auto q = static_cast<std::int64_t>(asked.size()) / d;
+    const kith::MatrixView queries = kith::view(asked.data(), q, d);
+    kith::Options options = options_of("");
+    options.memory = memory;
+    double done = 0, total = 0;
+    options.progress = [&](const kith::Progress& p) {
+        done = p.done;
+        total = p.total;
+        return true;
+    };
+    kith::ProgressMeter::milliseconds_between = 0;
+    const kith::Neighbors found = index.search(queries, k, options);
+    kith::ProgressMeter::milliseconds_between = 100;
+    EXPECT_EQ("tree", found.report.path);
+    EXPECT_EQ(q, found.report.retried + found.report.scanned);
+    EXPECT_LE(done, total);
+    ASSERT_TRUE(same_answer(index.search(queries, k, options_of("exact")), found));
+}
+
+// Queries that a tree serves, and others at the centre of a sphere: a quarter of them; behind all those of earlier
+// leaves; behind those of a tile.
+TEST(GpuTree, LeavesAMixtureToAFilter) {
+    constexpr std::int64_t n = 65536, d = 3;
+    adversarial::Random random(12);
+    const auto centre = [&](Query& to, std::int64_t count, float x) {
+        for (std::int64_t i = 0; i < count * d; ++i)
+            to.push_back((i % d ? 0 : x) + static_cast<float>(1e-4 * random.gaussian()));
+    };
+    const Query points = adversarial::sphere(n, d, random);
+    const kith::Index sphere(kith::view(points.data(), n, d), options_of(""));
+    const auto near = [&](std::int64_t count) { return Query(points.begin(), points.begin() + count * d); };
+    Query some = near(760);
+    centre(some, 240, 0);
+    expect_a_filter(sphere, some, d, 10, 0);
+    Query later = near(12000);
+    centre(later, 12000, 0);
+    expect_a_filter(sphere, later, d, 128, std::int64_t{48} << 20);
+
+    Query both, asked;
+    for (std::int64_t i = 0; i < n / 2 * d; ++i) both.push_back(static_cast<float>(random.uniform() - (i % d ? 0 : 2)));
+    for (std::int64_t i = 0; i < n / 2 * d; ++i)
+        both.push_back(points[static_cast<std::size_t>(i)] + (i % d ? 0.0f : 20.0f));
+    asked.assign(both.begin(), both.begin() + 256 * d);
+    centre(asked, 255, 20);
+    expect_a_filter(kith::Index(kith::view(both.data(), n, d), options_of("")), asked, d, 10, 0);
+}
+
+// A graph whose queries are no more all there at once.
+TEST(GpuTree, GraphsInTiles) {
+    constexpr std::int64_t n = 20000, d = 3, k = 128;
+    adversarial::Random random(13);
+    Query points(n * d);
+    for (float& x : points) x = static_cast<float>(random.uniform());
+    const kith::MatrixView view = kith::view(points.data(), n, d);
+    kith::Options options = options_of("tree");
+    options.memory = std::int64_t{32} << 20;
+    const kith::Neighbors found = kith::graph(view, k, options);
+    EXPECT_EQ(n, found.report.certified);
+    ASSERT_TRUE(same_answer(kith::graph(view, k, options_of("exact")), found));
+}
+
 // More queries than are taken at a time.
 TEST(GpuTree, TakesManyQueriesInSteps) {
     constexpr std::int64_t n = 100, q = (1 << 21) + 77, d = 2, k = 2;
@@ -196,6 +262,30 @@ TEST(GpuTree, IsCancelled) {
             EXPECT_EQ(kith::ErrorCode::cancelled, error.code());
         }
     }
+    kith::ProgressMeter::milliseconds_between = 100;
+}
+
+// Between launches, where every query looks at all points.
+TEST(GpuTree, IsCancelledBetweenLaunches) {
+    constexpr std::int64_t n = 65536, q = 1 << 20, d = 3;
+    adversarial::Random random(14);
+    const Query points = adversarial::sphere(n, d, random);
+    Query centre(q * d);
+    for (float& x : centre) x = static_cast<float>(1e-4 * random.gaussian());
+    kith::ProgressMeter::milliseconds_between = 0;
+    kith::Options options = options_of("tree");
+    double done = 0;
+    options.progress = [&](const kith::Progress& p) {
+        done = p.done / p.total;
+        return !(done > 0 && done < 1);
+    };
+    try {
+        kith::search(kith::view(points.data(), n, d), kith::view(centre.data(), q, d), 10, options);
+        ADD_FAILURE() << "not cancelled";
+    } catch (const kith::Error& error) {
+        EXPECT_EQ(kith::ErrorCode::cancelled, error.code());
+    }
+    EXPECT_LT(done, 1);
     kith::ProgressMeter::milliseconds_between = 100;
 }
 

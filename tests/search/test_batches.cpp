@@ -105,7 +105,7 @@ TEST(Batches, ProgressCountsAllAndCancels) {
 }
 
 planner::BatchesPlan planned(MetricId metric, ElementType type, std::int64_t d, std::int64_t k, std::int64_t most,
-                             std::int64_t memory = 0, const char* device = "auto") {
+                             std::int64_t memory = 0, const char* device = "auto", double more_queries = 1) {
     planner::Machine machine;
     machine.threads = 4;
     machine.devices = {{"H200", 90, std::int64_t{1} << 36, 132}};
@@ -118,6 +118,7 @@ planner::BatchesPlan planned(MetricId metric, ElementType type, std::int64_t d, 
     s.query_type = type;
     s.most_points = most;
     s.batches = 32;
+    s.pairs = 32.0 * static_cast<double>(most) * static_cast<double>(most) * more_queries;
     s.blocks = 32 * most / 128;
     return planner::batches(r, s, machine);
 }
@@ -132,6 +133,8 @@ TEST(Batches, WhatOneLaunchServes) {
     EXPECT_EQ(BatchesRun::separately, run(MetricId::euclidean, ElementType::f32, 33, 16, 4096));
     EXPECT_EQ(BatchesRun::separately, run(MetricId::euclidean, ElementType::f32, 3, 129, 4096));
     EXPECT_EQ(BatchesRun::separately, run(MetricId::euclidean, ElementType::f32, 3, 16, (1 << 15) + 1));
+    EXPECT_EQ(BatchesRun::together, run(MetricId::euclidean, ElementType::f32, 3, 16, 512, 0, "auto", 60));
+    EXPECT_EQ(BatchesRun::separately, run(MetricId::euclidean, ElementType::f32, 3, 16, 1 << 15, 0, "auto", 3));
     // Points, queries and results from the host: 32 x 4,096 rows of 12 + 12 + 16 x 12 bytes.
     const auto plan = planned(MetricId::euclidean, ElementType::f32, 3, 16, 4096, 1 << 25);
     EXPECT_EQ(BatchesRun::together, plan.run);

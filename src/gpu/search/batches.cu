@@ -36,8 +36,8 @@ constexpr int slots = 20, step = 4;
 static_assert(step % 4 == 0 && slots > step);
 
 struct DeviceBatch {
-    std::int64_t first_point, first_query, first_block;
-    std::int32_t points, queries;
+    std::int64_t first_point, first_query, first_block, queries;
+    std::int32_t points;
 };
 static_assert(sizeof(DeviceBatch) <= tuning::batch_bytes);
 
@@ -47,8 +47,9 @@ constexpr int few_batches = 64;
 struct Task {
     Rows points, queries;
     DeviceBatch few[few_batches];
-    const DeviceBatch* many;  // or null: they are in `few`
-    int count;                // of batches, all of them with queries
+    const DeviceBatch* many;   // or null: they are in `few`
+    int count;                 // of batches, all of them with queries
+    std::int64_t first_block;  // of the launch, among all
     int d, k;
     std::int64_t* ids;
     void* distances;  // or null
@@ -99,8 +100,9 @@ __global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant_
     constexpr unsigned all = 0xffffffffu;
     __shared__ alignas(16) float tile[D][tile_points];
     __shared__ std::uint16_t column[slots][threads];
-    const DeviceBatch batch = batch_of(task.many ? task.many : task.few, task.count, blockIdx.x);
-    const auto query = static_cast<std::int64_t>(blockIdx.x - batch.first_block) * threads + threadIdx.x;
+    const std::int64_t block = task.first_block + blockIdx.x;
+    const DeviceBatch batch = batch_of(task.many ? task.many : task.few, task.count, block);
+    const std::int64_t query = (block - batch.first_block) * threads + threadIdx.x;
     const bool has_query = query < batch.queries;
     const bool warp_works = __any_sync(all, has_query);
     const float infinity = __int_as_float(0x7f800000);
@@ -237,16 +239,23 @@ void search_batches(const BatchesRequest& request) {
     const auto stream = static_cast<cudaStream_t>(request.stream);
     const TrimAtEnd trim(request.device, stream);
     std::vector<DeviceBatch> table;
-    std::int64_t blocks = 0, covered = 0;
+    std::int64_t blocks = 0, covered = 0, most_points = 1;
+    double pairs = 0;
     for (const Batch& b : request.batches) {
         if (b.queries == 0) continue;
-        table.push_back({b.first_point, b.first_query, blocks, static_cast<std::int32_t>(b.points),
-                         static_cast<std::int32_t>(b.queries)});
+        table.push_back({b.first_point, b.first_query, blocks, b.queries, static_cast<std::int32_t>(b.points)});
         blocks += blocks_for(b.queries, threads);
         covered += b.queries;
+        most_points = std::max(most_points, b.points);
+        pairs += static_cast<double>(b.points) * static_cast<double>(b.queries);
     }
     const std::int64_t q = request.queries.rows, cells = q * request.k, element = request.f64 ? 8 : 4;
     const bool direct = request.out.device == request.device;
+    const auto ask = [&] {
+        request.progress.poll("search");
+        request.progress.throw_if_cancelled();
+    };
+    ask();
     InFlight work(stream);
     const DeviceRows points = upload(request.points, 0, request.points.rows, false, stream);
     const DeviceRows queries = upload(request.queries, 0, q, false, stream);
@@ -259,6 +268,7 @@ void search_batches(const BatchesRequest& request) {
               .few = {},
               .many = batches.get(),
               .count = static_cast<int>(table.size()),
+              .first_block = 0,
               .d = static_cast<int>(request.points.cols),
               .k = static_cast<int>(request.k),
               .ids = direct ? request.out.ids : ids.get(),
@@ -274,8 +284,17 @@ void search_batches(const BatchesRequest& request) {
             check(cudaMemcpyAsync(batches.get(), table.data(), table.size() * sizeof(DeviceBatch), cudaMemcpyDefault,
                                   stream),
                   "table of batches");
-        kernel_for(request.metric.id, task.d, task.k)(task, request.metric.params, static_cast<unsigned>(blocks),
-                                                      stream);
+        const Launch launch = kernel_for(request.metric.id, task.d, task.k);
+        const std::int64_t step = tuning::batches_step(most_points);
+        for (; task.first_block < blocks; task.first_block += step) {
+            if (task.first_block > 0) {
+                check(cudaStreamSynchronize(stream), "batches");
+                request.progress.add(pairs * static_cast<double>(step) / static_cast<double>(blocks));
+                ask();
+            }
+            launch(task, request.metric.params, static_cast<unsigned>(std::min(step, blocks - task.first_block)),
+                   stream);
+        }
     }
     if (!direct) {
         const auto copy = [&](void* to, const void* from, std::int64_t bytes) {
@@ -286,6 +305,8 @@ void search_batches(const BatchesRequest& request) {
         if (request.out.distances) copy(request.out.distances, distances.get(), cells * element);
     }
     work.wait("batches");
+    request.progress.add(pairs - request.progress.done());
+    ask();
 }
 
 }  // namespace kith::gpu

@@ -2,10 +2,12 @@
 // type.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "exact/metric_spec.h"
+#include "exact/progress.h"
 #include "kith/batches.h"
 
 namespace kith::gpu {
@@ -17,13 +19,14 @@ struct BatchesRequest {
     std::int64_t k = 0;
     const MetricSpec& metric;
     int device = 0;
-    bool f64 = false;        // distances are f64, else f32
-    void* stream = nullptr;  // cudaStream_t of the caller
+    bool f64 = false;         // distances are f64, else f32
+    void* stream = nullptr;   // cudaStream_t of the caller
+    ProgressMeter& progress;  // of this search alone
     const NeighborsView& out;
 };
 
-// The k nearest points of each query within its batch, into the caller's result; has finished on return. Neither
-// polls nor can be cancelled: batches are small.
+// The k nearest points of each query within its batch, into the caller's result; has finished on return. Polls before
+// and after its launch, which is several where one would take long.
 void search_batches(const BatchesRequest& request);
 
 namespace tuning {
@@ -34,6 +37,12 @@ inline constexpr std::int64_t batches_max_dimensions = 32, batches_max_k = 128;
 inline constexpr std::int64_t batches_max_points = 1 << 15;
 // Queries of a block, which are of one batch, and the blocks that a launch may have.
 inline constexpr std::int64_t batches_queries = 128, batches_max_blocks = 0x7fffffff;
+// Blocks of a launch, where a batch has so many points. Reasoned: 2^37 pairs take up to a second in 32 dimensions.
+inline std::int64_t batches_step(std::int64_t most_points) {
+    return (std::int64_t{1} << 37) / (batches_queries * std::max<std::int64_t>(most_points, 32));
+}
+// More pairs of larger batches are a search each, which has matrix units.
+inline constexpr double batches_most_pairs = 0x1p36, batches_small_pairs = 0x1p24;
 // What a batch takes in the table of batches.
 inline constexpr std::int64_t batch_bytes = 40;
 

@@ -34,12 +34,17 @@ public:
 
     bool run() {
         const std::int64_t q = context_.queries.rows, k = context_.k;
-        const std::int64_t tile = tuning::tree_tile(static_cast<double>(context_.plan.workspace_bytes), q,
-                                                    context_.points.d, context_.queries.type, k, context_.graph);
+        const std::int64_t most = tuning::tree_tile(static_cast<double>(context_.plan.workspace_bytes), q,
+                                                    context_.points.d, context_.queries.type, k, context_.graph),
+                           tiles = std::max<std::int64_t>((q + most - 1) / most, 1),
+                           tile = std::max<std::int64_t>((q + tiles - 1) / tiles, 1);
         for (std::int64_t first = 0; first < q; first += tile) {
             const std::int64_t count = std::min(tile, q - first);
-            if (!search(first, count)) return false;
-            context_.progress.add(static_cast<double>(count) * static_cast<double>(context_.points.n));
+            if (!search(first, count)) {
+                advance(-done_);
+                return false;
+            }
+            advance(first + count - done_);
             cancel_if_asked(context_);
         }
         context_.report.certified += q;
@@ -47,7 +52,13 @@ public:
     }
 
 private:
-    // Queries [first, first + count). False where those of the first tile do not pay, of which nothing is delivered.
+    // So many queries are done, or are to be answered again.
+    void advance(std::int64_t queries) {
+        done_ += queries;
+        context_.progress.add(static_cast<double>(queries) * static_cast<double>(context_.points.n));
+    }
+
+    // Queries [first, first + count). False where they do not pay, of which nothing is delivered.
     bool search(std::int64_t first, std::int64_t count) {
         const std::int64_t k = context_.k;
         TreeTask task;
@@ -68,14 +79,19 @@ private:
             order = ordered(task);
             task.order = order.get();
         }
-        const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced || first > 0;
-        if (!few && !sure && !pays(task)) return false;
+        const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced;
+        // What the device is known to have time for, or what pilots look at.
+        double expected = static_cast<double>(context_.points.n);
+        if (!few && (!sure || expected * static_cast<double>(count) > tuning::tree_step_points(context_.points.d))) {
+            expected = tried(task);
+            if (!sure && expected > most_points()) return false;
+        }
         Buffer<std::uint64_t> keys(count * k, stream_);
         Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
         task.keys = keys.get();
         task.ids = context_.direct ? context_.out.ids + first * k : ids.get();
-        if (few && !sure) task.most_leaves = most_leaves();
-        visit(task);
+        if (few && !sure) task.most_leaves = std::min(most_leaves(), tuning::tree_leaves_of_few);
+        visit(task, tuning::tree_step(expected, context_.points.d, k));
         const bool limited = task.most_leaves < tree_.view.leaves();
         if (limited && tallied().stopped > 0) return false;
         deliver(context_, {task.keys, task.ids}, first, count);
@@ -84,14 +100,15 @@ private:
     }
 
     // In steps, between which the caller is asked.
-    void visit(TreeTask task) {
+    void visit(TreeTask task, std::int64_t step) {
         tallies_.clear_to(0);
-        const std::int64_t end = task.first + task.count, step = tuning::tree_step(context_.k);
+        const std::int64_t end = task.first + task.count;
         for (; task.first < end; task.first += step) {
             task.count = std::min(step, end - task.first);
             search_.visit(task, stream_);
             if (task.first + step >= end) return;
             check(cudaStreamSynchronize(stream_), "search by a tree");
+            advance(task.count);
             cancel_if_asked(context_);
         }
     }
@@ -104,15 +121,17 @@ private:
         return sorted_numbers(leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
     }
 
-    // Whether queries from here and there look at few of the points.
-    bool pays(TreeTask task) {
+    // Points that queries from here and there look at on average; one that was stopped might have looked at all.
+    double tried(TreeTask task) {
         const std::int64_t all = task.count;
-        task.step = all / tuning::tree_pilots;
-        task.count = tuning::tree_pilots;
+        task.step = (all + tuning::tree_pilots - 1) / tuning::tree_pilots;
+        task.count = (all + task.step - 1) / task.step;
         task.most_leaves = most_leaves();
         tallies_.clear_to(0);
         search_.visit(task, stream_);
-        return tallied().points <= most_points() * static_cast<double>(tuning::tree_pilots);
+        const Tallies found = tallied();
+        return (found.points + static_cast<double>(found.stopped) * static_cast<double>(context_.points.n)) /
+               static_cast<double>(task.count);
     }
     double most_points() const {
         return tuning::tree_points(context_.points.n, context_.k,
@@ -144,6 +163,7 @@ private:
     const Tree& tree_;
     TreeSearch search_;
     Buffer<unsigned long long> tallies_;
+    std::int64_t done_ = 0;  // queries
 };
 
 }  // namespace

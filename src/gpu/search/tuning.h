@@ -89,8 +89,10 @@ inline constexpr std::int64_t exact_point_tile = 1 << 16;
 
 // The most neighbours that a tree's searches keep.
 inline constexpr std::int64_t most_tree_k = 128;
-// Queries of a tree that are tried first; fewer are searched within the same limits.
+// Queries of a tree that are tried first; fewer are searched within the same limits, and look at so many leaves at
+// most, one after the other: reasoned, a microsecond each, in which a filter has read 16 M points.
 inline constexpr std::int64_t tree_pilots = 256;
+inline constexpr std::uint32_t tree_leaves_of_few = 2048;
 // Points that a query of a tree may look at on average such that a filter is no faster: the direct form, or products.
 // On an NVIDIA H200, 2026-11-23, uniform points of 8 dimensions, trees look at about 100 G points/s; the filters
 // compare some 1,000 and 3,300 G/s.
@@ -105,10 +107,15 @@ inline bool tree_leaves_out(std::int64_t n, std::int64_t d, bool direct) {
 inline double tree_pairs(std::int64_t n, bool direct) {
     return direct ? 0x1p30 + 0x1p12 * static_cast<double>(n) : 0x1p31 + 0x1p13 * static_cast<double>(n);
 }
-// Queries between which the caller is asked whether to go on. Reasoned: 10 M queries of few neighbours a second, at
-// least.
-inline std::int64_t tree_step(std::int64_t k) {
-    return k <= 32 ? std::int64_t{1} << 21 : std::int64_t{1} << 19;
+// Points that queries look at between which the caller is asked whether to go on, and those queries, of which each is
+// expected to look at so many. Reasoned: some tenths of a second at the rate above, and 10 M queries of few neighbours
+// a second, at least; fewer than 1,024 leave the device idle, and take as long as one of them.
+inline double tree_step_points(std::int64_t d) {
+    return 0x1p35 * 8 / static_cast<double>(std::max<std::int64_t>(d, 8));
+}
+inline std::int64_t tree_step(double points, std::int64_t d, std::int64_t k) {
+    const double most = k <= 32 ? 0x1p21 : 0x1p19;
+    return static_cast<std::int64_t>(std::clamp(tree_step_points(d) / std::max(points, 1.0), 0x1p10, most));
 }
 // The path whose tiles a tree's plan has, for queries that look at too many points.
 inline Path behind_tree(const Plan& plan) {
