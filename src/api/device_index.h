@@ -14,8 +14,8 @@ namespace kith::api {
 class DeviceIndex {
 public:
     // Validated points on the device that `options` names, prepared for searches of that shape. `copy`: they outlive
-    // the caller's memory. `to_come`: there may be many such searches. `all_points`: for points within radii alone. Throws
-    // what planning and preparing throw.
+    // the caller's memory. `to_come`: there may be many such searches. `all_points`: for points within radii alone.
+    // Throws what planning and preparing throw.
     DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
                 bool copy, bool to_come, ProgressMeter& progress, bool all_points = false);
 

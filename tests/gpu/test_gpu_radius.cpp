@@ -233,9 +233,9 @@ TEST(RadiusOnGpu, FinerFilters) {
         points[5 * d] = -1e30;
         const MatrixView p = view(points.data(), n, d), x = view(queries.data(), q, d);
         for (const MetricId metric : {MetricId::euclidean, MetricId::cityblock, MetricId::cosine}) {
-            const double r = distances(view(points.data() + 2 * d, 1, d), view(queries.data() + 2 * d, 1, d),
-                                       on("cpu", metric))
-                                 .values64[0];
+            const double r =
+                distances(view(points.data() + 2 * d, 1, d), view(queries.data() + 2 * d, 1, d), on("cpu", metric))
+                    .values64[0];
             const RadiusNeighbors want = radius(p, x, r, on("cpu", metric));
             const RadiusNeighbors got = radius(p, x, r, on("cuda:0", metric));
             EXPECT_EQ("", difference(want, got)) << name(metric) << ", " << spread;
