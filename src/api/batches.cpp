@@ -80,6 +80,16 @@ public:
     }
 
     Report run() {
+        try {
+            return searched();
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::invalid_argument) name_value();
+            throw;
+        }
+    }
+
+private:
+    Report searched() {
         const planner::BatchesPlan plan = planned();
         if (plan.run == planner::BatchesRun::together && together(plan)) {
             report_.path = "batches";
@@ -95,7 +105,25 @@ public:
         return report_;
     }
 
-private:
+    // A search of a batch has refused: of a coordinate, the first one by its row among those of all batches.
+    void name_value() const {
+        if (options_.metric.id > MetricId::functor) return;
+        MetricSpec metric;
+        metric.id = api::computed_metric(options_.metric);
+        metric.params.packed_bits = options_.metric.packed_bits;
+        const std::function<bool(const Progress&)> silent;
+        ProgressMeter progress(silent, 0);
+        for (const Batch& b : batches_) {
+            if (empty(b)) continue;
+            const auto check = [&](const MatrixView& all, const char* what, std::int64_t first, std::int64_t count) {
+                api::check_values(api::rows_of(all, first, count), metric, what, api::threads_of(options_), progress,
+                                  first);
+            };
+            check(points_, "points", b.first_point, b.points);
+            check(queries_, "queries", b.first_query, b.queries);
+        }
+    }
+
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
     planner::BatchesPlan planned() const {

@@ -216,7 +216,7 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
 }
 
 void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads,
-                  ProgressMeter& progress) {
+                  ProgressMeter& progress, std::int64_t first_row) {
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     const metric::Traits traits = traits_of(metric.id);
@@ -232,7 +232,8 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
         if (limits.allow(value)) continue;
         const std::string expected =
             traits.non_negative ? "values of at least 0" : fmt::format("radians within {0} of 0", traits.largest);
-        refuse("{}: row {}, column {} is {}; {} expected {}", what, row, col, value, name(metric.id), expected);
+        refuse("{}: row {}, column {} is {}; {} expected {}", what, first_row + row, col, value, name(metric.id),
+               expected);
     }
 }
 

@@ -40,8 +40,8 @@ metric::Traits traits_of(MetricId id);
 // Polls `progress` and throws where it is cancelled, as do the others that take one.
 MetricSpec validate_metric(const Metric& metric, const MatrixView& points, int threads, ProgressMeter& progress);
 
-// Refuses coordinates that the metric has no meaning for, naming row and column.
+// Refuses coordinates that the metric has no meaning for, naming row, counted from `first_row`, and column.
 void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads,
-                  ProgressMeter& progress);
+                  ProgressMeter& progress, std::int64_t first_row = 0);
 
 }  // namespace kith::api

@@ -81,6 +81,28 @@ TEST(Batches, AreChecked) {
               refused({{0, 5, 0, 10}, {5, 5, 9, 10}}));
 }
 
+TEST(Batches, RefusedCoordinatesAreNamedByTheirRow) {
+    std::vector<float> x(300, 0.5f);
+    x[2 * 90 + 1] = -1;
+    x[2 * 120] = -2;
+    const MatrixView points = view(x.data(), 150, 2);
+    Options options;
+    options.device = "cpu";
+    options.metric = metric_named("hellinger");
+    for (const int threads : {1, 3}) {
+        options.threads = threads;
+        try {
+            search_batches(points, view(x.data(), 80, 2), {{0, 50, 0, 20}, {80, 20, 20, 20}, {110, 40, 40, 40}}, 2,
+                           options);
+            ADD_FAILURE() << "not refused";
+        } catch (const Error& error) {
+            EXPECT_EQ(ErrorCode::invalid_argument, error.code());
+            EXPECT_EQ("points: row 90, column 1 is -1; hellinger expected values of at least 0",
+                      std::string(error.what()));
+        }
+    }
+}
+
 TEST(Batches, ProgressCountsAllAndCancels) {
     const auto c = a_case();
     ProgressMeter::milliseconds_between = 0;

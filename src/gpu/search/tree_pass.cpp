@@ -83,8 +83,10 @@ private:
         // What the device is known to have time for, or what pilots look at.
         double expected = static_cast<double>(context_.points.n);
         if (!few && (!sure || expected * static_cast<double>(count) > tuning::tree_step_points(context_.points.d))) {
+            const double before = context_.report.candidates;
             expected = tried(task);
             if (!sure && expected > most_points()) return false;
+            context_.report.candidates = before;  // they are searched again
         }
         Buffer<std::uint64_t> keys(count * k, stream_);
         Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
