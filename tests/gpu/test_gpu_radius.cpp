@@ -201,7 +201,8 @@ TEST(RadiusOnGpu, OfFewDimensions) {
                                                ElementType::f32, arrays::Shape::dense, 9);
         const Options on_cpu = search_cases::options_of("cpu", variant, {}, true);
         Options on_gpu = search_cases::options_of("cuda:0", variant, {}, true);
-        const Radius r = radius_cases::radius_of(radii_at_points(c, on_cpu), false);
+        const std::vector<double> radii = radii_at_points(c, on_cpu);
+        const Radius r = radius_cases::radius_of(radii, false);
         const RadiusNeighbors want = radius(c.points.view, c.queries.view, r, on_cpu);
         on_gpu.path = "tree";
         const Index index(c.points.view, on_gpu);
@@ -239,7 +240,9 @@ TEST(RadiusOnGpu, FinerFilters) {
             const RadiusNeighbors want = radius(p, x, r, on("cpu", metric));
             const RadiusNeighbors got = radius(p, x, r, on("cuda:0", metric));
             EXPECT_EQ("", difference(want, got)) << name(metric) << ", " << spread;
-            EXPECT_GT(got.report.retried + got.report.scanned, 0) << name(metric) << ", " << spread;
+            if (metric == MetricId::euclidean) {
+                EXPECT_GT(got.report.retried + got.report.scanned, 0) << spread;
+            }
             EXPECT_EQ(radius_cases::counts_of(want), radius_counts(p, x, r, on("cuda:0", metric)).counts)
                 << name(metric) << ", " << spread;
         }
