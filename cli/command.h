@@ -26,6 +26,8 @@ void add_select(CLI::App& app, CommandRun& run);
 void add_distances(CLI::App& app, CommandRun& run);
 void add_estimate(CLI::App& app, CommandRun& run);
 void add_match(CLI::App& app, CommandRun& run);
+void add_recommend(CLI::App& app, CommandRun& run);
+void add_retrieve(CLI::App& app, CommandRun& run);
 void add_verify(CLI::App& app, CommandRun& run);
 void add_groundtruth(CLI::App& app, CommandRun& run);
 void add_convert(CLI::App& app, CommandRun& run);

@@ -105,8 +105,9 @@ int run_tool(int argc, char** argv) {
         "kith COMMAND --help says more. Exit codes: 0; 1 verify found something not exact; 2 usage or bad\n"
         "input; 3 device or memory; 130 interrupted.");
     CommandRun run;
-    for (const auto add : {add_search, add_graph, add_radius, add_select, add_distances, add_estimate, add_match,
-                           add_verify, add_groundtruth, add_convert, add_plan, add_info, add_demo, add_completion}) {
+    for (const auto add :
+         {add_search, add_graph, add_radius, add_select, add_distances, add_estimate, add_match, add_recommend,
+          add_retrieve, add_verify, add_groundtruth, add_convert, add_plan, add_info, add_demo, add_completion}) {
         add(app, run);
     }
     try {

@@ -1,9 +1,11 @@
-// Rows of any lengths as a sparse matrix file, written as they come.
+// Sparse matrix files, scipy's .npz of format csr: read whole, and rows of any lengths written as they come.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kith/export.h"
 #include "kith/output.h"
@@ -31,6 +33,21 @@ private:
     struct State;
     std::unique_ptr<State> state_;
 };
+
+// A sparse matrix in memory, its rows ascending by column, each column once.
+struct CsrMatrix {
+    std::int64_t rows = 0, cols = 0;
+    std::vector<std::int64_t> offsets;  // rows + 1
+    std::vector<std::int64_t> ids;
+    std::vector<double> values;
+};
+
+// Whether `path` names a whole .npz that has the arrays of a sparse matrix. Throws bad_file where it cannot be read.
+KITH_EXPORT bool is_csr(const std::string& path);
+// What scipy.sparse.save_npz wrote of a matrix of format csr, with its values of any type that npy files are read in:
+// columns are put into order, those of a row that repeat are added up. `proceed`: as of ReadOptions. Throws bad_file
+// for another format, and for numbers that contradict each other; cancelled.
+KITH_EXPORT CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed = {});
 
 // A whole answer as such a file.
 KITH_EXPORT void write_csr(const std::string& path, const RadiusNeighbors& neighbors, std::int64_t points);

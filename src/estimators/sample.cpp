@@ -66,7 +66,7 @@ Sample sample_of(const MatrixView& view, const char* what) {
     return out;
 }
 
-int scale_together(std::initializer_list<Sample*> parts) {
+int scale_together(std::span<Sample* const> parts) {
     double most = 0;
     for (const Sample* part : parts)
         for (const double v : part->values) most = std::max(most, std::fabs(v));

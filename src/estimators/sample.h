@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "kith/estimators.h"
@@ -20,7 +21,10 @@ struct Sample {
 Sample sample_of(const MatrixView& view, const char* what);
 // Multiplies all values by the power of two that brings the largest magnitude below 1, so that no difference overflows
 // and squares underflow only of what is far smaller than that. Returns its exponent.
-int scale_together(std::initializer_list<Sample*> parts);
+int scale_together(std::span<Sample* const> parts);
+inline int scale_together(std::initializer_list<Sample*> parts) {
+    return scale_together(std::span(parts.begin(), parts.size()));
+}
 // Row i of a and row j of b are equal. Throws invalid_argument where they are not: their distance, which is 0 or not
 // finite, cannot be used.
 void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j, double distance);

@@ -1,0 +1,190 @@
+// kith recommend: what users with much the same preferences have, and a user lacks.
+#include "kith/recommend.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "kith/csr.h"
+#include "numbers.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+#include "say.h"
+
+namespace kith::cli {
+namespace {
+
+struct Args {
+    std::string preferences;
+    std::string format;
+    std::int64_t k = 100, count = 10, at_once = 0;
+    bool as_given = false, uniform = false, hold_out = false;
+    double epsilon = 1e-3;
+    std::int64_t seed = 0;
+    std::string out, predictions, held_out;
+    bool force = false;
+    DistanceArgs distance;
+    ExecutionArgs execution;
+    OutputArgs output;
+};
+
+template <class T>
+void write(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols, ElementType type,
+           const std::vector<T>& values) {
+    if (path.empty()) return;
+    MatrixWriter writer = open_writer(outputs, path, rows, cols, {type});
+    writer.append(values.data(), rows);
+    writer.commit();
+}
+
+struct Read {
+    std::int64_t users = 0, items = 0;
+    double seconds = 0;
+};
+
+Recommendations recommended(const Args& args, const RecommendOptions& options, Read& read) {
+    const Stopwatch reading_time;
+    if (args.format.empty() && is_csr(args.preferences)) {
+        const CsrMatrix sparse = read_csr(args.preferences, [] { return !interrupted(); });
+        read = {sparse.rows, sparse.cols, reading_time.seconds()};
+        return recommend(
+            SparseView{sparse.rows, sparse.cols, sparse.offsets.data(), sparse.ids.data(), sparse.values.data()},
+            args.k, args.count, options);
+    }
+    const Matrix dense = load_points(args.preferences, args.format);
+    read = {dense.info.rows, dense.info.cols, reading_time.seconds()};
+    return recommend(dense.view(), args.k, args.count, options);
+}
+
+void print_rows(const Recommendations& found) {
+    for (std::int64_t user = 0; user < std::min(found.users, printed_rows); ++user) {
+        std::string line = fmt::format("{:8} ", user);
+        for (std::int64_t j = 0; j < found.count; ++j) {
+            const auto at = static_cast<std::size_t>(user * found.count + j);
+            if (found.items[at] < 0) break;
+            line += fmt::format(" {} ({:.3g})", found.items[at], found.predictions[at]);
+        }
+        fmt::print("{}\n", line);
+    }
+    if (found.users > printed_rows) fmt::print("     ...\n");
+    std::fflush(stdout);
+}
+
+int execute(const Args& args) {
+    const Stopwatch total;
+    std::vector<double> numbers;
+    RecommendOptions options;
+    options.search.metric = make_metric(args.distance, numbers);
+    set_execution(args.execution, options.search);
+    if (args.as_given) options.form = PreferenceForm::as_given;
+    if (args.uniform) options.weight = NeighborWeight::uniform;
+    options.epsilon = args.epsilon;
+    options.hold_out = args.hold_out;
+    options.seed = static_cast<std::uint64_t>(args.seed);
+    options.users_at_once = args.at_once;
+    if (!args.held_out.empty() && !args.hold_out)
+        throw Error(ErrorCode::invalid_argument, "--held-out: nothing is held out; expected --hold-out beside it");
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    outputs.reads("PREFERENCES", args.preferences);
+    if (!args.out.empty()) outputs.add("--out", args.out);
+    if (!args.predictions.empty()) outputs.add("--predictions", args.predictions);
+    if (!args.held_out.empty()) outputs.add("--held-out", args.held_out);
+    Read read;
+    Recommendations found;
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.search.progress = bar.callback();
+        found = recommended(args, options, read);
+    }
+    stop_if_interrupted();
+    write(outputs, args.out, found.users, found.count, ElementType::i64, found.items);
+    write(outputs, args.predictions, found.users, found.count, ElementType::f64, found.predictions);
+    write(outputs, args.held_out, found.users, 1, ElementType::i64, found.held_out);
+    outputs.commit();
+    if (args.output.json) {
+        Json object = {{"command", "recommend"}, {"kith", KITH_VERSION}, {"users", read.users},
+                       {"items", read.items},    {"k", args.k},          {"count", args.count}};
+        if (args.hold_out) {
+            object["judged"] = found.judged;
+            object["hit_rate"] = found.hit_rate;
+            object["popular_hit_rate"] = found.popular_hit_rate;
+        }
+        object["report"] = to_json(found.report);
+        object["read_seconds"] = read.seconds;
+        object["seconds"] = total.seconds();
+        print_json(object);
+        return exit_ok;
+    }
+    if (args.hold_out) {
+        fmt::print(
+            "the held-out item is among the {} recommended for {:.1f} % of {}; among the most popular for "
+            "{:.1f} %\n",
+            found.count, 100 * found.hit_rate, counted(found.judged, "user", "users"), 100 * found.popular_hit_rate);
+        std::fflush(stdout);
+    } else if (args.out.empty() && args.predictions.empty()) {
+        print_rows(found);
+    }
+    if (!args.output.quiet)
+        say("{}{} of {}, in {}\n", summary(found.report), counted(read.users, "user", "users"),
+            counted(read.items, "item", "items"), duration(total.seconds()));
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_recommend(CLI::App& app, CommandRun& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command =
+        app.add_subcommand("recommend", "What users with much the same preferences have, and one lacks");
+    command->footer(
+        "A row is a user, a column an item, a value what the user took of it or says of it; 0 is none. The prediction\n"
+        "of an item is the mean of the nearest users' values, weighted by nearness.");
+    command
+        ->add_option("preferences", args->preferences,
+                     "The users' preferences: a sparse matrix as scipy.sparse.save_npz writes it, or dense rows")
+        ->type_name("FILE")
+        ->required();
+    command->add_option("--format", args->format, "Format of dense rows, where the file's name does not say")
+        ->type_name("NAME")
+        ->group("Input");
+    add_count(*command, "-k", args->k, "The neighbours of each user (100)", 1)->type_name("K");
+    add_count(*command, "-n,--items", args->count, "The items to recommend to each (10)", 1)->type_name("N");
+    command->add_flag("--as-given", args->as_given,
+                      "Ratings: take the values as they are, not as shares of the user's");
+    command->add_flag("--uniform", args->uniform, "Each neighbour counts the same, whatever its distance");
+    add_real(*command, "--epsilon", args->epsilon, "A neighbour's weight is 1 / (distance + this) (0.001)")
+        ->type_name("E");
+    command->add_flag("--hold-out", args->hold_out,
+                      "Leave out one item of each user, and say for how many it is recommended");
+    add_count(*command, "--seed", args->seed, "Which item that is (0)", 0)->type_name("SEED");
+    args->distance.metric = "hellinger";
+    add_distance(*command, args->distance);
+    const char* output = "Output (without a file: the first users)";
+    command->add_option("-o,--out", args->out, "Write the items of each user, -1 where there are no more: npy, csvi64")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_option("--predictions", args->predictions, "Write their predictions, of f64: npy, csv64")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_option("--held-out", args->held_out, "Write the item of each user that was left out: npy, csvi64")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
+    add_execution(*command, args->execution);
+    add_count(*command, "--users-at-once", args->at_once, "Users that are dense at once (0: what memory permits)", 0)
+        ->type_name("N")
+        ->group("Speed (never changes the answer)");
+    add_output(*command, args->output);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli

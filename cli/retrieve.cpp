@@ -1,0 +1,209 @@
+// kith retrieve: images into order by the divergences of their patches.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "command.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "kith/retrieval.h"
+#include "numbers.h"
+#include "options.h"
+#include "pnm.h"
+#include "print.h"
+#include "progress.h"
+#include "say.h"
+
+namespace kith::cli {
+namespace {
+
+constexpr std::int64_t precisions_printed = 10;
+
+struct Args {
+    std::vector<std::string> images;
+    std::vector<std::int64_t> asked;
+    std::int64_t k = 10, nearest = 5, seed = 0;
+    std::string form = "nearest";
+    bool both_ways = false;
+    std::string labels, out, order;
+    bool force = false;
+    DistanceArgs distance;
+    ExecutionArgs execution;
+    OutputArgs output;
+};
+
+// The samples of an image's scales, and what they lie in.
+struct Samples {
+    std::vector<FeatureSet> sets;
+    std::vector<Matrix> files;
+    std::vector<MatrixView> views() const {
+        std::vector<MatrixView> out;
+        for (const FeatureSet& set : sets) out.push_back(set.view());
+        for (const Matrix& matrix : files) out.push_back(matrix.view());
+        return out;
+    }
+};
+
+Samples samples_of(const std::string& path, std::int64_t seed) {
+    Samples out;
+    if (is_picture(path)) {
+        const Picture picture = read_picture(path);
+        out.sets = image_features(picture.view(), picture.channels, static_cast<std::uint64_t>(seed));
+        return out;
+    }
+    const std::vector<std::string> names =
+        path.ends_with(".npz") || is_hdf5(path) ? data_sets(path) : std::vector<std::string>();
+    for (const std::string& name : names) out.files.push_back(load_points(path + "/" + name, ""));
+    if (names.empty()) out.files.push_back(load_points(path, ""));
+    return out;
+}
+
+std::string short_name(const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+}
+
+void print_rows(const Args& args, const Retrieved& found) {
+    const auto rows = static_cast<std::int64_t>(found.asked.size()), others = found.images - 1;
+    for (std::int64_t i = 0; i < std::min(rows, printed_rows); ++i) {
+        const std::int64_t asks = found.asked[static_cast<std::size_t>(i)];
+        std::string line = fmt::format("{}:", short_name(args.images[static_cast<std::size_t>(asks)]));
+        for (std::int64_t j = 0; j < std::min(args.nearest, others); ++j) {
+            const std::int64_t image = found.order[static_cast<std::size_t>(i * others + j)];
+            line += fmt::format(" {} ({:.3g})", short_name(args.images[static_cast<std::size_t>(image)]),
+                                found.divergences[static_cast<std::size_t>(i * found.images + image)]);
+        }
+        fmt::print("{}\n", line);
+    }
+    if (rows > printed_rows) fmt::print("...\n");
+}
+
+template <class T>
+void write(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols, ElementType type,
+           const std::vector<T>& values) {
+    if (path.empty()) return;
+    MatrixWriter writer = open_writer(outputs, path, rows, cols, {type});
+    writer.append(values.data(), rows);
+    writer.commit();
+}
+
+DivergenceForm form_of(const std::string& name) {
+    if (name == "nearest") return DivergenceForm::nearest;
+    if (name == "ball") return DivergenceForm::common_ball;
+    if (name == "ball-distances") return DivergenceForm::common_ball_distances;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--form '{}': expected one of nearest, ball, ball-distances", name));
+}
+
+int execute(const Args& args) {
+    const Stopwatch total;
+    std::vector<double> numbers;
+    RetrievalOptions options;
+    options.form = form_of(args.form);
+    options.both_ways = args.both_ways;
+    options.asked = args.asked;
+    options.search.metric = make_metric(args.distance, numbers);
+    set_execution(args.execution, options.search);
+    OutputSet outputs(args.force, [] { return !interrupted(); });
+    for (const std::string& image : args.images) outputs.reads("IMAGE", image);
+    if (!args.labels.empty()) outputs.reads("--labels", args.labels);
+    if (!args.out.empty()) outputs.add("--out", args.out);
+    if (!args.order.empty()) outputs.add("--order", args.order);
+    std::vector<std::int64_t> labels;
+    if (!args.labels.empty()) {
+        const std::string format = args.labels.ends_with(".csv") || args.labels.ends_with(".txt") ? "csvi64" : "";
+        labels = to_ids(load_matrix(args.labels, format), args.labels);
+        if (labels.size() != args.images.size())
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--labels {}: {} of them; expected one of each of {}", args.labels, labels.size(),
+                                    counted(static_cast<std::int64_t>(args.images.size()), "image", "images")));
+    }
+    std::vector<Samples> samples;
+    std::vector<std::vector<MatrixView>> images;
+    for (const std::string& image : args.images) {
+        stop_if_interrupted();
+        samples.push_back(samples_of(image, args.seed));
+    }
+    for (const Samples& of_image : samples) images.push_back(of_image.views());
+    const double read_seconds = total.seconds();
+    Retrieved found;
+    {
+        ProgressBar bar(!args.output.quiet);
+        options.search.progress = bar.callback();
+        found = retrieve(images, args.k, options);
+    }
+    stop_if_interrupted();
+    const auto asked = static_cast<std::int64_t>(found.asked.size());
+    write(outputs, args.out, asked, found.images, ElementType::f64, found.divergences);
+    write(outputs, args.order, asked, found.images - 1, ElementType::i64, found.order);
+    outputs.commit();
+    std::vector<double> precisions;
+    for (std::int64_t first = 1; !labels.empty() && first <= std::min(precisions_printed, found.images - 1); ++first)
+        precisions.push_back(precision_at(found, labels, first));
+    if (args.output.json) {
+        Json object = {{"command", "retrieve"},      {"kith", KITH_VERSION}, {"images", found.images},
+                       {"scales", images[0].size()}, {"asked", found.asked}, {"k", args.k}};
+        object["left_out"] = found.left_out;
+        if (!labels.empty()) object["precision_at"] = precisions;
+        object["read_seconds"] = read_seconds;
+        object["seconds"] = total.seconds();
+        print_json(object);
+        return exit_ok;
+    }
+    if (args.out.empty() && args.order.empty()) print_rows(args, found);
+    for (std::size_t i = 0; i < precisions.size(); ++i)
+        fmt::print("precision at {}: {:.1f} %\n", i + 1, 100 * precisions[i]);
+    std::fflush(stdout);
+    if (!args.output.quiet)
+        say("{} asked among {} of {}, in {}\n", grouped(asked), counted(found.images, "image", "images"),
+            counted(static_cast<std::int64_t>(images[0].size()), "scale", "scales"), duration(total.seconds()));
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_retrieve(CLI::App& app, CommandRun& run) {
+    const auto args = std::make_shared<Args>();
+    CLI::App* command = app.add_subcommand("retrieve", "Images into order by the divergences of their patches");
+    command->footer(
+        "An image is a binary PGM or PPM, whose features are made at three scales, or a file of feature vectors, one "
+        "a\n"
+        "row: an npz or HDF5 file of one data set for each scale, any other of one scale.");
+    command->add_option("images", args->images, "The images, or their features")->type_name("FILE")->required();
+    command->add_option("--ask", args->asked, "The images that ask, by their places from 0 on (all)")
+        ->type_name("I")
+        ->delimiter(',')
+        ->group("Input");
+    command->add_option("--labels", args->labels, "What each image is of, as integers: say the precision by them")
+        ->type_name("FILE")
+        ->group("Input");
+    add_count(*command, "-k", args->k, "The neighbour whose distance is taken (10)", 1)->type_name("K");
+    command->add_option("--form", args->form, "nearest (the default), ball, ball-distances: as of kith estimate")
+        ->type_name("NAME");
+    command->add_flag("--both-ways", args->both_ways, "Add the divergence of each from the one that asks");
+    add_count(*command, "--seed", args->seed, "Of the noise that undoes the rounding of pixels (0)", 0)
+        ->type_name("SEED");
+    args->distance.metric = "euclidean";
+    add_distance(*command, args->distance);
+    const char* output = "Output (without a file: the nearest images)";
+    add_count(*command, "--nearest", args->nearest, "The nearest images to print (5)", 1)
+        ->type_name("N")
+        ->group(output);
+    command->add_option("-o,--out", args->out, "Write the divergences, asked x images, of f64: npy, csv64")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_option("--order", args->order, "Write the other images of each, the nearest first: npy, csvi64")
+        ->type_name("FILE")
+        ->group(output);
+    command->add_flag("--force", args->force, "Replace data sets that an HDF5 file holds already")->group(output);
+    add_execution(*command, args->execution);
+    add_output(*command, args->output);
+    command->callback([args, &run] { run = [args] { return execute(*args); }; });
+}
+
+}  // namespace kith::cli

@@ -1,0 +1,168 @@
+// Reads a sparse matrix: the arrays indptr, indices, data, shape and format of scipy's .npz.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "io/errors.h"
+#include "io/unzip.h"
+#include "kith/csr.h"
+#include "kith/io.h"
+
+namespace kith {
+
+namespace {
+
+std::vector<io::ZipMember> members_of(const std::string& path) {
+    return io::zip_members(*io::open_bytes({path}));
+}
+
+const io::ZipMember* find(const std::vector<io::ZipMember>& members, const std::string& name) {
+    const auto found = std::find_if(members.begin(), members.end(),
+                                    [&](const io::ZipMember& member) { return member.name == name + ".npy"; });
+    return found == members.end() ? nullptr : &*found;
+}
+
+// The letters of the array `format`, which is of bytes or of text ("csr" as |S3 or <U3).
+std::string format_of(const std::string& path, const io::ZipMember& member) {
+    constexpr std::int64_t most = 4096;
+    const auto input = io::open_member(io::open_bytes({path}), member, {path + "/format"});
+    if (input->size_within(most) > most) io::bad_file(path, "format: expected the name of a sparse format");
+    std::string all(static_cast<std::size_t>(input->size()), '\0');
+    input->read_at(0, all.data(), static_cast<std::int64_t>(all.size()));
+    std::string letters;
+    const std::size_t end = all.find('\n');
+    for (std::size_t i = end == std::string::npos ? all.size() : end + 1; i < all.size(); ++i)
+        if (all[i] != '\0') letters += all[i];
+    return letters;
+}
+
+std::int64_t integer_at(const Matrix& matrix, std::size_t i) {
+    if (matrix.info.type == ElementType::i32) {
+        std::int32_t value;
+        std::memcpy(&value, matrix.bytes.data() + i * sizeof value, sizeof value);
+        return value;
+    }
+    std::int64_t value;
+    std::memcpy(&value, matrix.bytes.data() + i * sizeof value, sizeof value);
+    return value;
+}
+
+std::vector<std::int64_t> integers(const std::string& path, const std::function<bool()>& proceed) {
+    const Matrix matrix = read_matrix(path, ReadOptions{"", proceed});
+    if (matrix.info.type != ElementType::i32 && matrix.info.type != ElementType::i64)
+        io::bad_file(path, fmt::format("{}; expected i32 or i64", name(matrix.info.type)));
+    std::vector<std::int64_t> out(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = integer_at(matrix, i);
+    return out;
+}
+
+template <class T>
+void widen(const Matrix& matrix, std::vector<double>& out) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        T value;
+        std::memcpy(&value, matrix.bytes.data() + i * sizeof value, sizeof value);
+        out[i] = static_cast<double>(value);
+    }
+}
+
+std::vector<double> numbers(const std::string& path, const std::function<bool()>& proceed) {
+    const Matrix matrix = read_matrix(path, ReadOptions{"", proceed});
+    std::vector<double> out(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
+    switch (matrix.info.type) {
+        case ElementType::f32:
+            widen<float>(matrix, out);
+            break;
+        case ElementType::f64:
+            widen<double>(matrix, out);
+            break;
+        case ElementType::i8:
+            widen<std::int8_t>(matrix, out);
+            break;
+        case ElementType::u8:
+            widen<std::uint8_t>(matrix, out);
+            break;
+        case ElementType::i32:
+            widen<std::int32_t>(matrix, out);
+            break;
+        case ElementType::i64:
+            widen<std::int64_t>(matrix, out);
+            break;
+        default:
+            io::bad_file(path, fmt::format("{}; expected f32, f64 or integers", name(matrix.info.type)));
+    }
+    return out;
+}
+
+// Columns of a row into order, those that repeat added up in the order of the file. Writes to `to`, which is not ahead
+// of `first`.
+std::size_t put_row(CsrMatrix& m, std::size_t first, std::size_t last, std::size_t to) {
+    const auto less = [&](std::size_t a, std::size_t b) { return m.ids[a] < m.ids[b]; };
+    bool ascending = true;
+    for (std::size_t i = first + 1; i < last; ++i) ascending = ascending && m.ids[i - 1] < m.ids[i];
+    std::vector<std::int64_t> ids;
+    std::vector<double> values;
+    if (!ascending) {
+        std::vector<std::size_t> order(last - first);
+        std::iota(order.begin(), order.end(), first);
+        std::stable_sort(order.begin(), order.end(), less);
+        for (const std::size_t i : order) {
+            if (!ids.empty() && ids.back() == m.ids[i]) {
+                values.back() += m.values[i];
+                continue;
+            }
+            ids.push_back(m.ids[i]);
+            values.push_back(m.values[i]);
+        }
+    } else {
+        if (to == first) return last;
+        ids.assign(m.ids.begin() + static_cast<std::ptrdiff_t>(first),
+                   m.ids.begin() + static_cast<std::ptrdiff_t>(last));
+        values.assign(m.values.begin() + static_cast<std::ptrdiff_t>(first),
+                      m.values.begin() + static_cast<std::ptrdiff_t>(last));
+    }
+    std::copy(ids.begin(), ids.end(), m.ids.begin() + static_cast<std::ptrdiff_t>(to));
+    std::copy(values.begin(), values.end(), m.values.begin() + static_cast<std::ptrdiff_t>(to));
+    return to + ids.size();
+}
+
+}  // namespace
+
+bool is_csr(const std::string& path) {
+    if (!path.ends_with(".npz")) return false;
+    const std::vector<io::ZipMember> members = members_of(path);
+    return find(members, "indptr") && find(members, "indices") && find(members, "data") && find(members, "shape");
+}
+
+CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed) {
+    const std::vector<io::ZipMember> members = members_of(path);
+    const io::ZipMember* const format = find(members, "format");
+    if (!format) io::bad_file(path, "no array format; expected scipy's .npz of a sparse matrix");
+    if (const std::string letters = format_of(path, *format); letters != "csr")
+        io::bad_file(path, fmt::format("format '{}'; expected csr (scipy's tocsr() makes it)", letters));
+    CsrMatrix out;
+    const std::vector<std::int64_t> shape = integers(path + "/shape", proceed);
+    if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) io::bad_file(path, "shape: expected two sizes");
+    out.rows = shape[0];
+    out.cols = shape[1];
+    const std::vector<std::int64_t> ends = integers(path + "/indptr", proceed);
+    out.ids = integers(path + "/indices", proceed);
+    out.values = numbers(path + "/data", proceed);
+    if (static_cast<std::int64_t>(ends.size()) != out.rows + 1 || ends.front() != 0 ||
+        ends.back() > static_cast<std::int64_t>(out.ids.size()) || out.ids.size() != out.values.size() ||
+        !std::is_sorted(ends.begin(), ends.end()))
+        io::bad_file(path, fmt::format("{} offsets, {} indices and {} values contradict {} rows", ends.size(),
+                                       out.ids.size(), out.values.size(), out.rows));
+    for (const std::int64_t id : out.ids)
+        if (id < 0 || id >= out.cols) io::bad_file(path, fmt::format("column {} of {}", id, out.cols));
+    out.offsets.push_back(0);
+    std::size_t stored = 0;
+    for (std::size_t row = 0; row + 1 < ends.size(); ++row) {
+        stored = put_row(out, static_cast<std::size_t>(ends[row]), static_cast<std::size_t>(ends[row + 1]), stored);
+        out.offsets.push_back(static_cast<std::int64_t>(stored));
+    }
+    out.ids.resize(stored);
+    out.values.resize(stored);
+    return out;
+}
+
+}  // namespace kith
