@@ -118,9 +118,15 @@ void add_papers(CLI::App* command, kith::bench::PaperStudy& papers) {
     command->add_option("name", papers.table, "A table or figure, see --list")->type_name("NAME");
     command->add_flag("--list", papers.list, "What there is");
     command->add_flag("--resume", papers.resume, "Go on where the --json file ends");
-    command->add_option("--times", papers.times, "Take the cells that they share from the --json file of another table")
+    command
+        ->add_option("--times", papers.times,
+                     "Take cells from these --json files: of other tables, or of parts of this one that ran apart")
+        ->delimiter(',')
         ->type_name("FILE");
     command->add_option("--methods", papers.methods, "Only these")->delimiter(',')->type_name("NAME");
+    command->add_option("--panels", papers.panels, "Only the panels of these titles, as 'd 64'")
+        ->delimiter(',')
+        ->type_name("TITLE");
     command->add_flag("--mean", papers.mean,
                       "Means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), not medians");
     command->add_option("--limit", papers.limit, "Leave cells out that are expected to take more seconds")

@@ -128,8 +128,9 @@ public:
         : study_(study),
           options_(options),
           results_{.table = table, .device = device_of(options), .quick = study.quick, .mean = study.mean} {
-        if (!study.times.empty()) take(study.times, false);
+        for (const std::string& file : study.times) take(file, false);
         if (study.resume && !study.json.empty() && std::filesystem::exists(study.json)) take(study.json, true);
+        choose_panels();
         if (study.quick)
             for (Panel& panel : results_.table.panels)
                 if (panel.axis == Axis::n) std::erase_if(panel.at, [&](std::int64_t n) { return n > table.quick_n; });
@@ -154,6 +155,18 @@ public:
     }
 
 private:
+    void choose_panels() {
+        if (study_.panels.empty()) return;
+        std::vector<Panel>& panels = results_.table.panels;
+        for (const std::string& title : study_.panels) {
+            if (std::ranges::count(panels, title, &Panel::title) > 0) continue;
+            std::string titles;
+            for (const Panel& panel : panels) titles += fmt::format("{}'{}'", titles.empty() ? "" : ", ", panel.title);
+            throw Error(ErrorCode::invalid_argument, fmt::format("--panels '{}': expected of {}", title, titles));
+        }
+        std::erase_if(panels, [&](const Panel& panel) { return !std::ranges::count(study_.panels, panel.title); });
+    }
+
     void take(const std::string& file, bool same_table) {
         const Json document = read(file);
         const std::string table = document.value("table", ""), device = document.value("device", "");
@@ -218,8 +231,8 @@ private:
 
 // What other subcommands measure.
 bool delegate(const PaperStudy& study, const Options& options, const std::string& table) {
-    if (!study.times.empty() || !study.methods.empty())
-        throw Error(ErrorCode::invalid_argument, table + ": --times and --methods serve tables of cells");
+    if (!study.times.empty() || !study.methods.empty() || !study.panels.empty())
+        throw Error(ErrorCode::invalid_argument, table + ": --times, --methods and --panels serve tables of cells");
     if (is_search_table(table))
         return run(TableStudy{.table = table,
                               .quick = study.quick,

@@ -14,7 +14,8 @@ struct PaperStudy {
     bool quick = false;                // a smaller grid
     bool resume = false;               // go on from `json`
     std::vector<std::string> methods;  // only these columns; empty: all
-    std::string times;                 // a file of another table, whose cells count
+    std::vector<std::string> panels;   // only those of these titles; empty: all
+    std::vector<std::string> times;    // files of this or of other tables, whose cells count
     double limit = 180;                // seconds: cells that are expected to take longer are left out
     int repeat = 5;                    // most runs of a cell
     bool mean = false;                 // means of ten runs behind ten that warm up, with deviations, not medians

@@ -276,6 +276,8 @@ NB_MODULE(_core, module) {
     add_distances(module);
     add_information(module);
     add_match(module);
+    add_recommend(module);
+    add_retrieval(module);
 
     nb::class_<PythonIndex>(module, "Index")
         .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(),

@@ -1,14 +1,12 @@
 // Radius searches of arrays: results are numpy arrays that own the library's vectors.
 #include "radius.h"
 
-#include <nanobind/ndarray.h>
-
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "interrupt.h"
 #include "matrix.h"
+#include "owned.h"
 
 namespace nb = nanobind;
 
@@ -16,13 +14,9 @@ namespace kith::python {
 namespace {
 
 template <class T>
-nb::object array_of(std::vector<T>&& values) {
-    auto held = std::make_unique<std::vector<T>>(std::move(values));
-    const std::size_t shape[] = {held->size()};
-    T* const data = held->data();
-    nb::capsule owner(held.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    held.release();
-    return nb::cast(nb::ndarray<nb::numpy, T>(data, 1, shape, owner));
+nb::object line_of(std::vector<T>&& values) {
+    const std::size_t count = values.size();
+    return array_of(std::move(values), count);
 }
 
 // Runs `call(queries or null, radius, options)` on what was asked for.
@@ -41,12 +35,12 @@ auto run(const MetricSettings* metric, const RadiusAsk& ask, const Settings& set
 }
 
 nb::tuple rows_of(RadiusNeighbors&& found, bool f64) {
-    nb::object distances = f64 ? array_of(std::move(found.distances64)) : array_of(std::move(found.distances));
-    return nb::make_tuple(array_of(std::move(found.offsets)), array_of(std::move(found.ids)), distances, found.report);
+    nb::object distances = f64 ? line_of(std::move(found.distances64)) : line_of(std::move(found.distances));
+    return nb::make_tuple(line_of(std::move(found.offsets)), line_of(std::move(found.ids)), distances, found.report);
 }
 
 nb::tuple counts_of(RadiusCounts&& found) {
-    return nb::make_tuple(array_of(std::move(found.counts)), found.report);
+    return nb::make_tuple(line_of(std::move(found.counts)), found.report);
 }
 
 }  // namespace
