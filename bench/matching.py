@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Matching of SIFT features: kith beside OpenCV's BFMatcher and FLANN, and VLFeat's k-d trees. One core.
 
-usage: matching.py [--part pairs fig6] [-k K...] [--exact] [--rounds R] [--json FILE]
+usage: matching.py [--part pairs fig6] [-k K...] [--exact] [--rounds R] [--save FILE] [--arrays FILE --device NAME] [--json FILE]
 (needs kith-knn, opencv-python-headless, scikit-image, scikit-learn; a C++ compiler and Debian's libvlfeat-dev)
 
 pairs: the stereo pair that scikit-image ships, whose disparity is known, and photographs beside views of them by a known
@@ -10,6 +10,8 @@ ratio below 0.8: how many of the exact ones are lost, how many others come inste
 
 fig6: Fig. 6 of Sismanis, Pitsianis and Sun 2012, 1,024 queries among 65,536 features of SIFT, all of the shipped images;
 --exact: by VLFeat without a limit as well, which takes most of a minute.
+
+--save FILE.npz keeps the features of fig6, and --arrays FILE.npz takes them: kith alone, on --device, by the clock.
 
 Seconds are of one core (processor time, so that other work on the machine counts little), medians over interleaved rounds.
 Matches of FLANN differ from run to run: those of the last round are counted.
@@ -24,10 +26,14 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = "1"  # VLFeat's, FLANN's
 
-import cv2  # noqa: E402
 import numpy as np  # noqa: E402
-from skimage import data  # noqa: E402
-from sklearn.datasets import load_sample_image  # noqa: E402
+
+try:
+    import cv2
+    from skimage import data
+    from sklearn.datasets import load_sample_image
+except ImportError:  # which --arrays does without
+    cv2 = None
 
 import kith  # noqa: E402
 from drivers import compiled, machine  # noqa: E402
@@ -227,20 +233,57 @@ def measure_fig6(args):
     return {"extraction": extraction, "build_seconds": build, "rows": rows}
 
 
+def measure_device(args):
+    """fig6 by kith on a device: points and queries as bytes and as f32, from host memory, and with an Index there."""
+    held = np.load(args.arrays)
+    rows = []
+    for kind in (np.uint8, np.float32):
+        points, asked = held["points"].astype(kind), held["queries"].astype(kind)
+        want = kith.search(points, asked, max(args.k), device="cpu")
+        index = kith.Index(points, device=args.device)
+        for k in args.k:
+            calls = {"points given": lambda: kith.search(points, asked, k, device=args.device),
+                     "Index": lambda: index.search(asked, k)}
+            for name, call in calls.items():
+                taken = []
+                for turn in range(args.rounds + 2):  # the first two warm up
+                    start = time.perf_counter()
+                    found = call()
+                    if turn > 1:
+                        taken.append(time.perf_counter() - start)
+                same = bool(np.array_equal(found.indices, want.indices[:, :k])
+                            and np.array_equal(found.distances, want.distances[:, :k]))
+                rows.append({"k": k, "elements": np.dtype(kind).name, "search": f"kith, {name}",
+                             "seconds": statistics.median(taken), "path": found.report.path, "as_on_a_cpu": same})
+                print(f"k {k:3}  {rows[-1]['elements']:8} {rows[-1]['search']:20} {rows[-1]['seconds'] * 1e3:9.3f} ms, "
+                      f"{found.report.path}{'' if same else ', OTHER THAN ON A CPU'}", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", nargs="+", choices=("pairs", "fig6"), default=("pairs", "fig6"))
     parser.add_argument("-k", type=int, nargs="+", default=[32])
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--save", metavar="FILE", help="keep the features of fig6 there, and do no more")
+    parser.add_argument("--arrays", metavar="FILE", help="take them from there")
+    parser.add_argument("--device", default="cuda", help="of --arrays")
     parser.add_argument("--json")
     args = parser.parse_args()
-    cv2.setNumThreads(1)
-    Forest.library = ctypes.CDLL("libvl.so.1")
-    result = {"kith": kith.__version__, "opencv": cv2.__version__, **machine(), "threads": 1, "rounds": args.rounds,
-              "ratio": RATIO, "pixels": PIXELS}
-    for part in args.part:
-        result[part] = {"pairs": measure_pairs, "fig6": measure_fig6}[part](args)
+    if args.save:
+        corpus, queries, _ = corpus_and_queries()
+        np.savez_compressed(args.save, points=corpus.astype(np.uint8), queries=queries.astype(np.uint8))
+        return
+    if args.arrays:
+        result = {"kith": kith.__version__, **machine(), "device": args.device, "rounds": args.rounds, "fig6": measure_device(args)}
+    else:
+        cv2.setNumThreads(1)
+        Forest.library = ctypes.CDLL("libvl.so.1")
+        result = {"kith": kith.__version__, "opencv": cv2.__version__, **machine(), "threads": 1, "rounds": args.rounds,
+                  "ratio": RATIO, "pixels": PIXELS}
+        for part in args.part:
+            result[part] = {"pairs": measure_pairs, "fig6": measure_fig6}[part](args)
     result["load_after"] = os.getloadavg()
     if args.json:
         with open(args.json, "w") as out:

@@ -114,12 +114,15 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
     >>> found.order[:, 0], found.precision([0, 1, 0, 1], 1)
     (array([2, 3, 0, 1]), 1.0)
     """
+    if asked is not None and len(asked) == 0:
+        raise ValueError("asked: no images; expected one or more, or None for all")
     if form not in _FORMS:
         raise ValueError(f"form: {form!r}; expected one of {', '.join(_FORMS)}")
     held = [[readable(scale, "images") for scale in image] for image in images]
     first = held[0][0] if held and held[0] else np.empty((0, 0))
-    return Retrieved(*_core.retrieve(
+    divergences, order, who, left_out = _core.retrieve(
         [[array_interface(scale, "images") for scale in image] for image in held], _integer(k, "k"), _FORMS.index(form),
         both_ways, [] if asked is None else [_integer(i, "asked") for i in asked],
         _metric(metric, p, None, None, False, None, 0.0),
-        _settings(first, kind_of(first), True, device, memory, threads, "", "", None, progress)))
+        _settings(first, kind_of(first), True, device, memory, threads, "", "", None, progress))
+    return Retrieved(divergences, order.view(np.int64), who.view(np.int64), left_out)
