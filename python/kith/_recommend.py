@@ -121,10 +121,11 @@ def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "s
            [ 2, -1]])
     """
     users, items, offsets, ids, values = _sparse(preferences)
-    told, predictions, held_out, *rest = _core.recommend(
+    told, predictions, held_out, judged, hit_rate, popular, report = _core.recommend(
         users, items, offsets, ids, values, _integer(k, "k"), _integer(count, "count"),
         _one_of("form", form, _FORMS) == "as-given", _one_of("weight", weight, _WEIGHTS) == "uniform", epsilon, hold_out,
         _integer(seed, "seed"), _integer(users_at_once, "users_at_once"),
         _metric(metric if formula is None else "sqeuclidean", p, inverse_covariance, variances, False, formula, start),
         _settings(values, kind_of(values), True, device, memory, threads, path, "", None, progress))
-    return Recommendations(told.view(np.int64), predictions, None if held_out is None else held_out.view(np.int64), *rest)
+    return Recommendations(told.view(np.int64), predictions, None if held_out is None else held_out.view(np.int64), judged,
+                           hit_rate, popular, report)

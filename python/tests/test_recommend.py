@@ -1,0 +1,102 @@
+"""recommend: by its definition in numpy, of sparse and dense preferences; retrieve and image_features: by kl_divergence."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.spatial.distance import cdist
+
+import kith
+from kith import information
+
+
+def preferences(seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return rng.integers(1, 6, (150, 40)) * (rng.random((150, 40)) < 0.25)
+
+
+@pytest.mark.parametrize("weight", ["inverse", "uniform"])
+def test_definition(weight: str) -> None:
+    taken = preferences()
+    far = cdist(taken, taken, "cityblock")
+    np.fill_diagonal(far, np.inf)
+    near = np.argsort(far, axis=1, kind="stable")[:, :12]
+    weights = 1 / (np.take_along_axis(far, near, 1) + 1e-3) if weight == "inverse" else np.ones(near.shape)
+    scores = np.einsum("uk,uki->ui", weights, taken[near].astype(float)) / weights.sum(axis=1, keepdims=True)
+    scores[taken > 0] = 0
+    found = kith.recommend(taken, 12, 5, metric="cityblock", form="as-given", weight=weight)
+    np.testing.assert_allclose(found.predictions, -np.sort(-scores, axis=1)[:, :5], rtol=1e-12, atol=0)
+    rows = np.arange(150)[:, None]
+    np.testing.assert_allclose(scores[rows, found.items], found.predictions, rtol=1e-12)
+    assert found.items.dtype == np.int64 and found.held_out is None and found.report.queries == 150
+
+
+def test_kinds_of_preferences() -> None:
+    taken = preferences(1)
+    want = kith.recommend(taken, 10, hold_out=True, seed=3)
+    row, column = np.nonzero(taken)
+    shuffled = np.random.default_rng(0).permutation(len(row))
+    halves = coo_matrix((np.tile(taken[row, column][shuffled] / 2, 2), (np.tile(row[shuffled], 2), np.tile(column[shuffled], 2))),
+                        taken.shape)
+    for other in (csr_matrix(taken), csr_matrix(taken).tocsc(), halves, taken.astype(np.float32), taken.tolist()):
+        got = kith.recommend(other, 10, hold_out=True, seed=3)
+        np.testing.assert_array_equal(got.items, want.items)
+        np.testing.assert_array_equal(got.predictions, want.predictions)
+        np.testing.assert_array_equal(got.held_out, want.held_out)
+    assert want.held_out is not None and want.judged == 150
+    assert (taken[np.arange(150), want.held_out] > 0).all()
+    assert want.hit_rate == (want.items == want.held_out[:, None]).any(axis=1).mean()
+    blocks = kith.recommend(taken, 10, hold_out=True, seed=3, users_at_once=7, threads=1)
+    np.testing.assert_array_equal(blocks.predictions, want.predictions)
+
+
+def test_refused() -> None:
+    with pytest.raises(ValueError, match="form"):
+        kith.recommend(preferences(), form="share")
+    with pytest.raises(ValueError, match="weight"):
+        kith.recommend(preferences(), weight="near")
+    with pytest.raises(ValueError, match="epsilon"):
+        kith.recommend(preferences(), epsilon=0)
+    with pytest.raises(ValueError, match="row 0, column 1"):
+        kith.recommend([[1.0, -1.0], [0.0, 1.0]])
+    with pytest.raises(ValueError, match="preferences"):
+        kith.recommend(np.zeros(4))
+    with pytest.raises(TypeError, match="preferences"):
+        kith.recommend(np.array([["a", "b"]]))
+    with pytest.raises(kith.Cancelled):
+        kith.recommend(np.random.default_rng(0).random((20_000, 64)), 50, progress=lambda *_: False)
+
+
+def test_retrieve() -> None:
+    rng = np.random.default_rng(2)
+    images = [[rng.normal(kind, 1, (120, 3)), rng.normal(kind, 1, (80, 5)).astype(np.float32)] for kind in (0, 1, 0, 1)]
+    want = np.array([[sum(information.kl_divergence(p, q, 4).value for p, q in zip(a, b)) if a is not b else 0.0
+                      for b in images] for a in images])
+    found = kith.retrieve(images, 4)
+    np.testing.assert_array_equal(found.divergences, want)
+    np.testing.assert_array_equal(found.order[:, 0], [2, 3, 0, 1])
+    np.testing.assert_allclose(kith.retrieve(images, 4, both_ways=True).divergences, want + want.T, rtol=1e-12)
+    some = kith.retrieve(images, 4, asked=[3])
+    np.testing.assert_array_equal(some.divergences, want[3:])
+    assert some.precision([0, 1, 0, 1], 1) == 1 and found.precision([0, 1, 0, 1], 3) == pytest.approx(1 / 3)
+    for bad, message in ((dict(form="new"), "form"), (dict(asked=[]), "asked"), (dict(asked=[4]), "asked: 4")):
+        with pytest.raises(ValueError, match=message):
+            kith.retrieve(images, 4, **bad)
+    with pytest.raises(ValueError, match="labels"):
+        found.precision([0, 1], 1)
+
+
+def test_image_features() -> None:
+    rng = np.random.default_rng(3)
+    picture = rng.integers(0, 256, (240, 320, 3), dtype=np.uint8)
+    sets = kith.image_features(picture)
+    assert [s.shape for s in sets] == [(4800, 18), (2400, 18), (1200, 27)] and sets[0].dtype == np.float32
+    assert [s.shape for s in kith.image_features(picture[..., 0])] == [(4800, 18), (2400, 18), (1200, 9)]
+    np.testing.assert_array_equal(kith.image_features(picture[::-1][::-1], 0)[1], sets[1])
+    assert (kith.image_features(picture, 1)[1] != sets[1]).any()
+    with pytest.raises(ValueError, match="image"):
+        kith.image_features(picture[..., :2])
+    with pytest.raises(ValueError, match="32"):
+        kith.image_features(picture[:20])
