@@ -62,7 +62,7 @@ private:
         const std::int64_t count = queries.count(), n = chunk.points.rows.count;
         Buffer<std::int64_t> self(request_.graph ? count : 0, context_.stream);
         // Relative to the chunk; an id outside of it leaves nothing out.
-        if (request_.graph) count_up(self.get(), count, first_ - chunk.first, context_.stream);
+        if (request_.graph) count_up(self.get(), count, request_.first_own + first_ - chunk.first, context_.stream);
         queries.self = self.get();
         const Plan& plan = context_.plan;
         if (plan.path == Path::exact) {
@@ -193,7 +193,7 @@ TileRows rows_of(const SearchContext& context, const RadiusRequest& request, Rad
     Buffer<char> values(entries * (request.f64 ? 8 : 4), stream);
     auto* const values64 = reinterpret_cast<double*>(values.get());
     auto* const values32 = reinterpret_cast<float*>(values.get());
-    if (!metric.kernels) user_report(keys.get(), values.get(), request.f64, entries, stream);
+    if (!metric.kernels || request.keys) user_report(keys.get(), values.get(), request.f64, entries, stream);
     else if (request.f64) metric.kernels->report_f64(keys.get(), values64, entries, metric.params, stream);
     else metric.kernels->report_f32(keys.get(), values32, entries, metric.params, stream);
     const auto size = static_cast<std::size_t>(entries);
