@@ -1,4 +1,5 @@
 // radius() on the CPU against the oracle and against searches for all points; its ends, graphs, blocks, Index, errors.
+#include "exact/progress.h"
 #include "radius_cases.h"
 
 namespace {

@@ -148,7 +148,7 @@ TEST_F(RadiusGroup, KeepsToTheMemory) {
         options.f64 = f64;
         options.memory = 0;
         want = radius(c.points.view, c.queries.view, r, options);
-        for (const std::int64_t memory : {4 << 10, 64 << 10, 256 << 10, 1 << 20}) {
+        for (const std::int64_t memory : {20 << 10, 64 << 10, 256 << 10, 1 << 20}) {
             options.memory = memory;
             for (const std::int64_t shard : {0, 300}) {
                 Group group = cpus(3);
@@ -195,7 +195,7 @@ TEST_F(RadiusGroup, OthersTakeOverFromADeviceThatFails) {
                         group.keep = keep;
                         group.probe.shard_points = shard;
                         group.probe.block_queries = 5;
-                        options.memory = 16 << 10;  // several waves
+                        options.memory = 20 << 10;  // several waves
                         std::atomic<int> blocks{0};
                         std::atomic<bool> failed{false};
                         ++kind;
@@ -254,7 +254,7 @@ TEST_F(RadiusGroup, TheCpuTakesOverFromAll) {
                 expect_same(group, label);
                 // Each is asked until it fails, and not in the waves that follow.
                 for (auto& own : blocks) own = 0;
-                options.memory = 16 << 10;
+                options.memory = 20 << 10;
                 const RadiusNeighbors got = on(group);
                 options.memory = 0;
                 EXPECT_EQ("", difference(want, got)) << label;
@@ -285,7 +285,7 @@ TEST(RadiusGroups, WhatADeviceHadFoundIsFoundAnew) {
     options.threads = 1;
     const MatrixView p = view(points.data(), n, 1), x = view(queries.data(), q, 1);
     const RadiusNeighbors want = radius(p, x, 0.5, options);
-    options.memory = 16 << 10;
+    options.memory = 20 << 10;
     for (const std::int64_t shard : {0, 250}) {
         Group group = cpus(2);
         group.probe.shard_points = shard;
@@ -314,7 +314,7 @@ TEST_F(RadiusGroup, ReportsProgressAndCancels) {
     ProgressMeter::milliseconds_between = 0;
     const std::thread::id caller = std::this_thread::get_id();
     for (const std::int64_t shard : {0, 225}) {
-        for (const std::int64_t memory : {0, 16 << 10}) {
+        for (const std::int64_t memory : {0, 20 << 10}) {
             options.memory = memory;
             Group group = cpus(4);
             group.probe.shard_points = shard;
