@@ -52,7 +52,7 @@ std::string not_here(const PathFacts& path, const Request& r, const Machine& m) 
 std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
     const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
     if (path.path == Path::tree && gpu && reason.empty() && r.all_points)
-        return "serves a number of neighbours on a GPU, not a radius";
+        return "is not forced on a GPU for a radius, which takes a tree where one pays";
     if (path.path == Path::tree && gpu && reason.empty() && std::min(r.shape.k, r.shape.n) > gpu::tuning::most_tree_k)
         return fmt::format("serves up to {} neighbours on a GPU", gpu::tuning::most_tree_k);
     return reason.empty() ? not_here(path, r, m) : reason;
