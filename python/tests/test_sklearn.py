@@ -19,7 +19,7 @@ import kith.sklearn as ours  # noqa: E402
 X, Y = load_digits(return_X_y=True)
 
 
-@parametrize_with_checks([getattr(ours, name)() for name in ours.__all__])  # type: ignore[untyped-decorator,unused-ignore]
+@parametrize_with_checks([getattr(ours, name)() for name in ours.__all__ if isinstance(getattr(ours, name), type)])  # type: ignore[untyped-decorator,unused-ignore]
 def test_estimator(estimator: Any, check: Any) -> None:
     check(estimator)
 
