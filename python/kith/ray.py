@@ -21,8 +21,8 @@ import ray
 from . import groundtruth as _jobs
 from ._arrays import readable
 from ._chunks import Chunk, Wanted, look_at, searched, wanted
+from ._kinds import on_host
 from ._results import Neighbors
-from .groundtruth import on_host
 
 __all__ = ["graph", "groundtruth", "search"]
 

@@ -17,9 +17,9 @@ import numpy as np
 from . import _core
 from ._arguments import Progress, _integer, _metric, _rows
 from ._arrays import readable
+from ._kinds import on_host
 from ._progress import callback_of
 from ._results import Neighbors
-from .groundtruth import on_host
 
 __all__ = ["Partial", "finish", "graph", "merge", "search"]
 

@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["kith", "kith._distances", "kith._match", "kith._radius", "kith._search", "kith.information", "kith.sklearn", "kith.compat.faiss", "kith.torch",
+@pytest.mark.parametrize("name", ["kith", "kith._distances", "kith._match", "kith._radius", "kith._radius_blocks", "kith._search", "kith._topk", "kith.information", "kith.sklearn", "kith.compat.faiss", "kith.torch",
                                   "kith.groundtruth", "kith.shards", "kith.dask"])
 def test_docstrings(name: str) -> None:
     try:
