@@ -50,6 +50,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
