@@ -23,7 +23,8 @@ class _Bars:
     """tqdm's bars, one stage after the other."""
 
     def __init__(self, tqdm: Callable[..., Any]) -> None:
-        self._tqdm, self._bar, self._stage = tqdm, None, ""
+        self._tqdm, self._stage = tqdm, ""
+        self._bar: Any = None
 
     def __call__(self, done: float, total: float, seconds: float, stage: str) -> None:
         if self._bar is None or stage != self._stage:

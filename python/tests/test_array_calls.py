@@ -101,9 +101,10 @@ def test_layouts_of_jax(call: str, dtype: str) -> None:
         check(call, make(jax_of(POINTS, dtype)), make(jax_of(QUERIES, dtype)))
 
 
-def buffer(values: np.ndarray) -> memoryview:
+def buffer(values: np.ndarray) -> Any:
     """No array: memory with a shape and a type, which owns its bytes."""
-    return memoryview(bytearray(values.tobytes())).cast("B").cast(values.dtype.char, values.shape)
+    code: Any = values.dtype.char
+    return memoryview(bytearray(values.tobytes())).cast(code, list(values.shape))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])

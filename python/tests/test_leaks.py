@@ -58,7 +58,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "entropy": lambda: information.entropy(SERIES[0], **HOW),
     "kl_divergence": lambda: information.kl_divergence(SERIES[0], SERIES[1], form="ball", **HOW),
     "mutual_information": lambda: information.mutual_information(SERIES[0], SERIES[1], **HOW),
-    "conditional_mutual_information": lambda: information.conditional_mutual_information(*SERIES, SERIES[0] ** 2, **HOW),
+    "conditional_mutual_information": lambda: information.conditional_mutual_information(
+        SERIES[0], SERIES[1], SERIES[0] ** 2, **HOW),
     "transfer_entropy": lambda: information.transfer_entropy(SERIES[0], SERIES[1], **HOW),
     "shards": lambda: kith.shards.finish(kith.shards.merge(kith.shards.search(POINTS[:40], 0, QUERIES, 5, **HOW),
                                                            kith.shards.search(POINTS[40:], 40, QUERIES, 5, **HOW))),
