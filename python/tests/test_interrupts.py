@@ -11,6 +11,7 @@ import pytest
 PROGRAM = """
 import os, signal, sys, threading, time
 import numpy, kith
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what they run in the background
 many = numpy.random.default_rng(0).random((400_000, 64), numpy.float32)
 formula = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"
 index = kith.Index(many, formula=formula, device="cpu") if CALL.startswith("index") else None
