@@ -50,7 +50,7 @@ gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 gpu-test-python: build  ## the Python package on the GPU, recorded in bench/results/<gpu>/python.json
 	scripts/wheel $(BUILD)
 	mkdir -p $(BUILD)/wheels && rm -f $(BUILD)/wheels/*.whl && cp $(BUILD)/wheel/*.whl $(BUILD)/wheels
-	$${PYTHON:-python3} -m pip download --quiet --no-deps --only-binary=:all: -d $(BUILD)/wheels numpy nanobind-backend
+	$${PYTHON:-python3} -m pip download --quiet --no-deps --only-binary=:all: -d $(BUILD)/wheels nanobind-backend
 	scripts/gpu-test-python $(BUILD)/wheels $(BUILD)/src/libkith_shared.so
 
 bench: deps bench-deps  ## named workloads timed, beside whichever baselines are installed (bench/baselines)
