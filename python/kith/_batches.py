@@ -34,8 +34,18 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     k : int
         At least 1. Neighbours that do not exist have index -1, as have those of queries in no batch.
 
-    The other parameters, what is returned and what is raised: as in `search`; indices count from the first point of the
-    batch.
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Neighbors
+        ``(distances, indices)``, arrays of shape (q, k) of the queries' kind on their device, and ``.report``. Indices count
+        from the first point of the batch.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------

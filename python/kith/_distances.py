@@ -27,13 +27,18 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
     out : array of shape (q, n), optional
         To write to, C-contiguous: float32, or float64 with ``f64``.
 
-    The other parameters, and what is raised: as in `search`. Several devices are a ValueError.
+    The other parameters are those of `search`.
 
     Returns
     -------
     array of shape (q, n)
         float32, or float64 with ``f64``, of the queries' kind on their device: element (i, j) is the distance of query i
         and point j, NaN where either has a NaN coordinate.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument; several devices are a ValueError.
 
     Examples
     --------

@@ -51,6 +51,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------

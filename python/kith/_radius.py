@@ -164,7 +164,17 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     include_self : bool
         Each point is in its own row like any other. Without it row i never holds i; duplicates are kept either way.
 
-    The other parameters, what is returned and what is raised: as in `radius`.
+    The other parameters are those of `radius`.
+
+    Returns
+    -------
+    RadiusNeighbors
+        ``(distances, indices, offsets)``, numpy arrays of n rows, and ``.report``.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument, and MemoryError as in `radius`.
 
     Examples
     --------
@@ -198,12 +208,17 @@ def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     r, open
         As in `radius`.
 
-    The other parameters and what is raised: as in `radius`.
+    The other parameters are those of `radius`.
 
     Returns
     -------
     RadiusCounts
         ``(counts, report)``; counts of the queries' kind on their device.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -236,7 +251,32 @@ class RadiusMethods:
     def radius(self, queries: Any, r: Any, *, open: bool = False, f64: bool = False, memory: int = 0,  # noqa: A002
                threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                progress: Progress = None) -> RadiusNeighbors:
-        """All of the Index's points within a radius of each query, as `kith.radius` gives them."""
+        """All of the Index's points within a radius of each query, as `kith.radius` gives them.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d)
+            As in `kith.search`.
+        r : float or array of shape (q,)
+            As in `kith.radius`.
+        open, f64, memory, threads, path, isa, stream, progress
+            As in `kith.radius`.
+
+        Returns
+        -------
+        RadiusNeighbors
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument, and MemoryError as in `kith.radius`.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius(numpy.array([[0.6]]), 1).indices
+        array([1, 0])
+        """
         like, kind = queries, kind_of(queries)
         stream = kind.stream(like) if stream is None else stream
         queries = readable(queries, "queries")
@@ -248,7 +288,30 @@ class RadiusMethods:
     def radius_graph(self, r: Any, *, include_self: bool = False, open: bool = False, f64: bool = False,  # noqa: A002
                      memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                      progress: Progress = None) -> RadiusNeighbors:
-        """The other points within a radius of each point, as `kith.radius_graph` gives them."""
+        """The other points within a radius of each point, as `kith.radius_graph` gives them.
+
+        Parameters
+        ----------
+        r : float or array of shape (n,)
+            As in `kith.radius`.
+        include_self, open, f64, memory, threads, path, isa, stream, progress
+            As in `kith.radius_graph`.
+
+        Returns
+        -------
+        RadiusNeighbors
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument, and MemoryError as in `kith.radius`.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius_graph(1).offsets
+        array([0, 1, 2, 2])
+        """
         like, kind = self._place, self._kind
         stream = kind.stream(like) if stream is None else stream
         one, each = _radii(r, len(self))
@@ -259,7 +322,32 @@ class RadiusMethods:
     def radius_counts(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                       memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                       progress: Progress = None) -> RadiusCounts:
-        """How many they are, as `kith.radius_counts` says; queries None: of the points among themselves."""
+        """How many they are, as `kith.radius_counts` says.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d), or None
+            None: the points among themselves.
+        r : float or array of shape (q,) or (n,)
+            As in `kith.radius`.
+        open, include_self, memory, threads, path, isa, stream, progress
+            As in `kith.radius_counts`.
+
+        Returns
+        -------
+        RadiusCounts
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius_counts(None, 1).counts
+        array([1, 1, 0])
+        """
         like, kind = (self._place, self._kind) if queries is None else (queries, kind_of(queries))
         stream = kind.stream(like) if stream is None else stream
         asked = None if queries is None else readable(queries, "queries")

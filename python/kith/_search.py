@@ -138,7 +138,17 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
         Row i begins with i, at its distance to itself: what UMAP's ``precomputed_knn`` and scikit-learn take. Without
         it row i never holds i; duplicates of point i are kept either way.
 
-    The other parameters, what is returned and what is raised: as in `search`.
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Neighbors
+        ``(distances, indices)``, arrays of shape (n, k) of the points' kind on their device, and ``.report``.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -170,6 +180,11 @@ class Index(RadiusBlockMethods):
         As in `search`; may go once the Index is there, which owns all that it needs. At least one point.
     metric, p, inverse_covariance, variances, packed_bits, formula, start, device, memory, threads, isa, progress
         As in `search`. Metric and device are the Index's own from here on.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -215,7 +230,34 @@ class Index(RadiusBlockMethods):
 
     def search(self, queries: Any, k: int, *, f64: bool = False, out: Out = None, memory: int = 0, threads: int = 0,
                path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None) -> Neighbors:
-        """The k nearest of the Index's points for each query, as `kith.search` gives them. May run in several threads."""
+        """The k nearest of the Index's points for each query, as `kith.search` gives them. May run in several threads.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d)
+            As in `kith.search`.
+        k : int
+            At least 1.
+        f64, out, memory, threads, path, isa, stream, progress
+            As in `kith.search`.
+
+        Returns
+        -------
+        Neighbors
+            ``(distances, indices)``, arrays of shape (q, k) of the queries' kind on their device, and ``.report``.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> index = kith.Index(numpy.array([[0.0], [1.0], [3.0]]), metric="euclidean")
+        >>> index.search(numpy.array([[2.5]]), 2)
+        Neighbors(distances=array([[0.5, 1.5]], dtype=float32), indices=array([[2, 1]]))
+        """
         like, kind = queries, kind_of(queries)
         stream = kind.stream(like) if stream is None else stream
         queries = readable(queries, "queries")
@@ -229,7 +271,35 @@ class Index(RadiusBlockMethods):
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
               threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
               progress: Progress = None) -> Neighbors:
-        """Each point's k nearest among the others, as `kith.graph` gives them: of the points' kind, on their device."""
+        """Each point's k nearest among the others, as `kith.graph` gives them.
+
+        Parameters
+        ----------
+        k : int
+            At least 1.
+        include_self : bool
+            Row i begins with i.
+        f64, out, memory, threads, path, isa, stream, progress
+            As in `kith.search`.
+
+        Returns
+        -------
+        Neighbors
+            ``(distances, indices)``, arrays of shape (n, k) of the points' kind on their device, and ``.report``.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).graph(2, include_self=True).indices
+        array([[0, 1],
+               [1, 0],
+               [2, 1]])
+        """
         kind, like = self._kind, self._place
         stream = kind.stream(like) if stream is None else stream
         distances, indices = _outputs(kind, like, len(self), k, _distance_type(f64), out)
@@ -270,6 +340,12 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     Returns
     -------
     Verification
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument: shapes that do not belong together, distances that are neither float32 nor float64, and what
+        `search` raises.
 
     Examples
     --------
@@ -325,19 +401,76 @@ def _as_graph(distances: Any, indices: Any, rows: Any, include_self: bool) -> tu
 
 
 def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
-    """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance (f64)."""
+    """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`, all values finite.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d, d)
+        float64, in units of one over the square of the points'; the covariance has the divisor n - 1.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        A covariance that has no inverse (points of fewer than d + 1 rows, or in a plane) is a ValueError.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> kith.inverse_covariance(numpy.array([[0.0, 0], [2, 0], [0, 2], [2, 2]]))
+    array([[0.75, 0.  ],
+           [0.  , 0.75]])
+    """
     matrix = readable(points, "points")
     d = int(matrix.shape[1]) if _rows(matrix, "points") >= 0 else 0
     return np.array(_core.inverse_covariance(array_interface(matrix, "points", 0))).reshape(d, d)
 
 
 def variances(points: Any) -> np.ndarray[Any, Any]:
-    """The d variances that ``"seuclidean"`` takes by default: the points' own, divisor n - 1 (f64)."""
+    """The d variances that ``"seuclidean"`` takes by default: the points' own.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`, all values finite.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        float64, in units of the square of the points', with the divisor n - 1.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        A column that does not vary is a ValueError.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> kith.variances(numpy.array([[0.0, 1], [2, 5]]))
+    array([2., 8.])
+    """
     matrix = readable(points, "points")
     _rows(matrix, "points")
     return np.array(_core.variances(array_interface(matrix, "points", 0)))
 
 
 def info() -> str:
-    """What this build and this machine have: instruction sets, devices, metrics and paths, as text."""
+    """What this build and this machine have: instruction sets, devices, metrics and paths.
+
+    Returns
+    -------
+    str
+        Lines of text, as ``kith info`` prints them.
+
+    Examples
+    --------
+    >>> import kith
+    >>> "sqeuclidean" in kith.info()
+    True
+    """
     return _core.build_info()

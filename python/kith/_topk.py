@@ -44,6 +44,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError
+        Naming the argument.
 
     Examples
     --------

@@ -195,6 +195,15 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
 def info(folder: Folder) -> Job:
     """What the manifest in a folder says.
 
+    Parameters
+    ----------
+    folder : path
+        The job's.
+
+    Returns
+    -------
+    Job
+
     Raises
     ------
     OSError
@@ -263,6 +272,22 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
 def units(folder: Folder, *, done: bool = False) -> list[Unit]:
     """The units that are not done, shard by shard; with ``done`` all of them. For whoever schedules them by other means.
 
+    Parameters
+    ----------
+    folder : path
+        The job's.
+    done : bool
+        Those that are done as well.
+
+    Returns
+    -------
+    list of Unit
+
+    Raises
+    ------
+    OSError
+        Where there is no job, or a damaged one.
+
     Examples
     --------
     >>> import numpy, tempfile, kith.groundtruth
@@ -317,6 +342,20 @@ def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, devi
 
 def status(folder: Folder) -> Status:
     """How far a job is, and who is at it.
+
+    Parameters
+    ----------
+    folder : path
+        The job's.
+
+    Returns
+    -------
+    Status
+
+    Raises
+    ------
+    OSError
+        Where there is no job, or a damaged one.
 
     Examples
     --------

@@ -101,6 +101,7 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, de
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -137,6 +138,11 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     Estimate
         Samples of x whose k-th neighbour in x or in y is equal to them are left out.
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -172,6 +178,11 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", devic
         A sample with k others equal to it in x and in y takes as k how many these are, and counts those that are equal
         to it (as Gao et al. 2017 do for mixtures of discrete and continuous variables).
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -200,6 +211,11 @@ def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, device
     -------
     Estimate
         Equal samples as in `mutual_information`.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -236,6 +252,11 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
     -------
     Estimate
         `conditional_mutual_information` of target[t] and the source's past, given the target's.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------

@@ -426,9 +426,9 @@ class DBSCAN(_clusters.DBSCAN):  # type: ignore[misc,unused-ignore]
         if self.metric == "precomputed" or issparse(X):
             return super().fit(X, y, sample_weight)
         rows = validate_data(self, X, accept_sparse="csr")
+        p = 2 if self.p is None and "p" not in (self.metric_params or {}) else self.p
         nearest = NearestNeighbors(radius=self.eps, algorithm=self.algorithm, leaf_size=self.leaf_size, metric=self.metric,
-                                   p=2 if self.p is None else self.p, metric_params=self.metric_params,
-                                   n_jobs=self.n_jobs, device=self.device).fit(rows)
+                                   p=p, metric_params=self.metric_params, n_jobs=self.n_jobs, device=self.device).fit(rows)
         metric = nearest._kith_metric()
         if metric is None:
             return super().fit(X, y, sample_weight)
