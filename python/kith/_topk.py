@@ -54,7 +54,8 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     (array([3., 2.]), array([0, 2]))
     """
     kind = kind_of(values)
-    array = values if hasattr(values, "shape") else np.asarray(values)
+    array = values if hasattr(values, "shape") and hasattr(values, "dtype") or hasattr(values, "__cuda_array_interface__") else (
+        np.asarray(values))
     dims = len(array.shape)
     if dims == 0 or not -dims <= dim < dims:
         raise ValueError(f"dim is {dim}: the values have {dims} dimensions")

@@ -64,6 +64,19 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     -------
     KNN
         Distances have gradients with respect to p1 and p2, at the indices found.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+
+    Examples
+    --------
+    >>> import torch, kith.torch
+    >>> p = torch.tensor([[[0.0], [1.0], [3.0]]])
+    >>> kith.torch.knn_points(p, p, K=2).dists
+    tensor([[[0., 1.],
+             [0., 1.],
+             [0., 4.]]])
     """
     if p1.ndim != 3 or p2.ndim != 3 or p1.shape[0] != p2.shape[0] or p1.shape[2] != p2.shape[2]:
         raise ValueError(f"p1, p2: expected (N, P1, D) and (N, P2, D), got {tuple(p1.shape)} and {tuple(p2.shape)}")
@@ -133,7 +146,31 @@ def _expect(lengths: list[int] | None, clouds: int, most: int, name: str) -> Non
 
 
 def knn_gather(x: torch.Tensor, idx: torch.Tensor) -> torch.Tensor:
-    """pytorch3d's `knn_gather`: x (N, M, U) at idx (N, L, K), of shape (N, L, K, U)."""
+    """pytorch3d's `knn_gather`: the features of neighbours.
+
+    Parameters
+    ----------
+    x : tensor of shape (N, M, U)
+        Features of the points.
+    idx : tensor of shape (N, L, K)
+        int64, as `knn_points` gives them.
+
+    Returns
+    -------
+    tensor of shape (N, L, K, U)
+
+    Raises
+    ------
+    RuntimeError
+        torch's, of indices out of range.
+
+    Examples
+    --------
+    >>> import torch, kith.torch
+    >>> kith.torch.knn_gather(torch.tensor([[[5.0], [7.0]]]), torch.tensor([[[1, 0]]]))
+    tensor([[[[7.],
+              [5.]]]])
+    """
     clouds, rows, k = idx.shape
     if x.shape[1] == 0:
         return x.new_zeros((clouds, rows, k, x.shape[2]))
@@ -189,6 +226,17 @@ def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None =
     -------
     tensor of shape (2, E)
         Rows of y, and rows of x.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+
+    Examples
+    --------
+    >>> import torch, kith.torch
+    >>> kith.torch.knn(torch.tensor([0.0, 1.0, 5.0]), torch.tensor([0.9]), 2)
+    tensor([[0, 0],
+            [1, 0]])
     """
     x, y = (part.view(-1, 1) if part.ndim == 1 else part for part in (x, y))
     if torch.compiler.is_compiling():
@@ -233,6 +281,17 @@ def knn_graph(x: torch.Tensor, k: int, batch: torch.Tensor | None = None, loop: 
     Returns
     -------
     tensor of shape (2, E)
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+
+    Examples
+    --------
+    >>> import torch, kith.torch
+    >>> kith.torch.knn_graph(torch.tensor([0.0, 1.0, 5.0]).view(-1, 1), 1)
+    tensor([[1, 0, 1],
+            [0, 1, 2]])
     """
     if flow not in ("source_to_target", "target_to_source"):
         raise ValueError(f"flow is {flow!r}: expected 'source_to_target' or 'target_to_source'")

@@ -47,15 +47,73 @@ def _stream(resources: Any) -> int | None:
 
 
 def build(dataset: Any, metric: str = "sqeuclidean", metric_arg: float = 2.0, resources: Any = None) -> Index:
-    """The points prepared for `search`."""
+    """The points prepared for `search`.
+
+    Parameters
+    ----------
+    dataset : array of shape (n, d)
+        As `kith.Index` takes points.
+    metric : str
+        One of cuVS' names.
+    metric_arg : float
+        The exponent of "minkowski" and "lp".
+    resources : Resources, optional
+        Whose stream the work is ordered on.
+
+    Returns
+    -------
+    Index
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat.cuvs import brute_force
+    >>> len(brute_force.build(numpy.eye(3, dtype="float32"), metric="cosine"))
+    3
+    """
     return Index(dataset, metric=_metric(metric), p=metric_arg, stream=_stream(resources))
 
 
 def search(index: Index, queries: Any, k: int, neighbors: Any = None, distances: Any = None, resources: Any = None,
            prefilter: Any = None) -> tuple[Any, Any]:
-    """``(distances, neighbors)`` of the k nearest, written to `distances` and `neighbors` where both are given.
+    """The k nearest points of each query.
 
-    A `prefilter` is refused: leave the points out before `build`.
+    Parameters
+    ----------
+    index : Index
+        What `build` returned.
+    queries : array of shape (q, d)
+        As `kith.search` takes them.
+    k : int
+        At least 1.
+    neighbors, distances : arrays of shape (q, k), optional
+        To write to, both or none: int64 and float32.
+    resources : Resources, optional
+        Whose stream the work is ordered on.
+    prefilter
+        Refused: leave the points out before `build`.
+
+    Returns
+    -------
+    (distances, neighbors)
+        Of the queries' kind on their device.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, NotImplementedError
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat.cuvs import brute_force
+    >>> points = numpy.eye(3, dtype="float32")
+    >>> distances, neighbors = brute_force.search(brute_force.build(points), points[1:2], 2)
+    >>> neighbors
+    array([[1, 0]])
     """
     if prefilter is not None:
         raise NotImplementedError("prefilter: leave the points out before build()")

@@ -459,7 +459,36 @@ def index_gpu_to_cpu(index: GpuIndexFlat) -> IndexFlat:
 
 
 def knn(xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0.0) -> tuple[Any, Any]:
-    """``(D, I)`` of the k nearest rows of xb for each row of xq."""
+    """The k nearest rows of xb for each row of xq.
+
+    Parameters
+    ----------
+    xq, xb : arrays of shape (q, d) and (n, d)
+        Of numpy or torch.
+    k : int
+        At least 1.
+    metric : int
+        METRIC_L2, METRIC_INNER_PRODUCT, ...
+    metric_arg : float
+        The exponent of METRIC_Lp, whose root is left out.
+
+    Returns
+    -------
+    (D, I)
+        Arrays of shape (q, k): float32 and int64.
+
+    Raises
+    ------
+    ValueError, NotImplementedError, MemoryError
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat import faiss
+    >>> faiss.knn(numpy.eye(2, dtype="float32"), numpy.eye(2, dtype="float32"), 1)[1]
+    array([[0],
+           [1]])
+    """
     xq, xb = _float32(xq), _float32(xb)
     if metric == METRIC_Lp:  # faiss leaves out the root
         found = search(xb, xq, k, metric="minkowski", p=metric_arg, f64=True)
@@ -470,7 +499,36 @@ def knn(xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0
 
 def knn_gpu(res: Any, xq: Any, xb: Any, k: int, D: Any = None, I: Any = None, metric: int = METRIC_L2,  # noqa: E741, N803
             device: int = -1, **_: Any) -> tuple[Any, Any]:
-    """`knn` on a GPU (`device` -1: the first). Arrays may be torch's on that GPU, and then are the results."""
+    """`knn` on a GPU.
+
+    Parameters
+    ----------
+    res : StandardGpuResources
+        Not needed.
+    xq, xb, k, metric
+        As in `knn`; arrays may lie on that GPU, and then the results do.
+    D, I : arrays of shape (q, k), optional
+        To write to: float32 and int64.
+    device : int
+        Which GPU; -1: the first.
+
+    Returns
+    -------
+    (D, I)
+
+    Raises
+    ------
+    ValueError, NotImplementedError, MemoryError, DeviceError
+        DeviceError where there is no such GPU.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat import faiss
+    >>> x = numpy.eye(2, dtype="float32")
+    >>> if faiss.get_num_gpus():
+    ...     D, I = faiss.knn_gpu(faiss.StandardGpuResources(), x, x, 1)
+    """
     where = "cuda" if device < 0 else f"cuda:{device}"
     return _as_faiss(*search(_float32(xb), _float32(xq), k, metric=_name(metric), device=where), metric, (D, I))
 
@@ -512,6 +570,27 @@ def pairwise_distances(xq: Any, xb: Any, metric: int = METRIC_L2, metric_arg: fl
 
 
 def normalize_L2(x: np.ndarray[Any, Any]) -> None:  # noqa: N802
-    """Divides each row by its norm, in place; rows of zeros stay."""
+    """Divides each row by its norm, in place; rows of zeros stay.
+
+    Parameters
+    ----------
+    x : numpy array of shape (n, d)
+        float32.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Of an array that cannot be written to.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat import faiss
+    >>> x = numpy.array([[3, 4], [0, 0]], "float32")
+    >>> faiss.normalize_L2(x)
+    >>> x
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     np.divide(x, norms, out=x, where=norms > 0)
