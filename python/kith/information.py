@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from . import _core
 from ._arguments import Progress, _integer, _metric, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import kind_of
 
 __all__ = ["Estimate", "conditional_mutual_information", "entropy", "kl_divergence", "mutual_information", "transfer_entropy"]
 
@@ -49,18 +50,22 @@ class Estimate(NamedTuple):
         return self.value
 
 
-def _samples(array: Any, name: str) -> tuple[Any, Any]:
-    """The array as it was given, and with two dimensions for the core."""
+def _samples(array: Any, name: str, first: Any = None) -> tuple[Any, Any]:
+    """The array as it was given, and with two dimensions for the core, which works on the stream of the first."""
     array = readable(array, name)
     if len(array.shape) == 1:
         array = array.reshape(-1, 1)
     if len(array.shape) != 2:
         raise ValueError(f"{name}: expected 1 or 2 dimensions, got {len(array.shape)}")
-    return array, array_interface(array, name)
+    return array, array_interface(array, name, _stream(array if first is None else first))
+
+
+def _stream(array: Any) -> int:
+    return kind_of(array).stream(array)
 
 
 def _of(like: Any, device: str, threads: int, memory: int, progress: Progress) -> _core.Settings:
-    return _settings(like, kind_of(like), True, device, memory, threads, "", "", None, progress)
+    return _settings(True, device, memory, threads, "", "", _stream(like), progress)
 
 
 def _number(name: str, value: str, names: tuple[str, ...]) -> int:
@@ -96,6 +101,7 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, de
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -132,6 +138,11 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     Estimate
         Samples of x whose k-th neighbour in x or in y is equal to them are left out.
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -141,7 +152,7 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     True
     """
     array, x = _samples(x, "x")
-    _, y = _samples(y, "y")
+    _, y = _samples(y, "y", array)
     return Estimate(*_core.kl_divergence(x, y, _integer(k, "k"), _number("form", form, _DIVERGENCES), _metric_of(metric, p),
                                          _of(array, device, threads, memory, progress)))
 
@@ -167,6 +178,11 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", devic
         A sample with k others equal to it in x and in y takes as k how many these are, and counts those that are equal
         to it (as Gao et al. 2017 do for mixtures of discrete and continuous variables).
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -175,7 +191,7 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", devic
     0.69
     """
     array, x = _samples(x, "x")
-    _, y = _samples(y, "y")
+    _, y = _samples(y, "y", array)
     return Estimate(*_core.mutual_information(x, y, _integer(k, "k"), _number("form", form, _KRASKOVS),
                                               _of(array, device, threads, memory, progress)))
 
@@ -196,6 +212,11 @@ def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, device
     Estimate
         Equal samples as in `mutual_information`.
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -206,8 +227,8 @@ def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, device
     True
     """
     array, x = _samples(x, "x")
-    _, y = _samples(y, "y")
-    _, z = _samples(z, "z")
+    _, y = _samples(y, "y", array)
+    _, z = _samples(z, "z", array)
     return Estimate(*_core.conditional_mutual_information(x, y, z, _integer(k, "k"),
                                                           _of(array, device, threads, memory, progress)))
 
@@ -232,6 +253,11 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
     Estimate
         `conditional_mutual_information` of target[t] and the source's past, given the target's.
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -242,7 +268,7 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
     (True, True)
     """
     array, source = _samples(source, "source")
-    _, target = _samples(target, "target")
+    _, target = _samples(target, "target", array)
     return Estimate(*_core.transfer_entropy(source, target, _integer(k, "k"), _integer(source_lags, "source_lags"),
                                             _integer(target_lags, "target_lags"),
                                             _of(array, device, threads, memory, progress)))
