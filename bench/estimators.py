@@ -147,12 +147,12 @@ def draw(rows, out, says):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--samples", type=int, default=5000)
-    parser.add_argument("--repeats", type=int, default=40)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=60)
     parser.add_argument("-k", type=int, default=4)
     parser.add_argument("--dimensions", type=int, nargs="+", default=list(range(1, 21)))
     parser.add_argument("--bootstrap", type=int, default=4)
-    parser.add_argument("--errors", type=int, default=10)
+    parser.add_argument("--errors", type=int, default=30)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--speed", type=int, default=0)
     parser.add_argument("--runs", type=int, default=2)
