@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include "api/guard.h"
+#include "api/request.h"
+#include "estimators/bootstrap.h"
 #include "estimators/sample.h"
+#include "estimators/terms.h"
 #include "exact/refuse.h"
 #include "kith/radius.h"
 
@@ -45,54 +48,64 @@ struct Within {
     }
 };
 
+Estimate divergence_of(const Sample& p, const Sample& q, std::int64_t k, DivergenceForm form,
+                       const Options& search_as) {
+    const Neighbors in_own = graph(p.view(), k, search_as), in_other = search(q.view(), p.view(), k, search_as);
+    const std::vector<double>&own = in_own.distances64, &other = in_other.distances64;
+    const auto n = static_cast<std::size_t>(p.n);
+    const auto kth = [k](const std::vector<double>& of, std::size_t i) {
+        return of[(i + 1) * static_cast<std::size_t>(k) - 1];
+    };
+    std::vector<double> radii(n);
+    for (std::size_t i = 0; i < n; ++i) radii[i] = std::max(kth(own, i), kth(other, i));
+    Within of_own, of_other;
+    const Radius r(kith::view(radii.data(), p.n, 1));
+    if (form == DivergenceForm::common_ball) {
+        of_own.counts = radius_graph_counts(p.view(), r, search_as).counts;
+        of_other.counts = radius_counts(q.view(), p.view(), r, search_as).counts;
+    } else if (form == DivergenceForm::common_ball_distances) {
+        radius_graph_blocks(p.view(), r, search_as, [&](const RadiusRows& rows) { of_own.take(rows); });
+        radius_blocks(q.view(), p.view(), r, search_as, [&](const RadiusRows& rows) { of_other.take(rows); });
+    }
+    const double d = static_cast<double>(p.d);
+    std::vector<double> terms;
+    terms.reserve(n);
+    std::int64_t left_out = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto usable = [](double distance) { return distance > 0 && std::isfinite(distance); };
+        if (!usable(kth(own, i)) || !usable(kth(other, i))) {
+            const auto row = static_cast<std::int64_t>(i);
+            const std::size_t at = (i + 1) * static_cast<std::size_t>(k) - 1;
+            if (!usable(kth(own, i))) require_equal(p, row, p, in_own.ids[at], kth(own, i));
+            if (!usable(kth(other, i))) require_equal(p, row, q, in_other.ids[at], kth(other, i));
+            ++left_out;
+            continue;
+        }
+        double term = 0;
+        if (form == DivergenceForm::nearest) term = d * std::log(kth(other, i) / kth(own, i));
+        else term = digamma(of_own.counts[i]) - digamma(of_other.counts[i]);
+        if (form == DivergenceForm::common_ball_distances) term += d * std::log(of_other.last[i] / of_own.last[i]);
+        terms.push_back(term);
+    }
+    return mean_of(terms, std::log(static_cast<double>(q.n) / static_cast<double>(p.n - 1)), left_out);
+}
+
 }  // namespace
 
 Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k, DivergenceForm form,
-                       const Options& options) {
+                       const Options& options, const Bootstrap& bootstrap) {
     return api::guarded([&] {
         const Options search_as = search_options(options);
+        const int threads = api::threads_of(options);
         check_metric(search_as.metric);
-        Sample p = sample_of(x, "x"), q = sample_of(y, "y");
+        Sample p = sample_of(x, "x", threads), q = sample_of(y, "y", threads);
         if (q.d != p.d) refuse("y: {} columns; expected {}, as x has", q.d, p.d);
         check_k(k, std::min(p.n - 1, q.n), "fewer than the samples of x, no more than those of y");
-        scale_together({&p, &q});
-        const Neighbors in_own = graph(p.view(), k, search_as), in_other = search(q.view(), p.view(), k, search_as);
-        const std::vector<double>&own = in_own.distances64, &other = in_other.distances64;
-        const auto n = static_cast<std::size_t>(p.n);
-        const auto kth = [k](const std::vector<double>& of, std::size_t i) {
-            return of[(i + 1) * static_cast<std::size_t>(k) - 1];
-        };
-        std::vector<double> radii(n);
-        for (std::size_t i = 0; i < n; ++i) radii[i] = std::max(kth(own, i), kth(other, i));
-        Within of_own, of_other;
-        const Radius r(kith::view(radii.data(), p.n, 1));
-        if (form == DivergenceForm::common_ball) {
-            of_own.counts = radius_graph_counts(p.view(), r, search_as).counts;
-            of_other.counts = radius_counts(q.view(), p.view(), r, search_as).counts;
-        } else if (form == DivergenceForm::common_ball_distances) {
-            radius_graph_blocks(p.view(), r, search_as, [&](const RadiusRows& rows) { of_own.take(rows); });
-            radius_blocks(q.view(), p.view(), r, search_as, [&](const RadiusRows& rows) { of_other.take(rows); });
-        }
-        const double d = static_cast<double>(p.d);
-        std::vector<double> terms;
-        std::int64_t left_out = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto usable = [](double distance) { return distance > 0 && std::isfinite(distance); };
-            if (!usable(kth(own, i)) || !usable(kth(other, i))) {
-                const auto row = static_cast<std::int64_t>(i);
-                const std::size_t at = (i + 1) * static_cast<std::size_t>(k) - 1;
-                if (!usable(kth(own, i))) require_equal(p, row, p, in_own.ids[at], kth(own, i));
-                if (!usable(kth(other, i))) require_equal(p, row, q, in_other.ids[at], kth(other, i));
-                ++left_out;
-                continue;
-            }
-            double term = 0;
-            if (form == DivergenceForm::nearest) term = d * std::log(kth(other, i) / kth(own, i));
-            else term = digamma(of_own.counts[i]) - digamma(of_other.counts[i]);
-            if (form == DivergenceForm::common_ball_distances) term += d * std::log(of_other.last[i] / of_own.last[i]);
-            terms.push_back(term);
-        }
-        return mean_of(terms, std::log(static_cast<double>(q.n) / static_cast<double>(p.n - 1)), left_out);
+        const Bootstrap as = checked(bootstrap, {p.n, q.n}, k);
+        scale_together({&p, &q}, threads);
+        return with_error(divergence_of(p, q, k, form, search_as), {p.n, q.n}, as, [&](const Rows& rows) {
+            return divergence_of(rows_of(p, rows[0], threads), rows_of(q, rows[1], threads), k, form, search_as);
+        });
     });
 }
 
