@@ -57,14 +57,14 @@ std::vector<Figure> figures(const std::vector<PaperTable>& tables, const PaperSt
 
 // In single quotes, for a shell.
 std::string quoted(const std::string& text) {
-    std::string out = "'";
+    std::string out(1, '\'');
     for (const char c : text) c == '\'' ? out += "'\\''" : out += c;
-    return out + "'";
+    return out.append(1, '\'');
 }
 
 void draw(const std::vector<std::string>& files) {
     std::string command = "python3 " + quoted(KITH_BENCH_PLOT);
-    for (const std::string& each : files) command += " " + quoted(each);
+    for (const std::string& each : files) command.append(1, ' ').append(quoted(each));
     std::fflush(stdout);
     if (std::system((command + " 2> /dev/null").c_str()) != 0)
         fmt::print("no drawings: bench/plot needs Python's matplotlib\n");
