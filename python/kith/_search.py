@@ -36,7 +36,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
            inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
            formula: str | None = None, start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto",
            memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-           progress: Progress = None) -> Neighbors:
+           progress: Progress = None, selector: str = "") -> Neighbors:
     """The k nearest points of each query, exactly.
 
     Parameters
@@ -82,6 +82,9 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     progress : bool or callable, optional
         True: a bar, by tqdm where it is installed. A callable is given pairs done, pairs in all, seconds and the stage,
         some times a second; returning False ends the call with Cancelled.
+    selector : str
+        A selector by name, as of `topk`: all distances, and of each query's the nearest by that one. It never changes
+        the answer.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     report = _core.search(
         array_interface(points, "points"), array_interface(queries, "queries"), k,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress, selector),
         array_interface(indices, "indices"), array_interface(distances, "distances"))
     return _neighbors(kind, like, distances, indices, report, out)
 
@@ -118,8 +121,8 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
 def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqeuclidean", p: float = 2.0,
           inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
           start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto", memory: int = 0,
-          threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-          progress: Progress = None) -> Neighbors:
+          threads: int = 0, path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None,
+          selector: str = "") -> Neighbors:
     """Each point's k nearest among the other points: the k-nearest-neighbour graph.
 
     Parameters
@@ -149,7 +152,7 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     report = _core.graph(
         array_interface(points, "points"), k, include_self,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress),
+        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress, selector),
         array_interface(indices, "indices"), array_interface(distances, "distances"))
     return _neighbors(kind, like, distances, indices, report, out)
 
@@ -205,25 +208,27 @@ class Index(RadiusMethods):
         raise TypeError("an Index cannot be pickled: make one from the points where it is needed")
 
     def search(self, queries: Any, k: int, *, f64: bool = False, out: Out = None, memory: int = 0, threads: int = 0,
-               path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None) -> Neighbors:
+               path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None,
+               selector: str = "") -> Neighbors:
         """The k nearest of the Index's points for each query, as `kith.search` gives them. May run in several threads."""
         like, kind = queries, kind_of(queries)
         queries = readable(queries, "queries")
         distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
         report = self._core.search(
             array_interface(queries, "queries"), k,
-            _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
+            _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress, selector),
             array_interface(indices, "indices"), array_interface(distances, "distances"))
         return _neighbors(kind, like, distances, indices, report, out)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
-              threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-              progress: Progress = None) -> Neighbors:
+              threads: int = 0, path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None,
+              selector: str = "") -> Neighbors:
         """Each point's k nearest among the others, as `kith.graph` gives them; numpy arrays, unless ``out`` is given."""
         kind = kind_of(None)
         distances, indices = _outputs(kind, None, len(self), k, f64, out)
         report = self._core.graph(
-            k, include_self, _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress),
+            k, include_self,
+            _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress, selector),
             array_interface(indices, "indices"), array_interface(distances, "distances"))
         return Neighbors(distances, indices, report)
 
