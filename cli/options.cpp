@@ -112,7 +112,9 @@ void add_execution(CLI::App& command, ExecutionArgs& args) {
     command.add_option("--path", args.path, "Force a path by name (kith info lists them)")
         ->type_name("NAME")
         ->group(group);
-    command.add_option("--selector", args.selector, "Force a selector by name (kith info --selectors lists them)")
+    command
+        .add_option("--selector", args.selector,
+                    "Force a selector by name, of a selection or a search (kith info --selectors lists them)")
         ->type_name("NAME")
         ->group(group);
     command

@@ -141,7 +141,7 @@ typedef struct kith_options {
     int64_t memory;  /* bytes for tiles, candidates and, on a GPU, prepared points; 0 (default): most of what is free */
     const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N", "cuda:0,1", "cuda:all" */
     const char* path;     /* force a path by name; NULL (default): the planner's choice */
-    const char* selector; /* force a selector by name; NULL (default): the planner's choice */
+    const char* selector; /* force a selector by name, of a selection or a search; NULL (default): the planner's */
     const char* isa; /* force "avx512", "avx2", "baseline" (CPU), "sm_90a", "sm_80" (GPU); NULL (default): the best */
     void* stream;    /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
     kith_progress_callback progress; /* NULL (default): none */

@@ -165,7 +165,7 @@ struct Options {
     int threads = 0;          // CPU threads, the caller's included; 0: OMP_NUM_THREADS where it is set, else the
                               // processors that affinity and cgroup leave the process. 1 starts none
     std::string path;         // force a path by name (kith info lists them); "": the planner's choice
-    std::string selector;     // select(): force a selector by name (kith info lists them); "": the planner's choice
+    std::string selector;     // force a selector by name, of select() or a search (kith info --selectors lists them)
     std::string order;        // select(): what is known of the order within rows: "" (nothing), "ascending",
                               // "descending"
     std::string isa;  // force an instruction set: "avx512", "avx2", "baseline" on a CPU, "sm_90a", "sm_80" on a GPU;

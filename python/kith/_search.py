@@ -41,7 +41,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
            inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
            formula: str | None = None, start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto",
            memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-           progress: Progress = None) -> Neighbors:
+           progress: Progress = None, selector: str = "") -> Neighbors:
     """The k nearest points of each query, exactly.
 
     Parameters
@@ -87,6 +87,9 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     progress : bool or callable, optional
         True: a bar, by tqdm where it is installed. A callable is given pairs done, pairs in all, seconds and the stage,
         some times a second; returning False ends the call with Cancelled.
+    selector : str
+        A selector by name, as of `topk`: all distances, and of each query's the nearest by that one. It never changes
+        the answer.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     report = _core.search(
         array_interface(points, "points", stream), array_interface(queries, "queries", stream), k,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(f64, device, memory, threads, path, isa, stream, progress),
+        _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
         array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
     return _neighbors(kind, like, distances, indices, report, out)
 
@@ -125,7 +128,7 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
           inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
           start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto", memory: int = 0,
           threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-          progress: Progress = None) -> Neighbors:
+          progress: Progress = None, selector: str = "") -> Neighbors:
     """Each point's k nearest among the other points: the k-nearest-neighbour graph.
 
     Parameters
@@ -166,7 +169,7 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     report = _core.graph(
         array_interface(points, "points", stream), k, include_self,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(f64, device, memory, threads, path, isa, stream, progress),
+        _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
         array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
     return _neighbors(kind, like, distances, indices, report, out)
 
@@ -229,7 +232,7 @@ class Index(RadiusBlockMethods):
         raise TypeError("an Index cannot be pickled: make one from the points where it is needed")
 
     def search(self, queries: Any, k: int, *, f64: bool = False, out: Out = None, memory: int = 0, threads: int = 0,
-               path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None) -> Neighbors:
+               path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None, selector: str = "") -> Neighbors:
         """The k nearest of the Index's points for each query, as `kith.search` gives them. May run in several threads.
 
         Parameters
@@ -238,7 +241,7 @@ class Index(RadiusBlockMethods):
             As in `kith.search`.
         k : int
             At least 1.
-        f64, out, memory, threads, path, isa, stream, progress
+        f64, out, memory, threads, path, isa, stream, progress, selector
             As in `kith.search`.
 
         Returns
@@ -264,13 +267,13 @@ class Index(RadiusBlockMethods):
         distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
         report = self._core.search(
             array_interface(queries, "queries", stream), k,
-            _settings(f64, "auto", memory, threads, path, isa, stream, progress),
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
             array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
         return _neighbors(kind, like, distances, indices, report, out)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
               threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-              progress: Progress = None) -> Neighbors:
+              progress: Progress = None, selector: str = "") -> Neighbors:
         """Each point's k nearest among the others, as `kith.graph` gives them.
 
         Parameters
@@ -279,7 +282,7 @@ class Index(RadiusBlockMethods):
             At least 1.
         include_self : bool
             Row i begins with i.
-        f64, out, memory, threads, path, isa, stream, progress
+        f64, out, memory, threads, path, isa, stream, progress, selector
             As in `kith.search`.
 
         Returns
@@ -304,7 +307,7 @@ class Index(RadiusBlockMethods):
         stream = kind.stream(like) if stream is None else stream
         distances, indices = _outputs(kind, like, len(self), k, _distance_type(f64), out)
         report = self._core.graph(
-            k, include_self, _settings(f64, "auto", memory, threads, path, isa, stream, progress),
+            k, include_self, _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
             array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
         return _neighbors(kind, like, distances, indices, report, out)
 

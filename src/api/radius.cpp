@@ -80,6 +80,8 @@ void check_options(const Options& options) {
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     if (options.path == kato_path)
         refuse("path: 'kato' serves graph() of the k nearest; a search by radius has no grids");
+    if (!options.selector.empty())
+        refuse("selector: '{}'; all points within a radius are found, and none selected", options.selector);
 }
 
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric) {

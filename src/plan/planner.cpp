@@ -12,6 +12,7 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
+#include "plan/by_selector.h"
 #include "plan/composed.h"
 #include "plan/fused.h"
 #include "plan/gpu_tiles.h"
@@ -189,16 +190,6 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
     return choose_path(other, &device, m, why);
 }
 
-// What tiles of a CPU may take. Throws where that is less than the smallest one.
-double cpu_budget(const Request& r, const Machine& m, double least) {
-    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
-    if (least > static_cast<double>(budget))
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
-                                r.memory > 0 ? "" : ", half of what is free", least));
-    return static_cast<double>(budget);
-}
-
 // Queries of a tree are ordered together, as many as the budget holds, and each thread has the neighbours of one.
 void tree_tiles(const Request& r, double budget, Plan& p) {
     const Shape& s = r.shape;
@@ -235,6 +226,15 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
 }
 
 }  // namespace
+
+double cpu_budget(const Request& r, const Machine& m, double least) {
+    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
+    if (least > static_cast<double>(budget))
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
+                                r.memory > 0 ? "" : ", half of what is free", least));
+    return static_cast<double>(budget);
+}
 
 double tree_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
@@ -279,8 +279,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
 }
 
 Plan make(const Request& r, const Machine& machine) {
-    if (!r.selector.empty() && r.selector != "threshold")
-        refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
+    if (forces_selector(r.selector)) return by_selector(r, machine);
     if (is_ruled(r.path)) return ruled(r, machine);
     if (r.path == "kato") {
         if (!r.shape.graph) refuse("path: 'kato' computes the graph of a set of points, not a search");

@@ -71,6 +71,8 @@ struct Request {
 Plan make(const Request& request, const Machine& machine);
 // Bytes that a search may take of a GPU: what was asked for, or most of what is free.
 double device_budget(const Request& request, const Machine::Device& device);
+// What tiles of a CPU may take. Throws out_of_memory where that is less than the smallest one.
+double cpu_budget(const Request& request, const Machine& machine, double least);
 
 // The plan of a selection: shape.n columns, shape.q rows.
 Plan selection(const Request& request, const Machine& machine);
