@@ -8,11 +8,8 @@ namespace kith::cpu {
 
 namespace {
 
-// A query that reads more than n over max_share rows (or these few) is left to the next filter: a row takes about what
 // Of a row ahead of its use: hardware goes on from there.
 constexpr std::int64_t prefetched_words = 128;
-// Candidates that a threshold may be behind: their rows have been read, and each that is left of them saves others.
-constexpr std::int64_t least_behind = 8, behind_share = 2;
 
 }  // namespace
 
@@ -30,9 +27,8 @@ ProjectedFilter::ProjectedFilter(const Search& search, const Filter& filter, Sho
       thresholds_(static_cast<std::size_t>(count)),
       further_(thresholds_.size(), 0),
       read_(thresholds_.size(), 0) {
-    const std::int64_t behind = std::max(least_behind, search.k / behind_share);
     for (std::int64_t i = 0; i < count; ++i)
-        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_), behind);
+        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_));
     Buffer<float> forms(count * words_);
     filter.project_queries(list.rows(), count, kernels_, forms.data(), further_.data());
     for (std::int64_t i = 0; i < count; ++i) {

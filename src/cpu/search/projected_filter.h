@@ -16,6 +16,10 @@ public:
     std::int64_t stride(std::int64_t panels) const { return panel_stride(count_, panels); }
     // Points [32 p, 32 p + 32).
     void group(std::int64_t p);
+    // Thresholds of the shortlist have changed.
+    void follow() {
+        for (std::int64_t i = 0; i < count_; ++i) follow(i);
+    }
 
 private:
     struct Pair {
