@@ -30,7 +30,7 @@ public:
           due_(k_),
           terms_(terms),
           kth_(kth) {
-        list_.reserve(2 * k_ + 6 * room_);
+        list_.reserve(3 * k_ + 2 * room_);
     }
 
     float threshold() const { return threshold_; }
@@ -49,8 +49,8 @@ public:
         if (threshold < threshold_) threshold_ = threshold;
     }
 
-    // From here on thresholds follow from the rank-th upper value: of less than k they are guesses, which the answer has
-    // to prove (guess()).
+    // From here on thresholds follow from the rank-th upper value: of less than k they are guesses, which the answer
+    // has to prove (guess()).
     void set_rank(std::int64_t rank) {
         rank_ = static_cast<std::size_t>(rank);
         due_ = std::max(rank_, list_.size());

@@ -11,7 +11,7 @@
 
 #include "cpu/filter/panels.h"
 #include "cpu/metric/kernels.h"
-#include "cpu/search/projected_filter.h"
+#include "cpu/search/coarse_filter.h"
 #include "cpu/search/row_filter.h"
 #include "cpu/search/scan.h"
 #include "cpu/search/shortlist.h"
@@ -247,7 +247,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
         s.max_rows_read =
             std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
     };
-    if (q <= max_row_queries && rounding != Rounding::projected && !s.points.packed(rounding) &&
+    if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(rounding) &&
         row_filter_serves(s.points, s.queries)) {
         const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
         limit_candidates(c.ranges);
@@ -260,7 +260,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
-    if (rounding == Rounding::projected) block = projected_query_block / width * width;
+    if (is_coarse(rounding)) block = coarse_query_block / width * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
     const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
@@ -271,7 +271,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
         left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
                              [&](Shortlist& list, std::int64_t count) { return BlockFilter(s, *filter, list, count); });
     };
-    if (rounding == Rounding::projected) search_with(std::type_identity<ProjectedFilter>{});
+    if (is_coarse(rounding)) search_with(std::type_identity<CoarseFilter>{});
     else search_with(std::type_identity<PanelFilter>{});
     return true;
 }
@@ -345,9 +345,9 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         used = rounding;
         return any = true;
     };
-    // Filters with a projection, of many queries a few first; false where it does not answer most of those that it has
-    // been tried with, now or before.
-    const auto projected = [&] {
+    // Filters with coarse panels, of many queries a few first; false where these do not answer most of those that they
+    // have been tried with, now or before.
+    const auto coarse = [&] {
         Numbers first = left, rest;
         if (left.size() >= least_piloted) {
             const std::size_t step = left.size() / pilots;
@@ -371,11 +371,11 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
     const bool products = metric::product_form(traits) != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
-    if (own != Rounding::projected) {
+    if (!is_coarse(own)) {
         filter(own);
     } else {
         const Rounding product = product_rounding(isa, points.rows.cols);
-        if (!projected()) report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
+        if (!coarse()) report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
         filter(product);
     }
     if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
