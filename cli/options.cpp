@@ -174,7 +174,7 @@ std::vector<std::string> metric_names() {
 std::vector<std::string> choices(std::string_view option) {
     if (option == "metric") return metric_names();
     if (option == "device") return {"auto", "cpu", "cuda"};
-    if (option == "isa") return {"avx512", "avx2", "baseline", "sm_90a", "sm_80"};
+    if (option == "isa") return {"amx", "avx512", "avx2", "baseline", "sm_90a", "sm_80"};
     if (option == "order") return {"ascending", "descending"};
     if (option == "machine") {
         std::vector<std::string> names;

@@ -142,8 +142,8 @@ typedef struct kith_options {
     const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N", "cuda:0,1", "cuda:all" */
     const char* path;     /* force a path by name; NULL (default): the planner's choice */
     const char* selector; /* force a selector by name, of a selection or a search; NULL (default): the planner's */
-    const char* isa; /* force "avx512", "avx2", "baseline" (CPU), "sm_90a", "sm_80" (GPU); NULL (default): the best */
-    void* stream;    /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
+    const char* isa;      /* force "amx", "avx512", "avx2", "baseline" (CPU), "sm_90a", "sm_80" (GPU); NULL: the best */
+    void* stream;         /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
     kith_progress_callback progress; /* NULL (default): none */
     void* progress_user;             /* given to the callback */
     const char* order; /* select only: "ascending" or "descending" where the values of every row are known to be; NULL

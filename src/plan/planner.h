@@ -14,6 +14,7 @@ namespace kith::planner {
 struct Machine {
     std::string isa = "baseline";
     bool bf16 = false;  // products of bf16, beside isa avx512
+    bool vnni = false;  // products of bytes, likewise
     int threads = 1;
     std::int64_t free_bytes = 0;  // host
     struct Device {

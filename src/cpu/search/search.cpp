@@ -51,10 +51,10 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
     const bool tree = asked.path == Path::tree && queries.rows > 0;
     if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) return;
     Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
-    if (plan.path == Path::projected &&
-        !points.filter(isa, std::max(plan.threads, 1), Rounding::projected, progress, plan.forced)) {
-        plan.path = product_rounding(isa, points.rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
-        report.path = name(plan.path);
+    if (is_coarse(rounding_of(plan.path)) && queries.rows > 0) {
+        const Path served = points.served(plan.path, isa, std::max(plan.threads, 1), progress, plan.forced);
+        if (served != plan.path) report.path = name(served);
+        plan.path = served;
     }
     if (plan.path != Path::exact && queries.rows > 0 &&
         filter_search(points, queries, graph, isa, plan, progress, results, report)) {
