@@ -11,8 +11,8 @@
 
 namespace kith::bench {
 
-CellFile::CellFile(Json document, std::string cells, std::string name, bool resume)
-    : document_(std::move(document)), cells_(std::move(cells)), name_(std::move(name)) {
+CellFile::CellFile(Json document, std::string cells, std::string name, bool resume, Deadline deadline)
+    : document_(std::move(document)), cells_(std::move(cells)), name_(std::move(name)), deadline_(deadline) {
     Json known = Json::array();
     if (resume && !name_.empty() && std::filesystem::exists(name_)) {
         const Json before = read(name_);
@@ -35,6 +35,7 @@ Json CellFile::cell(const Json& key, const std::function<void(Json&)>& measure) 
     };
     Json& all = document_[cells_];
     if (const auto found = std::ranges::find_if(all, same); found != all.end()) return *found;
+    deadline_.check();
     Json cell = key;
     measure(cell);
     all.push_back(cell);

@@ -29,7 +29,7 @@ double pinned_copy_seconds(int, std::size_t) {
     refuse();
 }
 
-std::vector<double> matrix_seconds(int, const std::string&, exact::Step, const MatrixShape&, int) {
+std::vector<double> matrix_seconds(int, const std::string&, exact::Step, Data, const MatrixShape&, const MatrixRuns&) {
     refuse();
 }
 

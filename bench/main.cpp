@@ -27,6 +27,8 @@ using kith::bench::Result;
 using kith::bench::Timing;
 using kith::bench::Workload;
 
+constexpr int time_is_up = 4;  // exit status
+
 struct Args {
     Workload workload;
     kith::Options options;
@@ -41,6 +43,7 @@ struct Args {
     kith::bench::RuleStudy rule;
     kith::bench::Study study;
     kith::bench::PaperStudy papers;
+    double seconds = 0;
 };
 
 void add_common(CLI::App* command, Args& args) {
@@ -117,16 +120,11 @@ void add_tables(CLI::App* search, kith::bench::TableStudy& tables, kith::bench::
 void add_papers(CLI::App* command, kith::bench::PaperStudy& papers) {
     command->add_option("name", papers.table, "A table or figure, see --list")->type_name("NAME");
     command->add_flag("--list", papers.list, "What there is");
-    command->add_flag("--resume", papers.resume, "Go on where the --json file ends");
-    command
-        ->add_option("--times", papers.times,
-                     "Take cells from these --json files: of other tables, or of parts of this one that ran apart")
-        ->delimiter(',')
+    command->add_flag("--all", papers.all, "Every one, each into a file of the folder --json, then the drawings");
+    command->add_flag("--resume", papers.resume, "Go on where the --json file ends, or those of the folder");
+    command->add_option("--times", papers.times, "Take the cells that they share from the --json file of another table")
         ->type_name("FILE");
     command->add_option("--methods", papers.methods, "Only these")->delimiter(',')->type_name("NAME");
-    command->add_option("--panels", papers.panels, "Only the panels of these titles, as 'd 64'")
-        ->delimiter(',')
-        ->type_name("TITLE");
     command->add_flag("--mean", papers.mean,
                       "Means and standard deviations of 10 runs behind 10 more (Hanak 2023, 5.1), not medians");
     command->add_option("--limit", papers.limit, "Leave cells out that are expected to take more seconds")
@@ -265,6 +263,8 @@ int run_main(int argc, char** argv) {
     }
     CLI::App* papers = app.add_subcommand("papers", "Tables and figures of the papers, beside the papers' figures");
     add_papers(papers, args.papers);
+    CLI::Option* const seconds =
+        papers->add_option("--seconds", args.seconds, "Begin no cell after that; --resume goes on");
     for (CLI::App* command : {search, select, suite, papers}) add_common(command, args);
     CLI11_PARSE(app, argc, argv);
 
@@ -277,6 +277,7 @@ int run_main(int argc, char** argv) {
     if (papers->parsed()) {
         args.papers.repeat = args.repeat;
         args.papers.json = args.json;
+        if (*seconds) args.papers.deadline = kith::bench::Deadline(args.seconds);
         return kith::bench::run(args.papers, args.options) ? 0 : 1;
     }
     if (args.study.asked()) {
@@ -329,6 +330,9 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "kith-bench: {}\n", e.what());
         const bool machine = e.code() == kith::ErrorCode::device || e.code() == kith::ErrorCode::out_of_memory;
         return machine ? 3 : 2;
+    } catch (const kith::bench::TimeIsUp& e) {
+        fmt::print(stderr, "kith-bench: {}\n", e.what());
+        return time_is_up;
     } catch (const std::exception& e) {
         fmt::print(stderr, "kith-bench: {}\n", e.what());
         return 3;

@@ -73,7 +73,8 @@ int execute(const Args& args) {
 void add_info(CLI::App& app, CommandRun& run) {
     const auto args = std::make_shared<Args>();
     CLI::App* command = app.add_subcommand("info", "What this build and this machine have: devices, metrics, formats");
-    command->add_flag("--selectors", args->selectors, "The selectors of kith select instead, with their ranges of k");
+    command->add_flag("--selectors", args->selectors,
+                      "The selectors of kith select and of searches instead, with their ranges of k");
     command->add_flag("--json", args->json, "One JSON object on standard output, nothing else");
     command->callback([args, &run] { run = [args] { return execute(*args); }; });
 }

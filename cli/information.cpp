@@ -27,6 +27,8 @@ struct Args {
     std::int64_t k = 3;
     std::string form;
     std::int64_t source_lags = 1, target_lags = 1;
+    Bootstrap bootstrap;
+    std::int64_t seed = 0;
     DistanceArgs distance;
     ExecutionArgs execution;
     OutputArgs output;
@@ -38,13 +40,14 @@ struct Samples {
 };
 using Estimator = std::function<Estimate(const Args&, const Samples&, const Options&)>;
 
-int execute(const Args& args, const char* what, const Estimator& estimator) {
+int execute(Args args, const char* what, const Estimator& estimator) {
     const Stopwatch total;
     std::vector<double> numbers;
     Options options;
     if (args.distance.metric_given && args.distance.metric_given->count() > 0)
         options.metric = make_metric(args.distance, numbers);
     set_execution(args.execution, options);
+    args.bootstrap.seed = static_cast<std::uint64_t>(args.seed);
     Samples samples;
     samples.x = load_points(args.x, args.format);
     if (!args.y.empty()) samples.y = load_points(args.y, args.format);
@@ -59,14 +62,15 @@ int execute(const Args& args, const char* what, const Estimator& estimator) {
     if (args.output.json) {
         Json object = {{"command", "estimate"}, {"kith", KITH_VERSION}, {"of", what}, {"k", args.k}};
         object["value"] = found.value;
-        object["error"] = found.error;
+        if (args.bootstrap.repeats > 0) object["error"] = found.error;
         object["samples"] = found.samples;
         object["left_out"] = found.left_out;
         object["seconds"] = total.seconds();
         print_json(object);
         return exit_ok;
     }
-    fmt::print("{:.6g} nats, error {:.2g} ({}{})\n", found.value, found.error,
+    fmt::print("{:.6g} nats{} ({}{})\n", found.value,
+               args.bootstrap.repeats > 0 ? fmt::format(", error {:.2g}", found.error) : "",
                counted(found.samples, "sample", "samples"),
                found.left_out == 0 ? "" : fmt::format(", {} equal ones left out", grouped(found.left_out)));
     std::fflush(stdout);
@@ -94,6 +98,18 @@ CLI::App& add(CLI::App& parent, CommandRun& run, const std::shared_ptr<Args>& ar
         ->type_name("NAME")
         ->group("Input");
     add_count(*command, "-k", args->k, "The neighbour whose distance is taken (3)", 1)->type_name("K");
+    add_count(*command, "--bootstrap", args->bootstrap.repeats,
+              "Estimate the error, dealing the samples out N times at random (0: none)", 0)
+        ->type_name("N")
+        ->group("Error");
+    add_count(*command, "--parts", args->bootstrap.parts, "Into how many parts, each of which is estimated (2)", 2)
+        ->type_name("N")
+        ->group("Error");
+    add_count(*command, "--stretch", args->bootstrap.stretch,
+              "Rows that stay together (1; transfer-entropy: the root of their number)", 1)
+        ->type_name("N")
+        ->group("Error");
+    add_count(*command, "--seed", args->seed, "Of the random numbers (0)", 0)->type_name("N")->group("Error");
     add_execution(*command, args->execution);
     add_output(*command, args->output);
     command->callback([args, &run, name, estimator] { run = [=] { return execute(*args, name, estimator); }; });
@@ -119,9 +135,10 @@ void add_estimate(CLI::App& app, CommandRun& run) {
     const auto samples = [] { return std::make_shared<Args>(); };
 
     auto args = samples();
-    CLI::App& of_entropy =
-        add(*group, run, args, "entropy", "The differential entropy of a sample", "-x,--x",
-            [](const Args& a, const Samples& s, const Options& options) { return entropy(s.x.view(), a.k, options); });
+    CLI::App& of_entropy = add(*group, run, args, "entropy", "The differential entropy of a sample", "-x,--x",
+                               [](const Args& a, const Samples& s, const Options& options) {
+                                   return entropy(s.x.view(), a.k, options, a.bootstrap);
+                               });
     add_distance(of_entropy, args->distance);
 
     args = samples();
@@ -131,7 +148,7 @@ void add_estimate(CLI::App& app, CommandRun& run) {
                 using enum DivergenceForm;
                 const auto form = form_of<DivergenceForm>(
                     a.form, {{"nearest", nearest}, {"ball", common_ball}, {"ball-distances", common_ball_distances}});
-                return kl_divergence(s.x.view(), s.y.view(), a.k, form, options);
+                return kl_divergence(s.x.view(), s.y.view(), a.k, form, options, a.bootstrap);
             });
     add_second(of_divergence, args, "-y,--y", "The other samples");
     add_form(of_divergence, args, "nearest (the default), ball, ball-distances");
@@ -143,9 +160,9 @@ void add_estimate(CLI::App& app, CommandRun& run) {
             "-x,--x", [](const Args& a, const Samples& s, const Options& options) {
                 using enum KraskovForm;
                 const auto form = form_of<KraskovForm>(a.form, {{"first", first}, {"second", second}});
-                if (a.z.empty()) return mutual_information(s.x.view(), s.y.view(), a.k, form, options);
+                if (a.z.empty()) return mutual_information(s.x.view(), s.y.view(), a.k, form, options, a.bootstrap);
                 if (form == second) throw Error(ErrorCode::invalid_argument, "--form second: serves without --z alone");
-                return conditional_mutual_information(s.x.view(), s.y.view(), s.z.view(), a.k, options);
+                return conditional_mutual_information(s.x.view(), s.y.view(), s.z.view(), a.k, options, a.bootstrap);
             });
     add_second(of_information, args, "-y,--y", "The other variable: as many rows");
     of_information.add_option("-z,--z", args->z, "The variable that is given: as many rows")
@@ -154,11 +171,11 @@ void add_estimate(CLI::App& app, CommandRun& run) {
     add_form(of_information, args, "Of Kraskov's estimators the first (the default) or the second");
 
     args = samples();
-    CLI::App& of_transfer =
-        add(*group, run, args, "transfer-entropy", "What the past of a series says about the next value of another",
-            "--source", [](const Args& a, const Samples& s, const Options& options) {
-                return transfer_entropy(s.x.view(), s.y.view(), a.k, a.source_lags, a.target_lags, options);
-            });
+    CLI::App& of_transfer = add(
+        *group, run, args, "transfer-entropy", "What the past of a series says about the next value of another",
+        "--source", [](const Args& a, const Samples& s, const Options& options) {
+            return transfer_entropy(s.x.view(), s.y.view(), a.k, a.source_lags, a.target_lags, options, a.bootstrap);
+        });
     add_second(of_transfer, args, "--target", "The series that may follow: as many rows");
     add_count(of_transfer, "--source-lags", args->source_lags, "Past rows of the source (1)", 1)->type_name("N");
     add_count(of_transfer, "--target-lags", args->target_lags, "Past rows of the target (1)", 1)->type_name("N");

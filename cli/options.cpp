@@ -112,7 +112,9 @@ void add_execution(CLI::App& command, ExecutionArgs& args) {
     command.add_option("--path", args.path, "Force a path by name (kith info lists them)")
         ->type_name("NAME")
         ->group(group);
-    command.add_option("--selector", args.selector, "Force a selector by name (kith info --selectors lists them)")
+    command
+        .add_option("--selector", args.selector,
+                    "Force a selector by name, of a selection or a search (kith info --selectors lists them)")
         ->type_name("NAME")
         ->group(group);
     command
@@ -172,7 +174,7 @@ std::vector<std::string> metric_names() {
 std::vector<std::string> choices(std::string_view option) {
     if (option == "metric") return metric_names();
     if (option == "device") return {"auto", "cpu", "cuda"};
-    if (option == "isa") return {"avx512", "avx2", "baseline", "sm_90a", "sm_80"};
+    if (option == "isa") return {"amx", "avx512", "avx2", "baseline", "sm_90a", "sm_80"};
     if (option == "order") return {"ascending", "descending"};
     if (option == "machine") {
         std::vector<std::string> names;

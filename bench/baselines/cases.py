@@ -88,7 +88,7 @@ CPU = [
     Data("1m-128-one", random_host(1_000_000, 1, 128, 1), MATRIX_METRICS, CPU_GOAL),
     Data("100k-128-direct", random_host(100_000, 1000, 128, 200), DIRECT_METRICS, ("scipy", "scikit-learn")),
 ]
-CUDA_GOAL = ("torch", "flashlib", "cuvs", "faiss", "cupy")
+CUDA_GOAL = ("torch", "flashlib", "cuvs", "faiss", "cupy", "certex", "pykeops")
 
 
 def cuda(name, d, q=8192, quick_q=2048):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-PACKAGES = ("numpy", "faiss-cpu", "faiss-gpu", "scikit-learn", "usearch", "numkong", "pykeops", "scipy", "pykdtree", "torch", "flashlib",
+PACKAGES = ("numpy", "faiss-cpu", "faiss-gpu", "scikit-learn", "usearch", "numkong", "pykeops", "scipy", "pykdtree", "torch", "flashlib", "certex",
             "cuvs-cu12", "cuvs-cu13", "cupy-cuda12x", "cupy-cuda13x")
 
 

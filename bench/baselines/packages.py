@@ -3,7 +3,7 @@
 usage: python3 bench/baselines/packages.py [--device cuda] [--case NAME] [--json FILE] ... (--help)
 
 `make packages` installs them and runs this. Each library has a process of its own, so that none changes another's threads,
-memory or BLAS; only one of them works at a time, in interleaved rounds.
+memory or BLAS; they start together, and then only one of them works at a time, in interleaved rounds.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ import tempfile
 import record
 
 DISTRIBUTIONS = {"kith": ("kith-knn",), "faiss": ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12"), "cuvs": ("cuvs-cu12", "cuvs-cu13"),
-                 "cupy": ("cupy-cuda12x", "cupy-cuda13x")}  # where the name is another than the library's
+                 "cupy": ("cupy-cuda12x", "cupy-cuda13x"), "certex": ("certex",), "flashlib": ("flashlib",)}  # where the name is another than the library's
 CASES = {"cpu": ("100k-128", "100k-3"), "cuda": ("1m-16", "1m-128")}
 
 
@@ -50,6 +50,10 @@ class Process:
         here = pathlib.Path(__file__).parent
         self.process = subprocess.Popen([sys.executable, here / "worker.py", json.dumps(asked)], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def begin(self):
+        """Once all have started: the library may prepare."""
+        return self.ask(begin=True)
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -86,7 +90,7 @@ def ways_of(process):
             self.run = None
             return ids, said["seconds"], said["cpu_s"]
 
-    return [Way(name, process.library, mode, run=True) for name, mode in process.answer()["ways"]]
+    return [Way(name, process.library, mode, run=True) for name, mode in process.begin()["ways"]]
 
 
 def main():
@@ -106,19 +110,18 @@ def main():
     cells, absent = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for case in cases.cases(settings):
-            processes = []
+            chosen = ["kith", *(name for name in others if settings.baselines is None or name in settings.baselines)]
+            processes = {name: Process(name, case, settings, folder) for name in chosen}
 
-            def ways(library, case, settings):
-                processes.append(Process(library, case, settings, folder))
-                return ways_of(processes[-1])
-
-            def of(library):
-                return lambda case, settings: ways(library, case, settings)
+            def of(library, processes=processes):
+                return lambda case, settings: ways_of(processes[library])
 
             try:
-                cell = rounds.run(case, of("kith"), {name: of(name) for name in others}, settings)
+                for process in processes.values():
+                    process.answer()  # it is ready
+                cell = rounds.run(case, of("kith"), {name: of(name) for name in chosen[1:]}, settings)
             finally:
-                for process in processes:
+                for process in processes.values():
                     process.close()
             cells.append(cell)
             absent |= cell["absent"]

@@ -5,8 +5,9 @@ import time
 import machine
 import oracle
 
-HOPELESS = 4.0       # a baseline slower than this many times the fastest one keeps its first time
+HOPELESS = 4.0       # a baseline slower than this many times the fastest one, twice, keeps the better of the two times
 HOPELESS_SECONDS = 1.0
+ENDLESS_SECONDS = 10.0  # and is not asked twice
 ENOUGH_SECONDS = 2.0  # short cases get more rounds, until they have run this long
 MOST_ROUNDS = 25
 PAUSE_SECONDS = 0.02  # idle threads of the last baseline's pool stop spinning
@@ -53,6 +54,11 @@ def run(case, own, baselines, settings):
                 "index_equal": bool((ids["kith Index"] == exact).all())}
 
     limit = max(HOPELESS * min(first.values()), HOPELESS_SECONDS)
+    for c in found:  # the first time of libraries that compile what they are asked for is the compiler's
+        if limit < first[c.name] <= ENDLESS_SECONDS:
+            _, seconds, spent = c.timed(synchronize)
+            if seconds < first[c.name]:
+                first[c.name], cpu_first[c.name] = seconds, spent
     racing = [c for c in found if c.library == "kith" or first[c.name] <= limit]
     per_round = sum(first[c.name] for c in racing)
     rounds = max(settings.rounds, min(MOST_ROUNDS, int(ENOUGH_SECONDS / per_round)))

@@ -1,8 +1,10 @@
 """One library in a process of its own: worker.py SETTINGS. packages.py starts it and asks; answers are lines of JSON.
 
-Says which ways the library has, then, for each line {"way": NAME, "ids": FILE or null}, runs one and says what it took.
+Says that it has started. For a first line says which ways the library has, then, for each line {"way": NAME, "ids": FILE
+or null}, runs one and says what it took.
 """
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -74,6 +76,15 @@ class DeviceMemory:
         return self.before - self.least
 
 
+def preload(library):
+    """Modules that take seconds, while the other processes start; one that is missing is missed when it is asked for."""
+    for name in (library, f"{library}.neighbors", f"{library}.torch"):
+        try:
+            importlib.import_module(name)
+        except Exception:  # whatever is wrong with it is said then
+            pass
+
+
 def main():
     settings = argparse.Namespace(**json.loads(sys.argv[1]))
     import machine
@@ -88,6 +99,10 @@ def main():
     synchronize = machine.synchronizer(settings)
     case = next(cases.cases(settings))
     synchronize()
+    if settings.device == "cuda":
+        preload(settings.library)
+    say(ready=True)
+    sys.stdin.readline()
     memory = DeviceMemory() if settings.device == "cuda" else HostMemory()
     try:
         ways = {way.name: way for way in libraries[settings.library](case, settings)}

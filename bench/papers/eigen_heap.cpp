@@ -3,8 +3,6 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -62,14 +60,10 @@ double eigen_search(const float* points, std::int64_t n, const float* queries, s
     const int count = threads ? threads : machine::default_threads();
     return timed([&] {
         const Eigen::VectorXf norms = all.rowwise().squaredNorm();
-        std::atomic<std::int64_t> next{0};
-        std::vector<std::jthread> workers;
-        for (int t = 0; t < count; ++t)
-            workers.emplace_back([&] {
-                for (std::int64_t first; (first = next.fetch_add(query_block)) < q;)
-                    search_block(all, norms, View(queries + first * d, std::min(query_block, q - first), d), k,
-                                 ids + first * k);
-            });
+#pragma omp parallel for schedule(dynamic) num_threads(count)
+        for (std::int64_t first = 0; first < q; first += query_block)
+            search_block(all, norms, View(queries + first * d, std::min(query_block, q - first), d), k,
+                         ids + first * k);
     });
 }
 

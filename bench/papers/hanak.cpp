@@ -32,6 +32,7 @@ PaperTable beside_a_cpu() {
         table.panels.push_back(by_k(std::int64_t{1} << 21, 1000, d, {16, 128, 1024},
                                     lines({"eigen-heap", "kith", "path:register-tiled+bits", "path:"})));
     table.log_x = table.log_y = true;
+    table.quick_n = 1 << 14;
     return table;
 }
 
@@ -46,6 +47,7 @@ PaperTable with_copies() {
                                 .at = {4, 16, 64, 128, 256},
                                 .shape = {.n = std::int64_t{1} << 21, .q = 1000, .k = k},
                                 .lines = lines({"copies:register-tiled+bits", "copies:"})});
+    table.quick_n = 1 << 14;
     return table;
 }
 

@@ -14,6 +14,7 @@
 #include "gpu/distance/distance_kernels.h"
 #include "kith/kith.h"
 #include "search/matrix_times.h"
+#include "timing.h"
 
 namespace kith::bench {
 
@@ -67,34 +68,39 @@ bool run_kernels(const TableStudy& study, const Options& options) {
     for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
         if (step == exact::Step::squares || !kernel.expanded()) kernels.push_back(kernel.name);
 
+    // The thesis' points are uniform in [0, 1)^d.
+    const Data data = study.table == throughput_table ? Data::uniform : Data::gaussian;
+    const MatrixRuns runs = study.mean ? MatrixRuns{10, 10} : MatrixRuns{1, study.repeat};
+    const char* const typical = study.mean ? "mean_s" : "median_s";
     const std::string on = gpu::device_info(device).name;
-    fmt::print(
-        "{}: {} of Gaussian f32 rows by distance kernels, the matrix alone; ms (G pairs/s), medians of {}\n{:>9} "
-        "{:>6} {:>5}",
-        on, name(options.metric.id), study.repeat, "n", "q", "d");
+    fmt::print("{}: {} of {} f32 rows by distance kernels, the matrix alone; ms (G pairs/s), {}\n{:>9} {:>6} {:>5}", on,
+               name(options.metric.id), data_names[static_cast<int>(data)],
+               study.mean ? "means of 10 runs behind 10" : fmt::format("medians of {}", study.repeat), "n", "q", "d");
     for (const char* const kernel : kernels) fmt::print(" {:>18}", kernel);
     fmt::print("\n");
     Json document = head(on, study.quick);
     document["table"] = study.table;
     document["metric"] = name(options.metric.id);
+    document["data"] = data_names[static_cast<int>(data)];
     document["repeat"] = study.repeat;
-    CellFile file(std::move(document), "rows", study.json, study.resume);
+    document["statistic"] = study.mean ? "mean" : "median";
+    CellFile file(std::move(document), "rows", study.json, study.resume, study.deadline);
     for (const MatrixShape& shape : shapes_of(study)) {
         const Json& row = file.cell({{"n", shape.n}, {"q", shape.q}, {"d", shape.d}}, [&](Json& json) {
             for (const char* const kernel : kernels) {
-                const std::vector<double> seconds = matrix_seconds(device, kernel, step, shape, study.repeat);
-                const double median = seconds[seconds.size() / 2];
-                json["kernels"].push_back(
-                    {{"name", kernel},
-                     {"median_s", median},
-                     {"min_s", seconds.front()},
-                     {"max_s", seconds.back()},
-                     {"pairs_per_s", static_cast<double>(shape.n) * static_cast<double>(shape.q) / median}});
+                const Timing timing{matrix_seconds(device, kernel, step, data, shape, runs), {}};
+                const double seconds = study.mean ? timing.mean() : timing.median();
+                Json one{{"name", kernel}, {typical, seconds}};
+                if (study.mean) one["deviation_s"] = timing.deviation();
+                one["min_s"] = timing.seconds.front();
+                one["max_s"] = timing.seconds.back();
+                one["pairs_per_s"] = static_cast<double>(shape.n) * static_cast<double>(shape.q) / seconds;
+                json["kernels"].push_back(std::move(one));
             }
         });
         fmt::print("{:>9} {:>6} {:>5}", shape.n, shape.q, shape.d);
         for (const Json& kernel : row.at("kernels"))
-            fmt::print(" {:>9.3f} {:>8}", 1e3 * kernel.at("median_s").get<double>(),
+            fmt::print(" {:>9.3f} {:>8}", 1e3 * kernel.at(typical).get<double>(),
                        fmt::format("({:.1f})", 1e-9 * kernel.at("pairs_per_s").get<double>()));
         fmt::print("\n");
         std::fflush(stdout);

@@ -81,9 +81,9 @@ GoalSet fallback(double rate) {
 const std::vector<GoalSet>& search_goals() {
     using enum MetricId;
     static const std::vector<GoalSet> all = {
-        {.name = "gaussian-16", .d = 16, .goals = {{10, 2000}, {100, 1500}, {1000, 500}}},
-        {.name = "gaussian-64", .d = 64, .goals = {{10, 1500}, {100, 1200}, {1000, 450}}},
-        {.name = "gaussian-128", .d = 128, .goals = {{10, 1200}, {100, 1000}, {1000, 400}}},
+        {.name = "gaussian-16", .d = 16, .goals = {{10, 4500}, {100, 1500}, {1000, 500}}},
+        {.name = "gaussian-64", .d = 64, .goals = {{10, 3300}, {100, 1200}, {1000, 450}}},
+        {.name = "gaussian-128", .d = 128, .goals = {{10, 2300}, {100, 1000}, {1000, 400}}},
         {.name = "gaussian-256", .d = 256, .goals = {{10, 800}, {100, 700}, {1000, 350}}},
         {.name = "gaussian-768", .d = 768, .goals = {{10, 350}, {100, 320}, {1000, 200}}},
         {.name = "few-queries", .q = 128, .goals = {{10, 600}, {100, 500}}},

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "document.h"
+#include "cell_file.h"
 #include "exact/refuse.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
@@ -38,6 +38,15 @@ struct Column {
     bool serial = false;
 };
 
+std::vector<Column> columns_of(int gpus) {
+    std::vector<Column> columns = {{"core", "cpu", "kato", true}};
+    if (gpus > 0) columns.push_back({"gpu", "cuda:0", "kato"});
+    if (gpus > 1) columns.push_back({"gpus", "cuda:0,1", "kato"});
+    if (gpus > 0) columns.push_back({"gpu, default", "cuda:0", ""});
+    if (gpus > 1) columns.push_back({"gpus, default", "cuda:0,1", ""});
+    return columns;
+}
+
 std::vector<float> uniform(std::int64_t n) {
     std::mt19937 random(2009);
     std::uniform_real_distribution<float> value;
@@ -46,80 +55,91 @@ std::vector<float> uniform(std::int64_t n) {
     return out;
 }
 
+double median_of(const Json& row, const char* column) {
+    return row.contains(column) ? row[column].at("median_s").get<double>() : nothing;
+}
+
+// A row by every column that is not too long for one core, and whether all have the same bits.
+void measure(std::int64_t n, const std::vector<float>& values, const std::vector<Column>& columns,
+             const TableStudy& study, const Options& given, Json& json) {
+    bool equal = true;
+    std::vector<std::int64_t> first_ids;
+    std::vector<float> first_distances;
+    for (const Column& column : columns) {
+        if (column.serial && n > study.cpu_points) continue;
+        Options options = given;
+        options.metric = MetricId::hellinger;
+        options.device = column.device;
+        options.path = column.path;
+        std::vector<std::int64_t> ids(static_cast<std::size_t>(n * neighbours));
+        std::vector<float> distances(ids.size());
+        const auto call = [&] {
+            return graph_into(view(values.data(), n, dimensions), neighbours, options,
+                              {ids.data(), distances.data(), host_memory});
+        };
+        // The core takes minutes: once, without a call to warm up.
+        Timing timing;
+        if (column.serial) timing.seconds.push_back(timed([&] { timing.report = call(); }));
+        else timing = repeated(study.repeat, call);
+        json[column.name] = {{"median_s", timing.median()},    {"min_s", timing.seconds.front()},
+                             {"max_s", timing.seconds.back()}, {"runs", timing.seconds.size()},
+                             {"path", timing.report.path},     {"device", timing.report.device}};
+        if (first_ids.empty()) {
+            first_ids = std::move(ids);
+            first_distances = std::move(distances);
+        } else {
+            equal = equal && ids == first_ids &&
+                    std::memcmp(distances.data(), first_distances.data(), distances.size() * sizeof(float)) == 0;
+        }
+    }
+    json["gpu_over_gpus"] = number(median_of(json, "gpu") / median_of(json, "gpus"));
+    json["same_bits"] = equal;
+}
+
+void print(const Row& row, const Json& json, const std::vector<Column>& columns) {
+    fmt::print("{:>7}", row.n);
+    for (const Column& column : columns) {
+        const double seconds = median_of(json, column.name);
+        fmt::print(" {:>14}", std::isnan(seconds) ? "-" : fmt::format("{:.4f}", seconds));
+    }
+    const double core = median_of(json, "core"), one = median_of(json, "gpu"), two = median_of(json, "gpus");
+    fmt::print("  {:>9} {:>9} {:>9}   {:.1f}, {:.1f}, {:.1f}{}\n", figure(one / two), figure(core / one),
+               figure(core / two), row.cpu, row.one, row.two,
+               json.at("same_bits").get<bool>() ? "" : "  DIFFERENT BITS");
+    std::fflush(stdout);
+}
+
 }  // namespace
 
 bool run_kato(const TableStudy& study, const Options& given) {
-    const int gpus = gpu::device_count();
-    std::vector<Column> columns = {{"core", "cpu", "kato", true}};
-    if (gpus > 0) columns.push_back({"gpu", "cuda:0", "kato"});
-    if (gpus > 1) columns.push_back({"gpus", "cuda:0,1", "kato"});
-    if (gpus > 0) columns.push_back({"gpu, default", "cuda:0", ""});
-    if (gpus > 1) columns.push_back({"gpus, default", "cuda:0,1", ""});
+    const int gpus = given.device == "cpu" ? 0 : gpu::device_count();
+    const std::vector<Column> columns = columns_of(gpus);
     const std::string device = gpus > 0 ? fmt::format("{} of {}", std::min(gpus, 2), gpu::device_info(0).name) : "cpu";
     fmt::print("Kato and Hosino 2009, Table I: hellinger, d {}, k {}, uniform f32; {}; seconds\n{:>7}", dimensions,
                neighbours, device, "n");
     for (const Column& column : columns) fmt::print(" {:>14}", column.name);
     fmt::print("  {:>9} {:>9} {:>9}   paper: core, GPU, two\n", "gpu/gpus", "core/gpu", "core/gpus");
-    Json rows = Json::array();
+    Json document = head(device, study.quick);
+    document["table"] = "Kato and Hosino 2009, Table I";
+    document["metric"] = "hellinger";
+    document["d"] = dimensions;
+    document["k"] = neighbours;
+    document["data"] = "uniform in [0, 1), f32";
+    document["cpu_points"] = study.cpu_points;
+    CellFile file(std::move(document), "rows", study.json, study.resume, study.deadline);
+    const std::size_t count = study.quick ? 2 : std::size(paper);
+    std::vector<float> values;
     bool equal = true;
-    const int count = study.quick ? 2 : static_cast<int>(std::size(paper));
-    const std::vector<float> values = uniform(paper[count - 1].n);
-    for (const Row& row : std::vector<Row>(paper, paper + count)) {
-        Json json{{"n", row.n}, {"paper_core_s", row.cpu}, {"paper_gpu_s", row.one}, {"paper_gpus_s", row.two}};
-        std::vector<double> medians;
-        std::vector<std::int64_t> first_ids;
-        std::vector<float> first_distances;
-        fmt::print("{:>7}", row.n);
-        for (const Column& column : columns) {
-            if (column.serial && row.n > study.cpu_points) {
-                medians.push_back(nothing);
-                fmt::print(" {:>14}", "-");
-                continue;
-            }
-            Options options = given;
-            options.metric = MetricId::hellinger;
-            options.device = column.device;
-            options.path = column.path;
-            std::vector<std::int64_t> ids(static_cast<std::size_t>(row.n * neighbours));
-            std::vector<float> distances(ids.size());
-            const auto call = [&] {
-                return graph_into(view(values.data(), row.n, dimensions), neighbours, options,
-                                  {ids.data(), distances.data(), host_memory});
-            };
-            // The core takes minutes: once, without a call to warm up.
-            Timing timing;
-            if (column.serial) timing.seconds.push_back(timed([&] { timing.report = call(); }));
-            else timing = repeated(study.repeat, call);
-            medians.push_back(timing.median());
-            json[column.name] = {{"median_s", timing.median()},    {"min_s", timing.seconds.front()},
-                                 {"max_s", timing.seconds.back()}, {"runs", timing.seconds.size()},
-                                 {"path", timing.report.path},     {"device", timing.report.device}};
-            fmt::print(" {:>14.4f}", timing.median());
-            std::fflush(stdout);
-            if (first_ids.empty()) {
-                first_ids = std::move(ids);
-                first_distances = std::move(distances);
-            } else {
-                equal = equal && ids == first_ids &&
-                        std::memcmp(distances.data(), first_distances.data(), distances.size() * sizeof(float)) == 0;
-            }
-        }
-        const double one = gpus > 0 ? medians[1] : nothing, two = gpus > 1 ? medians[2] : nothing;
-        fmt::print("  {:>9} {:>9} {:>9}   {:.1f}, {:.1f}, {:.1f}{}\n", figure(one / two), figure(medians[0] / one),
-                   figure(medians[0] / two), row.cpu, row.one, row.two, equal ? "" : "  DIFFERENT BITS");
-        json["gpu_over_gpus"] = number(one / two);
-        json["same_bits"] = equal;
-        rows.push_back(std::move(json));
-    }
-    if (!study.json.empty()) {
-        Json document = head(device, study.quick);
-        document["table"] = "Kato and Hosino 2009, Table I";
-        document["metric"] = "hellinger";
-        document["d"] = dimensions;
-        document["k"] = neighbours;
-        document["data"] = "uniform in [0, 1), f32";
-        document["rows"] = std::move(rows);
-        write(document, study.json);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Row& row = paper[i];
+        const Json json =
+            file.cell({{"n", row.n}, {"paper_core_s", row.cpu}, {"paper_gpu_s", row.one}, {"paper_gpus_s", row.two}},
+                      [&](Json& cell) {
+                          if (values.empty()) values = uniform(paper[count - 1].n);
+                          measure(row.n, values, columns, study, given, cell);
+                      });
+        print(row, json, columns);
+        equal = equal && json.at("same_bits").get<bool>();
     }
     return equal;
 }

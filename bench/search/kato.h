@@ -7,6 +7,8 @@
 
 namespace kith::bench {
 
+inline constexpr const char* kato_table = "kato";
+
 // Whether all columns have the same bits. Throws kith::Error.
 bool run_kato(const TableStudy& study, const Options& options);
 

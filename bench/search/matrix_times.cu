@@ -8,17 +8,16 @@
 #include "gpu/distance/distance.h"
 #include "gpu/distance/expanded.h"
 #include "gpu/filter/levels.h"
-#include "search/data.h"
 
 namespace kith::bench {
 
 namespace {
 
-// Independent values are as Gaussian in panels as in rows.
-std::shared_ptr<void> words(int device, std::int64_t rows, std::int64_t d, std::uint64_t seed) {
+// Independent values are as Gaussian, or uniform, in panels as in rows.
+std::shared_ptr<void> words(int device, std::int64_t rows, std::int64_t d, const Recipe& recipe) {
     const std::int64_t whole = gpu::whole_tiles(rows);
     std::shared_ptr<void> memory = device_array(device, static_cast<std::size_t>(whole * d) * sizeof(float));
-    fill_on_device(device, memory.get(), ElementType::f32, whole, d, {.seed = seed});
+    fill_on_device(device, memory.get(), ElementType::f32, whole, d, recipe);
     return memory;
 }
 
@@ -30,11 +29,12 @@ std::shared_ptr<void> zeros(int device, std::int64_t bytes) {
 
 }  // namespace
 
-std::vector<double> matrix_seconds(int device, const std::string& kernel, exact::Step step, const MatrixShape& shape,
-                                   int repeat) {
+std::vector<double> matrix_seconds(int device, const std::string& kernel, exact::Step step, Data data,
+                                   const MatrixShape& shape, const MatrixRuns& runs) {
     const auto [n, q, d] = shape;
     check(cudaSetDevice(device), "cudaSetDevice");
-    const auto points = words(device, n, d, points_seed), queries = words(device, q, d, queries_seed),
+    const auto points = words(device, n, d, {.data = data, .seed = points_seed}),
+               queries = words(device, q, d, {.data = data, .seed = queries_seed}),
                half_norm = zeros(device, gpu::whole_tiles(n) * 4), error = zeros(device, gpu::whole_tiles(n + q) * 4),
                unfit = zeros(device, q), values = device_array(device, static_cast<std::size_t>(n * q) * sizeof(float));
     const auto floats = [](const std::shared_ptr<void>& memory) { return static_cast<float*>(memory.get()); };
@@ -66,9 +66,9 @@ std::vector<double> matrix_seconds(int device, const std::string& kernel, exact:
         }
         gpu::distance_matrix(kernel, now);
     };
-    run();
+    for (int i = 0; i < runs.warm_up; ++i) run();
     check(cudaDeviceSynchronize(), "distance kernel");
-    return event_seconds(repeat, run);
+    return event_seconds(runs.counted, run);
 }
 
 }  // namespace kith::bench

@@ -101,7 +101,7 @@ std::vector<PathTable> tables() {
         {}};
     for (const std::int64_t d : {4, 16, 32, 128})
         twelve.panels.push_back({.axis = Axis::k,
-                                 .at = {16, 32, 64, 96, 256, 512, 1024, 2048, 4096, 8192},
+                                 .at = {16, 32, 64, 96, 256, 512, 1024, 2047, 2048, 4096, 8192},
                                  .quick_at = {16, 1024},
                                  .shape = {.n = 1 << 17, .q = 1 << 13, .d = d},
                                  .quick = d == 16});
@@ -154,7 +154,7 @@ public:
         document["said"] = table.said;
         document["repeat"] = study_.repeat;
         document["statistic"] = study_.mean ? "mean" : "median";
-        CellFile file(std::move(document), "cells", study_.json, study_.resume);
+        CellFile file(std::move(document), "cells", study_.json, study_.resume, study_.deadline);
         bool equal = true;
         for (const Panel& panel : table.panels) {
             if (study_.quick && !panel.quick) continue;

@@ -28,7 +28,8 @@ constexpr double behind = 3;  // times the best so far: one run says enough
 
 struct Cell {
     std::int64_t n, q, d, k;
-    std::map<std::string, double> seconds = {};  // path: median
+    std::map<std::string, double> seconds = {};    // path: median, or mean
+    std::map<std::string, double> deviation = {};  // of means
     std::string chosen = {}, best = {};
 
     double regret() const {
@@ -37,6 +38,7 @@ struct Cell {
     }
 };
 
+// The least work first: a run may end before the last.
 std::vector<Cell> grid(bool quick) {
     const std::vector<std::int64_t> n = quick ? std::vector<std::int64_t>{1 << 16}
                                               : std::vector<std::int64_t>{1 << 15, 1 << 18},
@@ -50,6 +52,7 @@ std::vector<Cell> grid(bool quick) {
             for (const std::int64_t queries : q)
                 for (const std::int64_t k : {10, 100, 1000, 3000, 8000})
                     cells.push_back({points, queries, dimensions, k});
+    std::ranges::stable_sort(cells, {}, [](const Cell& c) { return c.n * c.q * c.d; });
     return cells;
 }
 
@@ -65,12 +68,12 @@ std::vector<std::string> candidates() {
 // Points, queries and a result on the device, made anew where their shape changes.
 class Searches {
 public:
-    explicit Searches(const Options& given, int repeat) : options_(given), repeat_(repeat) {
+    Searches(const Options& given, int repeat, bool mean) : options_(given), repeat_(repeat), mean_(mean) {
         options_.device = "cuda:0";
         options_.metric = MetricId::sqeuclidean;
     }
 
-    // Median seconds by each path that serves the cell, and the rule's choice.
+    // Seconds by each path that serves the cell, and the rule's choice.
     void measure(Cell& c, const std::vector<std::string>& paths) {
         prepare(c);
         Options options = options_;
@@ -84,7 +87,7 @@ public:
                 call();
                 const double first = timed(call);
                 const bool hopeless = !c.best.empty() && first > behind * c.seconds.at(c.best);
-                c.seconds[path] = hopeless ? first : repeated(repeat_, call).median();
+                c.seconds[path] = hopeless ? first : typical(call, c.deviation[path]);
             } catch (const Error& error) {
                 if (error.code() == ErrorCode::device && !path.starts_with("cublas")) throw;  // it may not be installed
                 if (path == c.chosen) fmt::print("  - {}: {}\n", path, error.what());
@@ -117,6 +120,14 @@ private:
         d_ = c.d;
     }
 
+    // Median, or mean.
+    template <class F>
+    double typical(F call, double& deviation) const {
+        const Timing timing = mean_ ? repeated_for_mean(call) : repeated(repeat_, call);
+        deviation = mean_ ? timing.deviation() : NAN;
+        return mean_ ? timing.mean() : timing.median();
+    }
+
     // With the first path that ran.
     bool agrees(const Cell& c, const Output& out) {
         std::vector<std::int64_t> ids(static_cast<std::size_t>(c.q * c.k));
@@ -128,6 +139,7 @@ private:
 
     Options options_;
     int repeat_;
+    bool mean_;
     std::int64_t n_ = 0, d_ = 0;
     std::optional<Rows> points_, queries_;
     std::optional<Index> index_;
@@ -154,6 +166,8 @@ void found_of(const Cell& c, Json& json) {
     json["best"] = c.best;
     json["regret"] = number(c.regret());
     for (const auto& [path, seconds] : c.seconds) json["seconds"][path] = number(seconds);
+    for (const auto& [path, deviation] : c.deviation)
+        if (std::isfinite(deviation)) json["deviation_s"][path] = deviation;
 }
 
 // Of a path that ran, else NaN.
@@ -168,16 +182,19 @@ bool run(const RuleStudy& study, const Options& options) {
     if (gpu::device_count() == 0) throw Error(ErrorCode::device, "regret: needs a GPU");
     std::vector<Cell> cells = grid(study.quick);
     const std::vector<std::string> paths = candidates();
-    Searches searches(options, study.repeat);
+    Searches searches(options, study.repeat, study.mean);
     const std::string device = gpu::device_info(0).name;
-    fmt::print("{}: the rule's path beside the best of {}; uniform f32, points prepared; {}\n", planner::hanak_rule,
-               paths.size(), device);
+    fmt::print("{}: the rule's path beside the best of {}; uniform f32, points prepared; {}; {}\n", planner::hanak_rule,
+               paths.size(), study.mean ? "means of 10 runs behind 10" : fmt::format("medians of {}", study.repeat),
+               device);
     fmt::print("{:>8} {:>6} {:>5} {:>6}  {:>10} {:>10} {:>9}  {:<28} {}\n", "n", "q", "d", "k", "rule ms", "best ms",
                "regret", "rule", "best");
     Json document = head(device, study.quick);
     document["table"] = std::string(planner::hanak_rule);
+    document["repeat"] = study.repeat;
+    document["statistic"] = study.mean ? "mean" : "median";
     document["paths"] = paths;
-    CellFile file(std::move(document), "cells", study.json, study.resume);
+    CellFile file(std::move(document), "cells", study.json, study.resume, study.deadline);
     std::vector<double> regrets;
     for (Cell& c : cells) {
         const Json json = file.cell({{"n", c.n}, {"q", c.q}, {"d", c.d}, {"k", c.k}}, [&](Json& cell) {

@@ -8,11 +8,13 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "arrays.h"
-#include "document.h"
+#include "cell_file.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
 #include "search/partitioned.h"
@@ -87,50 +89,73 @@ double agreement(const std::vector<std::int64_t>& found, const std::int64_t* exa
     return static_cast<double>(same) / static_cast<double>(found.size());
 }
 
-Json paper_table(const StreamStudy& study, Corpus& corpus, const Index& index, const Options& options) {
-    const std::int64_t n = corpus.points.view.rows;
+// Points, their Index and what both take of time, made for the first cell that is measured.
+struct Resident {
+    Corpus corpus;
+    Index index;
+
+    Resident(int device, std::int64_t n, const Options& options)
+        : corpus(device, n), index(corpus.points.view, options) {}
+};
+
+// A cell of Fig. 5: copies alone, kernels alone, then both in some numbers of streams.
+void measure(const Lists& shape, Resident& resident, const Options& options, int repeat, Json& json) {
+    Corpus& corpus = resident.corpus;
+    const Rows& queries = corpus.of(shape.q);
+    const Rows there = queries.on(corpus.device);
+    const Output exact(shape.q, shape.k, host_memory);
+    resident.index.search_into(queries.view, shape.k, options, exact.view);
+    const Partition partition{corpus.device, corpus.points.view.rows, shape.q, dimensions, shape.k, subcorpus_points};
+    const auto* const points = static_cast<const float*>(corpus.points.view.data);
+    const auto* const of = static_cast<const float*>(there.view.data);
+    json["bus_bytes_per_s"] = corpus.bus;
+    json["streams"] = Json::array();
+    double one_stream = 0;
+    for (const int streams : stream_counts) {
+        PartitionedSearch search(partition, streams, points, of);
+        if (streams == 1) {
+            json["copies_s"] = median(repeat, search, Pass::copies);
+            json["kernels_s"] = median(repeat, search, Pass::kernels);
+        }
+        const double seconds = median(repeat, search, Pass::whole);
+        if (streams == 1) one_stream = seconds;
+        json["streams"].push_back({{"streams", streams},
+                                   {"median_s", seconds},
+                                   {"speed_up", one_stream / seconds},
+                                   {"same_ids", agreement(search.ids(), exact.view.ids, shape.k)}});
+    }
+}
+
+void print(const Json& cell) {
+    fmt::print("{:>6} {:>5} {:>12.2f} {:>12.2f}", cell.at("q").get<int>(), cell.at("k").get<int>(),
+               1e3 * cell.at("copies_s").get<double>(), 1e3 * cell.at("kernels_s").get<double>());
+    double least_same = 1;
+    std::string speed_ups;
+    for (const Json& each : cell.at("streams")) {
+        fmt::print(" {:>10.2f}", 1e3 * each.at("median_s").get<double>());
+        least_same = std::min(least_same, each.at("same_ids").get<double>());
+        if (each.at("streams") > 1) speed_ups += fmt::format(" {:>8.2f}", each.at("speed_up").get<double>());
+    }
+    fmt::print("{} {:>9.3f}%\n", speed_ups, 100 * least_same);
+    std::fflush(stdout);
+}
+
+void run_table(const StreamStudy& study, int device, std::int64_t n, const Options& options, Json document) {
     fmt::print(
-        "Sismanis et al. 2012, Fig. 5: subcorpora of {} points of {} x {}, three on the device, in CUDA streams\n"
+        "Sismanis et al. 2012, Fig. 5: subcorpora of {} points of {} x {}, three on the device, in CUDA streams; "
+        "medians of {}\n"
         "(the paper, on a GTX 480: 2, 4 and 8 streams up to 1.75 times as fast as one)\n"
         "{:>6} {:>5} {:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>10}\n",
-        subcorpus_points, n, dimensions, "q", "k", "copies ms", "kernels ms", "1 stream", "2", "4", "8", "2 / 1",
-        "4 / 1", "8 / 1", "same ids");
-    Json rows = Json::array();
-    for (const Lists& shape : paper_lists) {
-        const Rows& queries = corpus.of(shape.q);
-        const Rows there = queries.on(corpus.device);
-        const Output exact(shape.q, shape.k, host_memory);
-        index.search_into(queries.view, shape.k, options, exact.view);
-        const Partition partition{corpus.device, n, shape.q, dimensions, shape.k, subcorpus_points};
-        const auto* const points = static_cast<const float*>(corpus.points.view.data);
-        const auto* const of = static_cast<const float*>(there.view.data);
-        Json row{{"q", shape.q}, {"k", shape.k}, {"streams", Json::array()}};
-        double copies = 0, kernels = 0, least_same = 1;
-        std::vector<double> seconds;
-        for (const int streams : stream_counts) {
-            PartitionedSearch search(partition, streams, points, of);
-            if (streams == 1) {
-                copies = median(study.repeat, search, Pass::copies);
-                kernels = median(study.repeat, search, Pass::kernels);
-            }
-            seconds.push_back(median(study.repeat, search, Pass::whole));
-            const double same = agreement(search.ids(), exact.view.ids, shape.k);
-            least_same = std::min(least_same, same);
-            row["streams"].push_back({{"streams", streams},
-                                      {"median_s", seconds.back()},
-                                      {"speed_up", seconds.front() / seconds.back()},
-                                      {"same_ids", same}});
-        }
-        row["copies_s"] = copies;
-        row["kernels_s"] = kernels;
-        fmt::print("{:>6} {:>5} {:>12.2f} {:>12.2f}", shape.q, shape.k, 1e3 * copies, 1e3 * kernels);
-        for (const double s : seconds) fmt::print(" {:>10.2f}", 1e3 * s);
-        for (std::size_t i = 1; i < seconds.size(); ++i) fmt::print(" {:>8.2f}", seconds[0] / seconds[i]);
-        fmt::print(" {:>9.3f}%\n", 100 * least_same);
-        std::fflush(stdout);
-        rows.push_back(row);
-    }
-    return rows;
+        subcorpus_points, n, dimensions, study.repeat, "q", "k", "copies ms", "kernels ms", "1 stream", "2", "4", "8",
+        "2 / 1", "4 / 1", "8 / 1", "same ids");
+    document["table"] = streams_table;
+    std::optional<Resident> resident;
+    CellFile file(std::move(document), "cells", study.json, study.resume, study.deadline);
+    for (const Lists& shape : paper_lists)
+        print(file.cell({{"q", shape.q}, {"k", shape.k}}, [&](Json& cell) {
+            if (!resident) resident.emplace(device, n, options);
+            measure(shape, *resident, options, study.repeat, cell);
+        }));
 }
 
 bool same_bits(const Output& a, const Output& b, std::int64_t cells) {
@@ -199,32 +224,31 @@ Json own_table(const StreamStudy& study, Corpus& corpus, const Index& index, con
 }  // namespace
 
 bool run(const StreamStudy& study, const Options& options) {
-    if (!study.table.empty() && study.table != streams_table)
-        throw Error(ErrorCode::invalid_argument, fmt::format("--table: '{}'; expected {}", study.table, streams_table));
+    if (!study.table.empty() && study.streamed)
+        throw Error(ErrorCode::invalid_argument, "--table, --streamed: expected one of them");
     const int device = plan({1, 1, 1, 1}, options).device;
     if (device == host_memory) {
         const std::string why = gpu::absence();
         throw Error(ErrorCode::device, "points that stream: needs a GPU" + (why.empty() ? "" : "; " + why));
     }
     const std::int64_t n = corpus_points / (study.quick ? quick_part : 1);
-    Corpus corpus(device, n);
     Options here = options;
     here.device = "cuda:" + std::to_string(device);
-    const Index index(corpus.points.view, here);
-    const std::string name = gpu::device_info(device).name;
-    fmt::print("{}: {:.1f} GB/s from pinned memory; medians of {}\n", name, 1e-9 * corpus.bus, study.repeat);
-    Json document = head(name, study.quick);
+    Json document = head(gpu::device_info(device).name, study.quick);
     document["repeat"] = study.repeat;
     document["n"] = n;
     document["d"] = dimensions;
-    document["bus_bytes_per_s"] = corpus.bus;
+    if (!study.streamed) {
+        run_table(study, device, n, here, std::move(document));
+        return true;
+    }
+    Resident resident(device, n, here);
+    fmt::print("{}: {:.1f} GB/s from pinned memory; medians of {}\n", gpu::device_info(device).name,
+               1e-9 * resident.corpus.bus, study.repeat);
+    document["bus_bytes_per_s"] = resident.corpus.bus;
     bool same = true;
-    const auto record = [&](const char* part, Json table) {
-        document[part] = std::move(table);
-        if (!study.json.empty()) write(document, study.json);
-    };
-    if (study.streamed) record("streamed", own_table(study, corpus, index, here, same));
-    if (!study.table.empty()) record(streams_table, paper_table(study, corpus, index, here));
+    document["streamed"] = own_table(study, resident.corpus, resident.index, here, same);
+    if (!study.json.empty()) write(document, study.json);
     return same;
 }
 

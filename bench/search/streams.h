@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "deadline.h"
 #include "kith/types.h"
 
 namespace kith::bench {
@@ -10,17 +11,19 @@ namespace kith::bench {
 inline constexpr const char* streams_table = "sismanis-fig5";
 
 struct StreamStudy {
-    std::string table;      // of a paper: streams_table
-    bool streamed = false;  // kith's own searches, beside the bus and beside resident points
-    bool quick = false;     // an eighth of the points
+    std::string table = {};  // of a paper: streams_table
+    bool streamed = false;   // kith's own searches, beside the bus and beside resident points
+    bool quick = false;      // an eighth of the points
     int repeat = 7;
-    std::string json;  // file; "": none
+    std::string json = {};  // file; "": none
+    bool resume = false;    // of the table: go on from `json`
+    Deadline deadline = {};
 
     bool asked() const { return streamed || !table.empty(); }
 };
 
-// Prints, and writes the JSON; both where both are asked for. Whether kith's answers, streamed and resident, have the
-// same bits. Throws kith::Error; device where there is no GPU.
+// Prints, and writes the JSON, of one of the two. Whether kith's answers, streamed and resident, have the same bits.
+// Throws kith::Error; device where there is no GPU.
 bool run(const StreamStudy& study, const Options& options);
 
 }  // namespace kith::bench

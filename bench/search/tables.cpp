@@ -9,6 +9,7 @@
 #include "search/kato.h"
 #include "search/paths.h"
 #include "search/radius.h"
+#include "search/rule_regret.h"
 #include "search/streams.h"
 
 namespace kith::bench {
@@ -18,20 +19,39 @@ namespace {
 struct SearchTable {
     std::string name;
     bool (*run)(const TableStudy& study, const Options& options);
+    bool of_paper = true, mean = false, resume = true;
 };
 
 bool run_streams(const TableStudy& s, const Options& options) {
-    return run(StreamStudy{s.table, false, s.quick, s.repeat, s.json}, options);
+    return run(StreamStudy{.table = s.table,
+                           .quick = s.quick,
+                           .repeat = s.repeat,
+                           .json = s.json,
+                           .resume = s.resume,
+                           .deadline = s.deadline},
+               options);
+}
+
+bool run_rule(const TableStudy& s, const Options& options) {
+    return run(RuleStudy{.regret = true,
+                         .quick = s.quick,
+                         .repeat = s.repeat,
+                         .json = s.json,
+                         .mean = s.mean,
+                         .resume = s.resume,
+                         .deadline = s.deadline},
+               options);
 }
 
 const std::vector<SearchTable>& tables() {
     static const std::vector<SearchTable> all = [] {
-        std::vector<SearchTable> list{{"kato", run_kato},
-                                      {"radius", run_radius},
-                                      {streams_table, run_streams},
-                                      {kernels_table, run_kernels},
-                                      {throughput_table, run_kernels}};
-        for (const std::string& name : path_tables()) list.push_back({name, run_paths});
+        std::vector<SearchTable> list{{.name = kato_table, .run = run_kato},
+                                      {.name = "radius", .run = run_radius, .of_paper = false, .resume = false},
+                                      {.name = streams_table, .run = run_streams},
+                                      {.name = kernels_table, .run = run_kernels, .of_paper = false, .mean = true},
+                                      {.name = throughput_table, .run = run_kernels, .mean = true},
+                                      {.name = rule_table, .run = run_rule, .mean = true}};
+        for (const std::string& name : path_tables()) list.push_back({.name = name, .run = run_paths, .mean = true});
         return list;
     }();
     return all;
@@ -54,15 +74,25 @@ bool is_search_table(const std::string& name) {
     return find(name) != nullptr;
 }
 
+bool has_mean(const std::string& name) {
+    const SearchTable* const table = find(name);
+    return table && table->mean;
+}
+
+std::vector<std::string> search_tables_of_papers() {
+    std::vector<std::string> names;
+    for (const SearchTable& each : tables())
+        if (each.of_paper) names.push_back(each.name);
+    return names;
+}
+
 bool run(const TableStudy& study, const Options& options) {
     const SearchTable* const table = find(study.table);
     if (!table)
         throw Error(ErrorCode::invalid_argument,
                     "table: '" + study.table + "'; expected one of " + search_table_names());
-    if (study.mean && table->run != run_paths)
-        throw Error(ErrorCode::invalid_argument, study.table + ": has no --mean");
-    if (study.resume && table->run != run_paths && table->run != run_kernels)
-        throw Error(ErrorCode::invalid_argument, study.table + ": has no --resume");
+    if (study.mean && !table->mean) throw Error(ErrorCode::invalid_argument, study.table + ": has no --mean");
+    if (study.resume && !table->resume) throw Error(ErrorCode::invalid_argument, study.table + ": has no --resume");
     return table->run(study, options);
 }
 

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "deadline.h"
 #include "kith/types.h"
 
 namespace kith::bench {
@@ -15,8 +17,9 @@ struct TableStudy {
     int repeat = 7;               // timed runs
     std::string json;             // file; "": none
     std::int64_t cpu_points = 0;  // kato: the most on one core of the CPU
-    bool mean = false;            // of the fused kernels' tables: means of ten runs behind ten, not medians
-    bool resume = false;          // of tables of kernels and of paths: go on from `json`
+    bool mean = false;            // where has_mean: means of ten runs behind ten, not medians
+    bool resume = false;          // but for the radius: go on from `json`
+    Deadline deadline = {};       // of what can be resumed
 
     bool asked() const { return !table.empty(); }
 };
@@ -24,6 +27,9 @@ struct TableStudy {
 // "kato, ...", and whether a name is one of them.
 std::string search_table_names();
 bool is_search_table(const std::string& name);
+bool has_mean(const std::string& name);
+// Those of the papers, the others being the project's own.
+std::vector<std::string> search_tables_of_papers();
 
 // Whether all that is compared has the same bits. Throws kith::Error.
 bool run(const TableStudy& study, const Options& options);

@@ -1,8 +1,6 @@
-// Values on a device, and the limits that selections are held against: reading, the matrix product, the copy to the
-// host.
+// Values on a device, and the limits that selections are held against: reading, the copy to the host.
 //
 // fill: a thread owns elements its grid's width apart. read: a thread owns 16 bytes at a time, four loads in flight.
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -72,27 +70,6 @@ double read_seconds(int device, const float* values, std::int64_t count) {
                                          static_cast<float*>(sums.get()));
         check(cudaGetLastError(), "read_values");
     });
-}
-
-double product_seconds(int device, float* to, std::int64_t rows, std::int64_t n, std::int64_t d) {
-    const auto queries = device_array(device, static_cast<std::size_t>(rows * d) * sizeof(float));
-    const auto points = device_array(device, static_cast<std::size_t>(n * d) * sizeof(float));
-    fill(device, static_cast<float*>(queries.get()), rows, d, Order::uniform, false);
-    fill(device, static_cast<float*>(points.get()), n, d, Order::uniform, false);
-    cublasHandle_t handle = nullptr;
-    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) throw Error(ErrorCode::device, "cublasCreate failed");
-    const float one = 1.0f, zero = 0.0f;
-    const int columns = static_cast<int>(n), side = static_cast<int>(rows), inner = static_cast<int>(d);
-    bool done = true;
-    // cuBLAS counts by columns: its n x rows result is our rows x n.
-    const double seconds = median_seconds(repeats, [&] {
-        done &= cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, columns, side, inner, &one,
-                            static_cast<const float*>(points.get()), inner, static_cast<const float*>(queries.get()),
-                            inner, &zero, to, columns) == CUBLAS_STATUS_SUCCESS;
-    });
-    cublasDestroy(handle);
-    if (!done) throw Error(ErrorCode::device, "cublasSgemm failed");
-    return seconds;
 }
 
 double copy_seconds(int device, const float* values, std::int64_t count, float* to) {

@@ -12,8 +12,6 @@ void fill(int device, float* to, std::int64_t rows, std::int64_t n, Order order,
 
 // Median seconds of reading `count` floats once.
 double read_seconds(int device, const float* values, std::int64_t count);
-// Median seconds of cuBLAS' f32 product (rows x d) (d x n), written to rows * n floats at `to`.
-double product_seconds(int device, float* to, std::int64_t rows, std::int64_t n, std::int64_t d);
 // Median seconds of copying `count` floats to pageable memory of the host.
 double copy_seconds(int device, const float* values, std::int64_t count, float* to);
 

@@ -20,10 +20,6 @@ double read_seconds(int, const float*, std::int64_t) {
     refuse();
 }
 
-double product_seconds(int, float*, std::int64_t, std::int64_t, std::int64_t) {
-    refuse();
-}
-
 double copy_seconds(int, const float*, std::int64_t, float*) {
     refuse();
 }

@@ -79,7 +79,7 @@ public:
 private:
     Seconds seconds_of(const Series& series, Case c, std::int64_t x, std::string& chosen) {
         if (series.work == Work::copy_to_host) return {runner_.copy_to_host(c.rows, c.n), no_figure};
-        if (series.work == Work::product) return {runner_.product(c.rows, c.n, dimensions), no_figure};
+        if (series.work == Work::distances) return {runner_.distances(c.rows, c.n, dimensions), no_figure};
         Seconds best{no_figure, no_figure};
         for (const std::string& word : words(series.selector)) {
             c.selector = word;
@@ -91,7 +91,7 @@ private:
             best = seconds;
             chosen = c.selector.empty() ? runner_.planned(c) : c.selector;
         }
-        if (series.and_product) best.typical += runner_.product(c.rows, c.n, dimensions);
+        if (series.and_distances) best.typical += runner_.distances(c.rows, c.n, dimensions);
         return best;
     }
 
@@ -178,13 +178,10 @@ constexpr bool counts = false;
 
 }  // namespace
 
-void require(const Table& table, const Runner& runner) {
+std::string missing(const Table& table, const Runner& runner) {
     if (table.shows == Shows::operations && !counts)
-        throw Error(ErrorCode::device, fmt::format("table {}: counts operations, which this build does not; configure "
-                                                   "with `cmake --preset counted`",
-                                                   table.name));
-    if (!runner.on_gpu() && needs_gpu(table))
-        throw Error(ErrorCode::device, fmt::format("table {}: needs a GPU", table.name));
+        return "counts operations, which this build does not; configure with `cmake --preset counted`";
+    return !runner.on_gpu() && needs_gpu(table) ? "needs a GPU" : "";
 }
 
 MeasuredTable measure(const Table& table, Runner& runner, bool quick,

@@ -34,8 +34,8 @@ struct MeasuredTable {
     double slope = no_figure, intercept = no_figure;  // of the line through the crossings
 };
 
-// Throws device where the table needs a GPU, or a build that counts.
-void require(const Table& table, const Runner& runner);
+// "", or why the table cannot be measured: it needs a GPU, or a build that counts.
+std::string missing(const Table& table, const Runner& runner);
 
 // `done` gets every panel as soon as it is measured.
 MeasuredTable measure(const Table& table, Runner& runner, bool quick,

@@ -123,6 +123,31 @@ Json to_json(const Line& line) {
     return json;
 }
 
+Json to_json(const Case& c) {
+    return {{"selector", c.selector},
+            {"rows", c.rows},
+            {"n", c.n},
+            {"k", c.k},
+            {"order", order_names[static_cast<int>(c.order)]},
+            {"sorted", c.sorted},
+            {"told", c.told},
+            {"threads", c.threads}};
+}
+
+Case case_of(const Json& json, const std::string& file) {
+    const auto* const order = std::ranges::find(order_names, json.at("order").get<std::string>(),
+                                                [](const char* name) { return std::string(name); });
+    if (order == std::end(order_names)) throw Error(ErrorCode::bad_file, file + ": an order that is unknown");
+    return {json.at("selector"),
+            json.at("rows"),
+            json.at("n"),
+            json.at("k"),
+            static_cast<Order>(order - std::begin(order_names)),
+            json.at("sorted"),
+            json.at("told"),
+            json.at("threads")};
+}
+
 }  // namespace
 
 void print_head(const Table& table, Runner& runner, bool quick) {
@@ -205,17 +230,14 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
     json["notes"] = runner.notes();
     json["cases"] = Json::array();
     for (const auto& [c, seconds] : runner.known())
-        if (!std::isnan(seconds.typical))
-            json["cases"].push_back({{"selector", c.selector},
-                                     {"rows", c.rows},
-                                     {"n", c.n},
-                                     {"k", c.k},
-                                     {"order", order_names[static_cast<int>(c.order)]},
-                                     {"sorted", c.sorted},
-                                     {"told", c.told},
-                                     {"threads", c.threads},
-                                     {"seconds", seconds.typical},
-                                     {"deviation_s", number(seconds.deviation)}});
+        if (!std::isnan(seconds.typical)) {
+            json["cases"].push_back(to_json(c));
+            json["cases"].back().update({{"seconds", seconds.typical}, {"deviation_s", number(seconds.deviation)}});
+        }
+    for (const auto& [c, per_row] : runner.counts()) {
+        json["counts"].push_back(to_json(c));
+        json["counts"].back()["per_row"] = per_row;
+    }
     return json;
 }
 
@@ -227,24 +249,25 @@ std::map<Case, Seconds> cases_of(const Json& document, const std::string& file, 
                 throw Error(ErrorCode::bad_file, fmt::format("{}: of {} {}; this is {}", file, field,
                                                              document.at(field).dump(), same.at(field).dump()));
         for (const Json& each : document.at("cases")) {
-            const auto* const order = std::ranges::find(order_names, each.at("order").get<std::string>(),
-                                                        [](const char* name) { return std::string(name); });
-            if (order == std::end(order_names)) throw Error(ErrorCode::bad_file, file + ": an order that is unknown");
-            const Case c{each.at("selector"),
-                         each.at("rows"),
-                         each.at("n"),
-                         each.at("k"),
-                         static_cast<Order>(order - std::begin(order_names)),
-                         each.at("sorted"),
-                         each.at("told"),
-                         each.at("threads")};
             const Json& deviation = each.at("deviation_s");
-            cases[c] = {each.at("seconds"), deviation.is_null() ? no_figure : deviation.get<double>()};
+            cases[case_of(each, file)] = {each.at("seconds"),
+                                          deviation.is_null() ? no_figure : deviation.get<double>()};
         }
     } catch (const Json::exception& error) {
         throw Error(ErrorCode::bad_file, file + ": not cases of kith-bench select --table: " + error.what());
     }
     return cases;
+}
+
+std::map<Case, std::vector<double>> counts_of(const Json& document, const std::string& file) {
+    std::map<Case, std::vector<double>> counts;
+    try {
+        for (const Json& each : document.value("counts", Json::array()))
+            counts[case_of(each, file)] = each.at("per_row").get<std::vector<double>>();
+    } catch (const Json::exception& error) {
+        throw Error(ErrorCode::bad_file, file + ": not counts of kith-bench select --table: " + error.what());
+    }
+    return counts;
 }
 
 }  // namespace kith::bench

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "document.h"
 #include "select/engine.h"
@@ -19,5 +20,7 @@ Json head(const std::string& name, const Runner& runner, bool quick);
 Json to_json(const MeasuredTable& result, Runner& runner, bool quick);
 // The cases of a document of the same table, device, grid and statistic. Throws bad_file.
 std::map<Case, Seconds> cases_of(const Json& document, const std::string& file, const Json& same);
+// Its counts of operations per row, by slot. Throws bad_file.
+std::map<Case, std::vector<double>> counts_of(const Json& document, const std::string& file);
 
 }  // namespace kith::bench

@@ -14,6 +14,7 @@
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
+#include "search/matrix_times.h"
 #include "select/device.h"
 #include "timing.h"
 
@@ -173,6 +174,7 @@ Seconds Runner::timed(const Case& c, double enough) {
     }
     const Options options = options_of(c);
     try {
+        deadline_.check();
         const MatrixView matrix =
             values(c, preferred_layout_ && selector && selector->layout == gpu::SelectLayout::by_column);
         const NeighborsView out{static_cast<std::int64_t*>(memory_->ids.data.get()), memory_->distances.data.get(),
@@ -224,6 +226,7 @@ CallTimes Runner::calls(const Case& c) {
 Seconds Runner::select_on_cpu(Case c, int threads) {
     c.threads = threads;
     if (const auto found = known_.find(c); found != known_.end()) return found->second;
+    deadline_.check();
     Seconds& seconds = known_[c] = {none, none};
     Options options = options_of(c);
     options.device = "cpu";
@@ -251,21 +254,24 @@ double Runner::copy_to_host(std::int64_t rows, std::int64_t n) {
     return seconds = copy_seconds(device_, static_cast<const float*>(matrix.data), rows * n, memory_->host.data());
 }
 
-double Runner::product(std::int64_t rows, std::int64_t n, std::int64_t d) {
+double Runner::distances(std::int64_t rows, std::int64_t n, std::int64_t d) {
     if (!on_gpu()) return none;
-    double& seconds = products_.try_emplace({rows, n, d}, none).first->second;
-    if (!std::isnan(seconds)) return seconds;
-    reserve(rows * n, 0);
-    memory_->filled = false;
-    return seconds = product_seconds(device_, static_cast<float*>(memory_->values.data.get()), rows, n, d);
+    const auto found = distances_.find({rows, n, d});
+    if (found != distances_.end()) return found->second;
+    deadline_.check();
+    const std::vector<double> seconds =
+        matrix_seconds(device_, "garcia", exact::Step::squares, Data::uniform, {n, rows, d}, {1, repeat_});
+    return distances_[{rows, n, d}] = seconds[seconds.size() / 2];
 }
 
 std::vector<double> Runner::operations(const Case& c) {
+    if (const auto found = counts_.find(c); found != counts_.end()) return found->second;
     const gpu::Selector* const selector = gpu::find_selector(c.selector);
     if (!on_gpu() || !selector) {
         notes_.try_emplace(c.selector, on_gpu() ? "not in this build" : "needs a GPU");
         return {};
     }
+    deadline_.check();
     const Options options = options_of(c);
     try {
         const MatrixView matrix = values(c, selector->layout == gpu::SelectLayout::by_column);
@@ -276,10 +282,12 @@ std::vector<double> Runner::operations(const Case& c) {
         notes_.try_emplace(c.selector, e.what());
         return {};
     }
-    std::vector<double> per_row;
+    std::vector<double>& per_row = counts_[c];
     for (const std::uint64_t count : gpu::take_operation_counts())
         per_row.push_back(static_cast<double>(count) / static_cast<double>(c.rows));
-    return per_row;
+    const std::vector<double> counted = per_row;
+    if (measured_) measured_();
+    return counted;
 }
 
 std::string Runner::planned(const Case& c) {

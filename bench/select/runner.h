@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "deadline.h"
 #include "kith/types.h"
 #include "select/values.h"
 
@@ -67,8 +68,14 @@ public:
     Statistic statistic() const { return statistic_; }
     // What was measured, those of resume() included; NaN where there is no time.
     const std::map<Case, Seconds>& known() const { return known_; }
-    // Goes on from an earlier run's times. `measured` is called after each new one.
-    void resume(std::map<Case, Seconds> known) { known_ = std::move(known); }
+    const std::map<Case, std::vector<double>>& counts() const { return counts_; }
+    // Goes on from an earlier run's times and counts. `measured` is called after each new one.
+    void resume(std::map<Case, Seconds> known, std::map<Case, std::vector<double>> counts) {
+        known_ = std::move(known);
+        counts_ = std::move(counts);
+    }
+    // What is not known by then throws TimeIsUp.
+    void stop_at(Deadline deadline) { deadline_ = deadline; }
     void report_to(std::function<void()> measured) { measured_ = std::move(measured); }
     // Seconds on the device. Of the median: one run to warm up, then as many as are worth the time, one if it takes
     // over `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes()
@@ -81,7 +88,7 @@ public:
     Seconds select_on_cpu(Case c, int threads);
     // Seconds of a case's parts that are no selection. NaN without a GPU.
     double copy_to_host(std::int64_t rows, std::int64_t n);
-    double product(std::int64_t rows, std::int64_t n, std::int64_t d);
+    double distances(std::int64_t rows, std::int64_t n, std::int64_t d);  // the matrix, by Garcia's kernel
 
     // Operations per row, by slot, of one run. Empty where the selector does not serve the case.
     std::vector<double> operations(const Case& c);
@@ -106,9 +113,11 @@ private:
     int device_;
     std::unique_ptr<Memory> memory_;
     std::map<Case, Seconds> known_;
+    std::map<Case, std::vector<double>> counts_;
+    Deadline deadline_;
     std::function<void()> measured_;
     std::map<std::array<std::int64_t, 2>, double> copies_;
-    std::map<std::array<std::int64_t, 3>, double> products_;
+    std::map<std::array<std::int64_t, 3>, double> distances_;
     std::map<std::string, std::string> notes_;
     double read_rate_;
 };

@@ -60,15 +60,13 @@ Table operations() {
     Panel by_k{.title = "by k, n 2^16",
                .at = {8, 16, 32, 64, 128, 256},
                .n = 1 << 16,
-               .q = 64,
+               .q = 1,
                .order = Order::distances,
                .series = series};
     by_k.quick_at = {8, 64};
-    by_k.quick_q = 4;
-    Panel by_n{.title = "by n, k 2^5", .axis = Axis::n, .q = 64, .k = 32, .order = Order::distances, .series = series};
+    Panel by_n{.title = "by n, k 2^5", .axis = Axis::n, .q = 1, .k = 32, .order = Order::distances, .series = series};
     by_n.at = {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20};
     by_n.quick_at = {1 << 12, 1 << 16};
-    by_n.quick_q = 4;
     t.panels = {by_k, by_n};
     return t;
 }
@@ -80,13 +78,13 @@ Panel one_query(bool distances) {
     panel.order = Order::distances;
     for (int log_n = 10; log_n <= 20; ++log_n) panel.at.push_back(std::int64_t{1} << log_n);
     panel.quick_at = {1 << 10, 1 << 15, 1 << 20};
-    panel.series.push_back({.label = full_sort, .selector = "radix-sort-streams", .and_product = distances, .k = 8});
+    panel.series.push_back({.label = full_sort, .selector = "radix-sort-streams", .and_distances = distances, .k = 8});
     for (const int k : {8, 16, 32, 64, 128, 256})
         panel.series.push_back({.label = "truncated bitonic, k " + std::to_string(k),
                                 .selector = "truncated-bitonic",
                                 .against = full_sort,
                                 .said = distances ? "1.3 to 4" : "2 to 16",
-                                .and_product = distances,
+                                .and_distances = distances,
                                 .k = k});
     return panel;
 }

@@ -14,6 +14,10 @@
 
 namespace kith::bench {
 
+std::string missing(const std::string& table, const Options& options) {
+    return missing(table_named(table), Runner(options, 1, true));
+}
+
 void run(const Study& study, const Options& options) {
     if (study.goals + study.regret + study.small + !study.table.empty() > 1)
         throw Error(ErrorCode::invalid_argument, "--table, --goals, --regret, --small: expected one of them");
@@ -33,10 +37,15 @@ void run(const Study& study, const Options& options) {
     }
     const Table table = study.goals ? goals_table(study.selectors) : table_named(study.table);
     Runner runner(options, study.repeat, true, study.mean ? Statistic::mean : Statistic::median);
-    require(table, runner);
+    if (const std::string why = missing(table, runner); !why.empty())
+        throw Error(ErrorCode::device, fmt::format("table {}: {}", table.name, why));
     MeasuredTable so_far{table, {}};
-    if (study.resume && !study.json.empty() && std::filesystem::exists(study.json))
-        runner.resume(cases_of(read(study.json), study.json, to_json(so_far, runner, study.quick)));
+    if (study.resume && !study.json.empty() && std::filesystem::exists(study.json)) {
+        const Json before = read(study.json);
+        runner.resume(cases_of(before, study.json, to_json(so_far, runner, study.quick)),
+                      counts_of(before, study.json));
+    }
+    runner.stop_at(study.deadline);
     auto written = std::chrono::steady_clock::now();
     runner.report_to([&] {
         using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
@@ -45,13 +54,21 @@ void run(const Study& study, const Options& options) {
         written = std::chrono::steady_clock::now();
     });
     print_head(table, runner, study.quick);
-    const MeasuredTable result = measure(table, runner, study.quick, [&](const MeasuredPanel& panel) {
-        print(table, panel, runner.read_rate());
-        so_far.panels.push_back(panel);
-        if (!study.json.empty()) write(to_json(so_far, runner, study.quick), study.json);
-    });
-    print_foot(result, runner);
-    if (!study.json.empty()) write(to_json(result, runner, study.quick), study.json);
+    const auto save = [&](const MeasuredTable& measured) {
+        if (!study.json.empty()) write(to_json(measured, runner, study.quick), study.json);
+    };
+    try {
+        const MeasuredTable result = measure(table, runner, study.quick, [&](const MeasuredPanel& panel) {
+            print(table, panel, runner.read_rate());
+            so_far.panels.push_back(panel);
+            save(so_far);
+        });
+        print_foot(result, runner);
+        save(result);
+    } catch (const TimeIsUp&) {
+        save(so_far);
+        throw;
+    }
 }
 
 }  // namespace kith::bench

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "deadline.h"
 #include "kith/types.h"
 
 namespace kith::bench {
@@ -20,12 +21,16 @@ struct Study {
     std::string times = {};  // of regret: a file of an earlier run, whose times take the place of new ones
     std::string json = {};   // file, of a table written as cases are measured; "": none
     bool resume = false;     // of a table: go on from `json`
+    Deadline deadline = {};  // of a table
 
     bool asked() const { return goals || regret || small || !table.empty(); }
 };
 
 // The tables that there are.
 std::string table_names();
+std::vector<std::string> tables_of_papers();
+// "", or why a table cannot be measured: it needs a GPU, or a build that counts operations.
+std::string missing(const std::string& table, const Options& options);
 
 // Prints, and writes the JSON. Throws kith::Error; device where there is no GPU that it needs.
 void run(const Study& study, const Options& options);

@@ -28,7 +28,8 @@ enum class Axis : std::uint8_t {
 // What the table is about: what is printed first, and drawn.
 enum class Shows : std::uint8_t { seconds, ratio, throughput, crossing, operations };
 
-enum class Work : std::uint8_t { selection, copy_to_host, product };
+// distances: the matrix, by Garcia's kernel.
+enum class Work : std::uint8_t { selection, copy_to_host, distances };
 
 inline constexpr int on_gpu = -1;
 
@@ -41,13 +42,13 @@ struct Series {
     std::vector<double> paper = {};
     std::string said = {};  // what the paper's text says instead, or besides
     Work work = Work::selection;
-    int threads = on_gpu;      // else on the CPU with that many, 0: all
-    bool sorted = true;        // the result
-    bool told = false;         // the planner knows the order of the values
-    bool and_product = false;  // the time of the distances' product counts, too
-    std::int64_t k = 0;        // instead of the panel's
-    int slot = 0;              // operations: which count
-    std::string formula = {};  // operations: the paper's order of their number, for a person to read
+    int threads = on_gpu;        // else on the CPU with that many, 0: all
+    bool sorted = true;          // the result
+    bool told = false;           // the planner knows the order of the values
+    bool and_distances = false;  // the time of the matrix counts, too
+    std::int64_t k = 0;          // instead of the panel's
+    int slot = 0;                // operations: which count
+    std::string formula = {};    // operations: the paper's order of their number, for a person to read
     double (*growth)(double n, double k) = nullptr;  // the same, for the ratio
 };
 
@@ -88,6 +89,5 @@ Table goals_table(const std::vector<std::string>& selectors);
 
 // Every paper's. Throws invalid_argument, with the list of names, where there is none of that name.
 Table table_named(const std::string& name);
-std::string table_names();
 
 }  // namespace kith::bench

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "kith/error.h"
+#include "select/study.h"
 #include "select/table.h"
 
 namespace kith::bench {
@@ -20,6 +21,12 @@ std::vector<Table> all_tables() {
 std::string table_names() {
     std::string names;
     for (const Table& each : all_tables()) names += (names.empty() ? "" : ", ") + each.name;
+    return names;
+}
+
+std::vector<std::string> tables_of_papers() {
+    std::vector<std::string> names;
+    for (const Table& each : all_tables()) names.push_back(each.name);
     return names;
 }
 

@@ -46,7 +46,7 @@ c_id_attributes = ["KITH_EXPORT"]
 sphinx_gallery_conf = {
     "examples_dirs": str(root / "examples" / "python"),
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/(?!plot_umap)[^/]*\.py$",  # all are run but this: UMAP and scanpy take minutes to install and start
+    "filename_pattern": r"/[^/]*\.py$",  # all are run
     "ignore_pattern": "__init__",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": False,

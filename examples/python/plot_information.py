@@ -30,7 +30,7 @@ relations = {
 # Correlation is near zero for all but the line; the mutual information is not.
 figure, axes = plt.subplots(2, 3, figsize=(8.4, 5.4), layout="constrained")
 for axis, (name, (u, v)) in zip(axes.flat, relations.items()):
-    estimate = information.mutual_information(u, v, k=4)
+    estimate = information.mutual_information(u, v, k=4, bootstrap=10)
     correlation = np.corrcoef(u, v)[0, 1]
     print(f"{name:11} correlation {correlation:+.2f}, mutual information {estimate.value:.2f} ± {estimate.error:.2f} nats")
     axis.scatter(u, v, s=2, alpha=0.4)

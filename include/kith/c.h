@@ -141,9 +141,9 @@ typedef struct kith_options {
     int64_t memory;  /* bytes for tiles, candidates and, on a GPU, prepared points; 0 (default): most of what is free */
     const char* device;   /* "auto" (default), "cpu", "cuda", "cuda:N", "cuda:0,1", "cuda:all" */
     const char* path;     /* force a path by name; NULL (default): the planner's choice */
-    const char* selector; /* force a selector by name; NULL (default): the planner's choice */
-    const char* isa; /* force "avx512", "avx2", "baseline" (CPU), "sm_90a", "sm_80" (GPU); NULL (default): the best */
-    void* stream;    /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
+    const char* selector; /* force a selector by name, of a selection or a search; NULL (default): the planner's */
+    const char* isa;      /* force "amx", "avx512", "avx2", "baseline" (CPU), "sm_90a", "sm_80" (GPU); NULL: the best */
+    void* stream;         /* cudaStream_t of the caller: the work is ordered on it and has finished on return */
     kith_progress_callback progress; /* NULL (default): none */
     void* progress_user;             /* given to the callback */
     const char* order; /* select only: "ascending" or "descending" where the values of every row are known to be; NULL
@@ -234,6 +234,28 @@ KITH_EXPORT int kith_radius_counts(const kith_matrix* points, const kith_matrix*
                                    const kith_matrix* radii, int32_t open, const kith_options* options, int64_t* counts,
                                    kith_report* report);
 
+/* One search of many: rows of the points, and rows of the queries that are looked for among them. Both may be none. */
+typedef struct kith_batch {
+    int64_t first_point, points;
+    int64_t first_query, queries;
+} kith_batch;
+
+/* The k nearest points of each query within its batch, ids counting from the batch's first point; a query of no batch
+ * has no neighbours. batches: `count` of them; queries ascend from batch to batch and none is in two, points may be
+ * shared. out: q x k. */
+KITH_EXPORT int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, const kith_batch* batches,
+                                    int64_t count, int64_t k, const kith_options* options, const kith_neighbors* out,
+                                    kith_report* report);
+
+/* Which rows of a (n x d) and b (m x d) belong together: of each row of a that has a match, ascending, that row into
+ * first, the nearest row of b (of equally near ones the first) into second, their distance into distances (NULL: not
+ * wanted), each with room for n; *count becomes how many. ratio in (0, 1]: the distance is to be below ratio times that
+ * of the second nearest, in binary64 (Lowe 2004); 0: no such test. mutual: the row of a is to be the nearest of its
+ * match as well. KITH_METRIC_default is euclidean; inner_product takes no ratio. report: of the search of a in b. */
+KITH_EXPORT int kith_match(const kith_matrix* a, const kith_matrix* b, double ratio, int32_t mutual,
+                           const kith_options* options, int64_t* first, int64_t* second, double* distances,
+                           int64_t* count, kith_report* report);
+
 /* The matrix that mahalanobis takes where none is given, d x d, into out: the inverse of the sample covariance (divisor
  * n - 1) of the rows without NaN and infinity. */
 KITH_EXPORT int kith_inverse_covariance(const kith_matrix* points, double* out);
@@ -258,6 +280,44 @@ KITH_EXPORT int kith_index_search(const kith_index* index, const kith_matrix* qu
                                   const kith_options* options, const kith_neighbors* out, kith_report* report);
 KITH_EXPORT int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options,
                                  const kith_neighbors* out, kith_report* report);
+
+/* ---------------------------------------------------------------- information */
+
+/* What an estimator found, as estimators.h defines it. */
+typedef struct kith_estimate {
+    double value;     /* nats; not cut off at 0 */
+    double error;     /* the standard deviation of `value` by the bootstrap, in closed form */
+    int64_t samples;  /* that were used */
+    int64_t left_out; /* those of equal samples (entropy, divergence) */
+} kith_estimate;
+
+enum kith_divergence_form {
+    KITH_DIVERGENCE_NEAREST = 0,          /* Garcia et al. 2008, eq. 2 */
+    KITH_DIVERGENCE_COMMON_BALL,          /* Wang, Kulkarni and Verdu 2009: less bias where the densities differ */
+    KITH_DIVERGENCE_COMMON_BALL_DISTANCES /* the same paper's second */
+};
+enum kith_kraskov_form { KITH_KRASKOV_FIRST = 0, KITH_KRASKOV_SECOND }; /* Kraskov et al. 2004, eq. 8 and eq. 9 */
+
+/* Samples are rows, all values finite; options as of a search, with the metrics that estimators.h permits; 1 <= k < n.
+ */
+
+/* The differential entropy of x (Kozachenko and Leonenko 1987). */
+KITH_EXPORT int kith_entropy(const kith_matrix* x, int64_t k, const kith_options* options, kith_estimate* estimate);
+/* The Kullback-Leibler divergence of what x (n x d) and y (m x d) are samples of; k <= m. form: enum
+ * kith_divergence_form. */
+KITH_EXPORT int kith_kl_divergence(const kith_matrix* x, const kith_matrix* y, int64_t k, int32_t form,
+                                   const kith_options* options, kith_estimate* estimate);
+/* The mutual information of x and y, whose rows of the same number belong together. form: enum kith_kraskov_form. */
+KITH_EXPORT int kith_mutual_information(const kith_matrix* x, const kith_matrix* y, int64_t k, int32_t form,
+                                        const kith_options* options, kith_estimate* estimate);
+/* The same given z (Frenzel and Pompe 2007). */
+KITH_EXPORT int kith_conditional_mutual_information(const kith_matrix* x, const kith_matrix* y, const kith_matrix* z,
+                                                    int64_t k, const kith_options* options, kith_estimate* estimate);
+/* What the past of source says about the next value of target beyond what the target's own past says (Schreiber 2000).
+ * Rows are in the order of time; source_lags, target_lags >= 1. */
+KITH_EXPORT int kith_transfer_entropy(const kith_matrix* source, const kith_matrix* target, int64_t k,
+                                      int64_t source_lags, int64_t target_lags, const kith_options* options,
+                                      kith_estimate* estimate);
 
 /* ---------------------------------------------------------------- plans */
 

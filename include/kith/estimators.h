@@ -3,7 +3,8 @@
 // device, but for the last bits of the system's logarithm.
 //
 //     kith::Estimate i = kith::mutual_information(kith::view(x.data(), n, 1), kith::view(y.data(), n, 2), 3);
-//     i.value;   // and i.error
+//     i.value;
+//     kith::mutual_information(x, y, 3, kith::KraskovForm::first, {}, {.repeats = 10}).error;
 //
 // Options are those of a search. A metric that is left alone is euclidean for entropy and divergence, and the maximum
 // norm (chebyshev) for the others, which permit no other; f64 is not read, distances are binary64 throughout.
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kith/export.h"
 #include "kith/types.h"
@@ -22,18 +24,37 @@ namespace kith {
 
 struct Estimate {
     double value = 0;  // nats; not cut off at 0
-    // The standard deviation of `value` where the terms that it is the mean of are drawn again with replacement: the
-    // bootstrap's, in closed form. Neighbours of different samples overlap, so it is a little too small.
-    double error = 0;
+    // The standard deviation of `value` over samples drawn anew, as Bootstrap finds it; NaN where none was asked for.
+    // Bias is no part of it.
+    double error = std::numeric_limits<double>::quiet_NaN();
     std::int64_t samples = 0;   // that were used
     std::int64_t left_out = 0;  // those of equal samples (entropy, divergence)
+};
+
+// How an error is found: `repeats` times the samples are dealt out at random into `parts` disjoint parts; the variance
+// of the parts' estimates, divided by their number, is that of the whole: subsampling, a bootstrap without replacement
+// (Politis and Romano 1994; Holmes and Nemenman 2019 for Kraskov's estimators). Samples drawn with replacement would be
+// each other's neighbours at distance 0. It counts on a variance that falls as 1 / n from a part to the whole: where it
+// falls more slowly, as in many dimensions, the error is too small, more so of many parts.
+//   The error is itself an estimate, within about 1 / sqrt(2 repeats (parts - 1)) of what it would be after many
+//   repeats.
+// Takes repeats x parts estimates of n / parts samples. Throws invalid_argument where a part has no more than k
+// samples.
+struct Bootstrap {
+    std::int64_t repeats = 0;  // 0: no error
+    std::int64_t parts = 2;    // more of them are less work, and further from the whole
+    // Rows side by side that stay together, as the values of a series have to that depend on one another; two samples
+    // of a divergence are dealt each by itself. 0: 1, of transfer_entropy the root of its samples, rounded up.
+    std::int64_t stretch = 0;
+    std::uint64_t seed = 0;
 };
 
 // The differential entropy of x (n x d) by the distance e_i from each sample to its k-th nearest other one (Kozachenko
 // and Leonenko 1987; with digamma as Kraskov et al. 2004, eq. 20): psi(n) - psi(k) + log c_d + d / n sum log e_i, c_d
 // the volume of the unit ball. Samples with e_i = 0 are left out. metric: euclidean, cityblock, chebyshev or minkowski.
 //   1 <= k < n. Throws invalid_argument, where all samples are left out too, and what graph() throws.
-KITH_EXPORT Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options = {});
+KITH_EXPORT Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options = {},
+                             const Bootstrap& bootstrap = {});
 
 enum class DivergenceForm : std::uint8_t {
     // log(m / (n - 1)) + d / n sum log(v_i / e_i) by the k-th nearest of both (Garcia et al. 2008, eq. 2; Perez-Cruz
@@ -53,7 +74,8 @@ enum class DivergenceForm : std::uint8_t {
 // metric: as for entropy, or seuclidean or mahalanobis with their parameters given.
 //   1 <= k < n, k <= m.
 KITH_EXPORT Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k,
-                                   DivergenceForm form = DivergenceForm::nearest, const Options& options = {});
+                                   DivergenceForm form = DivergenceForm::nearest, const Options& options = {},
+                                   const Bootstrap& bootstrap = {});
 
 // Of the mutual information of x (n x a) and y (n x b): rows of the same number belong together.
 enum class KraskovForm : std::uint8_t {
@@ -66,12 +88,14 @@ enum class KraskovForm : std::uint8_t {
 // variables), in both forms; of discrete variables alone that is about the plug-in estimate.
 //   1 <= k < n.
 KITH_EXPORT Estimate mutual_information(const MatrixView& x, const MatrixView& y, std::int64_t k,
-                                        KraskovForm form = KraskovForm::first, const Options& options = {});
+                                        KraskovForm form = KraskovForm::first, const Options& options = {},
+                                        const Bootstrap& bootstrap = {});
 
 // Of x and y given z (n x c): psi(k) - mean(psi(n_xz + 1) + psi(n_yz + 1) - psi(n_z + 1)) with counts within the
 // distance to the k-th neighbour in all three (Frenzel and Pompe 2007); equal samples as above.
 KITH_EXPORT Estimate conditional_mutual_information(const MatrixView& x, const MatrixView& y, const MatrixView& z,
-                                                    std::int64_t k, const Options& options = {});
+                                                    std::int64_t k, const Options& options = {},
+                                                    const Bootstrap& bootstrap = {});
 
 // What the past of `source` (n x a) says about the next value of `target` (n x b) beyond what the target's own past
 // says (Schreiber 2000): the conditional mutual information of target[t] and source[t - 1 ... t - source_lags] given
@@ -79,6 +103,6 @@ KITH_EXPORT Estimate conditional_mutual_information(const MatrixView& x, const M
 //   source_lags, target_lags >= 1; 1 <= k < n - max(source_lags, target_lags).
 KITH_EXPORT Estimate transfer_entropy(const MatrixView& source, const MatrixView& target, std::int64_t k,
                                       std::int64_t source_lags = 1, std::int64_t target_lags = 1,
-                                      const Options& options = {});
+                                      const Options& options = {}, const Bootstrap& bootstrap = {});
 
 }  // namespace kith

@@ -33,8 +33,9 @@ enum class Path : std::uint8_t {
     projected,   // products along the directions in which points differ most, then of all coordinates, as above
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances
+    gemm_i8,     // products of whole numbers of 8 bits, then of bf16 or f32 (CPU)
 };
-// "gemm-f16", ..., "exact", "select": what Options::path and Report::path say.
+// "gemm-f16", ..., "gemm-i8": what Options::path and Report::path say.
 KITH_EXPORT const char* name(Path path);
 struct Plan;
 // The same of a plan, whose path may be composed, "kuang-zhao+bits", or fused, "hanak-fused".

@@ -66,8 +66,8 @@ using TakeRadiusRows = std::function<void(const RadiusRows&)>;
 //   points  n x d, queries q x d: as for search(). Options as there; `path` forces a path.
 // Complexity: n q d steps of the metric and the size of the answer; n x q is never stored.
 // A point with a NaN coordinate is never returned; a query with one has none.
-// A filter compares all pairs with the radius, and binary64 decides. On several GPUs searches of growing k find the
-// points, until each query's last neighbour is out of the radius.
+// A filter compares all pairs with the radius, and binary64 decides. Several GPUs share the queries, or
+// the points that are too many for one.
 // Throws invalid_argument, device, out_of_memory (also where the answer does not fit), cancelled.
 KITH_EXPORT RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r,
                                    const Options& options = {});

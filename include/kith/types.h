@@ -165,11 +165,12 @@ struct Options {
     int threads = 0;          // CPU threads, the caller's included; 0: OMP_NUM_THREADS where it is set, else the
                               // processors that affinity and cgroup leave the process. 1 starts none
     std::string path;         // force a path by name (kith info lists them); "": the planner's choice
-    std::string selector;     // select(): force a selector by name (kith info lists them); "": the planner's choice
+    std::string selector;     // force a selector by name, of select() or a search (kith info --selectors lists them)
     std::string order;        // select(): what is known of the order within rows: "" (nothing), "ascending",
                               // "descending"
-    std::string isa;  // force an instruction set: "avx512", "avx2", "baseline" on a CPU, "sm_90a", "sm_80" on a GPU;
-                      // "": the best there is
+    std::string
+        isa;  // force an instruction set: "amx", "avx512", "avx2", "baseline" on a CPU, "sm_90a", "sm_80" on a GPU;
+              // "": the best there is
     void* stream = nullptr;  // cudaStream_t of the caller; the work is ordered on it and has finished on return
     bool enqueue = false;    // select_into() on a GPU: only enqueues the work on `stream` and returns, as within the
                              // capture of a CUDA graph. Values, lengths and results lie on that device, and stay until

@@ -4,24 +4,51 @@
 >>> points = numpy.random.default_rng(0).random((1000, 32), numpy.float32)
 >>> distances, indices = kith.search(points, points[:5], k=10, metric="euclidean")
 
-`search` and `graph` answer one call, `Index` prepares points for many, `radius` gives all points within a radius,
+`search` and `graph` answer one call, `Index` prepares points for many, `radius` gives all points within a radius (`radius_blocks` and `radius_csr` more than fit into memory),
 `search_batches` answers many small searches at once, `distances` gives the whole matrix, `match` what belongs together in two sets, `recommend` what users with
 much the same preferences have, `retrieve` images by their patches, `topk` selects, `verify` says whether given neighbours are the true ones.
-`kith.information` estimates entropy and mutual information; `kith.sklearn` and `kith.compat` have the interfaces of other
-libraries.
+`kith.information` estimates entropy and mutual information; `kith.sklearn`, `kith.torch` and `kith.compat` have the interfaces
+of other libraries; `kith.groundtruth`, `kith.shards`, `kith.dask` and `kith.ray` cut what is larger than one run. Each of
+these is imported at its first use.
 """
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
 from ._batches import search_batches
 from ._core import Cancelled, DeviceError, Report
 from ._core import version as __version__
 from ._distances import distances
 from ._match import Matches, match
 from ._radius import RadiusCounts, RadiusNeighbors, radius, radius_counts, radius_graph
+from ._radius_blocks import RadiusBlock, radius_blocks, radius_csr
 from ._recommend import Recommendations, recommend
 from ._results import Neighbors, TopK
 from ._retrieval import Retrieved, image_features, retrieve
-from ._search import Index, Verification, graph, info, inverse_covariance, search, topk, variances, verify
+from ._search import Index, Verification, graph, info, inverse_covariance, search, variances, verify
+from ._topk import topk
 
-__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "Neighbors", "RadiusCounts", "RadiusNeighbors",
-           "Recommendations", "Report", "Retrieved", "TopK", "Verification", "__version__", "distances", "graph",
-           "image_features", "info", "inverse_covariance", "match", "radius", "radius_counts", "radius_graph", "recommend",
-           "retrieve", "search", "search_batches", "topk", "variances", "verify"]
+if TYPE_CHECKING:
+    from . import compat, dask, groundtruth, information, ray, shards, sklearn, torch
+
+__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "Neighbors", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
+           "Recommendations", "Report", "Retrieved", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
+           "info", "inverse_covariance", "match", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
+           "recommend", "retrieve", "search", "search_batches", "topk", "variances", "verify"]
+
+_MODULES = ("compat", "dask", "groundtruth", "information", "ray", "shards", "sklearn", "torch")
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return _import_module(f"{__name__}.{name}")
+    except ImportError as error:  # an attribute, as far as hasattr() and its kin can tell
+        raise AttributeError(f"{__name__}.{name} needs a package that is not installed: {error}") from error
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

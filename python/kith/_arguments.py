@@ -7,7 +7,6 @@ from typing import Any, Callable, Union
 import numpy as np
 
 from . import _core
-from ._arrays import Kind
 from ._progress import callback_of
 
 Progress = Union[None, bool, Callable[[float, float, float, str], Any]]
@@ -35,20 +34,20 @@ def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, pack
     return _core.MetricSettings(metric, p, inverse_covariance, variances, packed_bits, formula or "", start)
 
 
-def _settings(like: Any, kind: Kind, f64: bool, device: str, memory: int, threads: int, path: str, isa: str,
-              stream: int | None, progress: Progress, selector: str = "") -> _core.Settings:
+def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa: str, stream: int,
+              progress: Progress, selector: str = "") -> _core.Settings:
     return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, selector, isa,
-                          kind.stream(like) if stream is None else stream, callback_of(progress))
+                          stream, callback_of(progress))
 
 
-def _out(out: Any) -> tuple[Any, Any]:
+def _out(out: Any, first: str = "distances") -> tuple[Any, Any]:
     """The arrays that a caller wants written to."""
     try:
         distances, indices = out
     except (TypeError, ValueError):
-        raise TypeError(f"out: expected (distances, indices), got {type(out).__name__}") from None
+        raise TypeError(f"out: expected ({first}, indices), got {type(out).__name__}") from None
     if indices is None:
-        raise ValueError("out: no indices; expected (distances, indices), of which only the distances may be None")
+        raise ValueError(f"out: no indices; expected ({first}, indices), of which only the distances may be None")
     return distances, indices
 
 

@@ -1,15 +1,17 @@
-"""The kinds of arrays that callers have: what the core reads of them, and results of the same kind and device."""
+"""What the core reads of a caller's array: where it lies, or a copy; and when the work that fills it is done."""
 from __future__ import annotations
 
+import math
 import sys
 from array import array as _StandardArray
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._kinds import kind_of
 
 # Host memory that is not an array yet.
 _SEQUENCES = (list, tuple, memoryview, bytes, bytearray, _StandardArray)
@@ -18,94 +20,7 @@ _SEQUENCES = (list, tuple, memoryview, bytes, bytearray, _StandardArray)
 _WIDER = {"int16": "float32", "uint16": "float32", "int32": "float64", "uint32": "float64", "int64": "float64",
           "uint64": "float64"}
 _SEARCHED = frozenset(np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8"))
-
-
-class Kind(Protocol):
-    """A library of arrays."""
-
-    writable: bool  # whether out= may be of it
-
-    def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
-        """A new array that the core can write to, for results that belong to `like`; dtype: int64, float32, float64."""
-
-    def finished(self, like: Any, array: Any) -> Any:
-        """The array of this kind that stands for what empty() gave."""
-
-    def stream(self, like: Any) -> int:
-        """The CUDA stream on which the caller works with `like`, as a number; 0: none or the default stream."""
-
-
-class _Numpy:
-    writable = True
-
-    def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
-        return np.empty((rows, cols), dtype)
-
-    def finished(self, like: Any, array: Any) -> Any:
-        return array
-
-    def stream(self, like: Any) -> int:
-        return 0
-
-
-class _Torch:
-    writable = True
-
-    def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
-        torch = sys.modules["torch"]
-        return like.new_empty((rows, cols), dtype=getattr(torch, dtype))
-
-    def finished(self, like: Any, array: Any) -> Any:
-        return array
-
-    def stream(self, like: Any) -> int:
-        if not like.is_cuda:
-            return 0
-        raw = getattr(sys.modules["torch"]._C, "_cuda_getCurrentRawStream", None)  # as Triton asks: no Stream is made
-        if raw is not None:
-            return int(raw(like.get_device()))
-        return int(sys.modules["torch"].cuda.current_stream(like.device).cuda_stream)
-
-
-class _Cupy:
-    writable = True
-
-    def empty(self, like: Any, rows: int, cols: int, dtype: str) -> Any:
-        import cupy
-        with cupy.cuda.Device(like.device):
-            return cupy.empty((rows, cols), dtype)
-
-    def finished(self, like: Any, array: Any) -> Any:
-        return array
-
-    def stream(self, like: Any) -> int:
-        import cupy
-        return int(cupy.cuda.get_current_stream().ptr)
-
-
-class _Jax(_Numpy):
-    """jax's arrays are immutable: the core writes to host memory, from where the result goes to `like`'s device."""
-
-    writable = False
-
-    def finished(self, like: Any, array: Any) -> Any:
-        import jax
-        return jax.device_put(array, like.sharding if len(like.devices()) == 1 else None)
-
-
-_KINDS: dict[str, Kind] = {"torch": _Torch(), "cupy": _Cupy(), "jax": _Jax(), "jaxlib": _Jax()}
-_NUMPY: Kind = _Numpy()
-
-
-def kind_of(values: Any) -> Kind:
-    """Results for arrays of libraries that are not known here are numpy's."""
-    if type(values) is np.ndarray:
-        return _NUMPY
-    for base in type(values).__mro__:
-        kind = _KINDS.get(base.__module__.partition(".")[0])
-        if kind is not None:
-            return kind
-    return _NUMPY
+_NUMPYS = _SEARCHED | {np.dtype("int64")}  # those that the core meets most often, all of which numpy can hand over
 
 
 def readable(array: Any, name: str) -> Any:
@@ -118,21 +33,48 @@ def readable(array: Any, name: str) -> Any:
     if isinstance(array, (np.ndarray, *_SEQUENCES)):
         return _numpy_readable(np.asanyarray(array), name)
     if hasattr(array, "__dlpack__"):
-        of_cupy = type(array).__module__.partition(".")[0] == "cupy"
-        if of_cupy and array.ndim == 2 and array.itemsize not in array.strides:  # as torch's
+        if _of_cupy(array) and array.ndim == 2 and array.itemsize not in array.strides:  # as torch's
             array = array.copy()
         return array if str(getattr(array, "dtype", "")) not in _WIDER else _widened(array, name)
     if hasattr(array, "__cuda_array_interface__"):
-        return _from_cuda_array_interface(array, name)
+        return array if element_name(array) not in _WIDER else _widened_on_device(array, name)
     if hasattr(array, "__array__"):  # tables
         return _numpy_readable(np.asarray(array), name)
     return array
 
 
-def array_interface(array: Any, name: str) -> Any:
-    """What the core is given: torch's tensors in numbers, since their DLPack takes longer than a small search."""
+def element_name(array: Any) -> str:
+    """"float32", "bfloat16", ...: of any library's array."""
+    dtype = getattr(array, "dtype", None)
+    if dtype is None and hasattr(array, "__cuda_array_interface__"):
+        dtype = np.dtype(array.__cuda_array_interface__["typestr"])
+    return str(dtype).removeprefix("torch.")
+
+
+def array_interface(array: Any, name: str, stream: int | None = None, writable: bool = False) -> Any:
+    """What the core is given. Of a device's array the work that fills it is done before what is queued on `stream`;
+    None: it is for the core to write to. torch's and cupy's are told in numbers, since their DLPack takes longer than a
+    small search."""
+    if type(array) is np.ndarray:
+        return array if array.dtype in _NUMPYS else _in_numbers(array, name)
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(array, torch.Tensor) or not (array.is_cpu or array.is_cuda):
+    if torch is not None and isinstance(array, torch.Tensor):
+        return _torch_interface(torch, array, name, stream)
+    if _of_cupy(array):
+        if stream is not None and kind_of(array).stream(array) != stream:
+            kind_of(array).wait(array)
+        size = array.itemsize
+        return _core.ArrayInterface(array, array.data.ptr, array.shape, [step // size for step in array.strides],
+                                    array.dtype.name, array.device.id)
+    if hasattr(array, "__dlpack__"):
+        return array if stream is None else _dlpack_of(array, stream)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _from_cuda_array_interface(array, name, stream, writable)
+    return array
+
+
+def _torch_interface(torch: Any, array: Any, name: str, stream: int | None) -> Any:
+    if not (array.is_cpu or array.is_cuda):
         return array
     if not _TORCH_NAMES:
         _TORCH_NAMES.update({getattr(torch, name): name for name in _TORCH_TYPES if hasattr(torch, name)})
@@ -143,6 +85,8 @@ def array_interface(array: Any, name: str) -> Any:
         data = array.data_ptr()
     except RuntimeError as error:
         raise TypeError(f"{name}: a tensor without memory ({type(array).__name__})") from error
+    if stream is not None and array.is_cuda and kind_of(array).stream(array) != stream:
+        kind_of(array).wait(array)
     return _core.ArrayInterface(array, data, array.shape, array.stride(), dtype, array.get_device())
 
 
@@ -150,13 +94,69 @@ _TORCH_TYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "b
 _TORCH_NAMES: dict[Any, str] = {}
 
 
+def _in_numbers(array: np.ndarray[Any, Any], name: str) -> Any:
+    """Itself, but for what numpy cannot hand over: ml_dtypes' bfloat16."""
+    if array.dtype.name != "bfloat16":
+        return array
+    size = array.itemsize
+    if any(step % size for step in array.strides):
+        raise ValueError(f"{name}: rows or columns that are no whole elements apart")
+    return _core.ArrayInterface(array, array.ctypes.data, array.shape, [step // size for step in array.strides],
+                                array.dtype.name, -1)
+
+
+def _dlpack_of(array: Any, stream: int) -> Any:
+    """The array, or of a CUDA device's the capsule, for which its library makes `stream` wait (jax knows no other way)."""
+    ready = getattr(array, "block_until_ready", None)
+    if array.__dlpack_device__()[0] not in _DLPACK_CUDA:
+        if ready is not None:
+            ready()  # jax works on while Python goes on
+        return array
+    waiting = stream if stream else 1  # 1: the default stream
+    try:
+        return array.__dlpack__(stream=waiting, max_version=(1, 0))
+    except TypeError:  # from before versions
+        return array.__dlpack__(stream=waiting)
+
+
+_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+
+def _from_cuda_array_interface(array: Any, name: str, stream: int | None, writable: bool) -> Any:
+    """Version 3 and before: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html"""
+    described = array.__cuda_array_interface__
+    if described.get("mask") is not None:
+        raise ValueError(f"{name}: masked values; fill them (a point with NaN is never returned)")
+    data, read_only = described["data"]
+    if writable and read_only:
+        raise TypeError(f"{name}: expected a writable array, got one that is read-only")
+    dtype = np.dtype(described["typestr"])
+    if dtype.kind not in "fiub" or not dtype.isnative:
+        raise TypeError(f"{name}: no search in elements {described['typestr']!r} (bfloat16 is read by DLPack alone)")
+    shape = tuple(described["shape"])
+    steps = described.get("strides")
+    if steps is None:
+        steps = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
+    if any(step % dtype.itemsize for step in steps):
+        raise ValueError(f"{name}: rows or columns that are no whole elements apart")
+    own = described.get("stream")
+    device = _core.device_of(data) if data and math.prod(shape) else -1
+    if stream is not None and own is not None and (0 if own == 1 else own) != stream:
+        _core.wait_for_stream(own, device)
+    return _core.ArrayInterface(array, data, shape, [step // dtype.itemsize for step in steps], dtype.name, device)
+
+
+def _of_cupy(array: Any) -> bool:
+    return type(array).__module__.partition(".")[0] == "cupy"
+
+
 def _numpy_readable(array: np.ndarray[Any, Any], name: str) -> Any:
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise ValueError(f"{name}: masked values; fill them (a point with NaN is never returned)")
         array = array.data
-    if array.dtype.name == "bfloat16":  # of ml_dtypes, which numpy cannot hand over
-        return array.astype(np.float32)
+    if array.dtype.name == "bfloat16":  # of ml_dtypes
+        return np.asarray(array)
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: no search in elements {array.dtype}")
     if not array.dtype.isnative:
@@ -179,18 +179,19 @@ def _torch_readable(torch: Any, array: Any, name: str) -> Any:
 
 
 def _widened(array: Any, name: str) -> Any:
-    if type(array).__module__.partition(".")[0] == "cupy":
+    if _of_cupy(array):
         return _exactly(array, array.astype(_WIDER[str(array.dtype)]), name)
     return _numpy_readable(np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array), name)
 
 
-def _from_cuda_array_interface(array: Any, name: str) -> Any:
-    """Of arrays on a GPU without __dlpack__ (numba's): the same memory, as another library's array."""
+def _widened_on_device(array: Any, name: str) -> Any:
+    """Integers of a device that say where they lie and nothing else: another library converts them."""
     for library in ("cupy", "torch"):
         if library in sys.modules or find_spec(library):
             module = import_module(library)
-            return module.asarray(array) if library == "cupy" else module.as_tensor(array, device="cuda")
-    raise TypeError(f"{name}: {type(array).__name__} has no __dlpack__: install cupy or torch, which can give it one")
+            return readable(module.asarray(array) if library == "cupy" else module.as_tensor(array, device="cuda"), name)
+    raise TypeError(f"{name}: elements {element_name(array)} are converted by cupy or torch, of which none is installed; "
+                    f"give them as {_WIDER[element_name(array)]}")
 
 
 def _exactly(array: Any, wider: Any, name: str) -> Any:

@@ -7,9 +7,10 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _metric, _rows, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import kind_of
 from ._results import Neighbors
-from ._search import Out, _neighbors, _outputs
+from ._search import Out, _distance_type, _neighbors, _outputs
 
 
 def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: str = "sqeuclidean", p: float = 2.0,
@@ -33,8 +34,18 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     k : int
         At least 1. Neighbours that do not exist have index -1, as have those of queries in no batch.
 
-    The other parameters, what is returned and what is raised: as in `search`; indices count from the first point of the
-    batch.
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Neighbors
+        ``(distances, indices)``, arrays of shape (q, k) of the queries' kind on their device, and ``.report``. Indices count
+        from the first point of the batch.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -46,14 +57,15 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     array([1., 1., 2., 2.], dtype=float32)
     """
     like, kind = queries, kind_of(queries)
+    stream = kind.stream(like) if stream is None else stream
     table = np.ascontiguousarray(batches, np.int64)
     if table.ndim != 2 or table.shape[1] != 4:
         raise ValueError(f"batches: expected shape (batches, 4), got {table.shape}")
     points, queries = readable(points, "points"), readable(queries, "queries")
-    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
+    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
     report = _core.search_batches(
-        array_interface(points, "points"), array_interface(queries, "queries"), table, k,
+        array_interface(points, "points", stream), array_interface(queries, "queries", stream), table, k,
         _metric(metric, p, None, None, False, None, 0.0),
-        _settings(like, kind, f64, device, memory, threads, "", "", stream, progress),
-        array_interface(indices, "indices"), array_interface(distances, "distances"))
+        _settings(f64, device, memory, threads, "", "", stream, progress),
+        array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
     return _neighbors(kind, like, distances, indices, report, out)

@@ -5,7 +5,8 @@ from typing import Any
 
 from . import _core
 from ._arguments import Progress, _metric, _rows, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import kind_of
 
 
 def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", p: float = 2.0,
@@ -26,13 +27,18 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
     out : array of shape (q, n), optional
         To write to, C-contiguous: float32, or float64 with ``f64``.
 
-    The other parameters, and what is raised: as in `search`. Several devices are a ValueError.
+    The other parameters are those of `search`.
 
     Returns
     -------
     array of shape (q, n)
         float32, or float64 with ``f64``, of the queries' kind on their device: element (i, j) is the distance of query i
         and point j, NaN where either has a NaN coordinate.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument; several devices are a ValueError.
 
     Examples
     --------
@@ -45,13 +51,14 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
     if queries is None:
         queries = points
     like, kind = queries, kind_of(queries)
+    stream = kind.stream(like) if stream is None else stream
     points, queries = readable(points, "points"), readable(queries, "queries")
     rows, columns = _rows(queries, "queries"), _rows(points, "points")
     if out is not None and not kind_of(out).writable:
         raise TypeError(f"out: an array of {type(out).__module__.partition('.')[0]} cannot be written to")
     result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
     _core.distances(
-        array_interface(points, "points"), array_interface(queries, "queries"),
+        array_interface(points, "points", stream), array_interface(queries, "queries", stream),
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, "", isa, stream, progress), array_interface(result, "out"))
+        _settings(f64, device, memory, threads, "", isa, stream, progress), array_interface(result, "out", writable=True))
     return kind.finished(like, result) if out is None else out

@@ -7,7 +7,8 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _metric, _rows, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import kind_of
 
 
 class Matches(NamedTuple):
@@ -21,8 +22,8 @@ class Matches(NamedTuple):
         float64.
     """
 
-    pairs: np.ndarray[Any, Any]
-    distances: np.ndarray[Any, Any]
+    pairs: Any
+    distances: Any
 
 
 def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, metric: str = "euclidean", p: float = 2.0,
@@ -45,11 +46,12 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     Returns
     -------
     Matches
-        ``(pairs, distances)``, of numpy. Of equally near rows the first is the match.
+        ``(pairs, distances)``, arrays of a's kind on its device. Of equally near rows the first is the match.
 
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -61,10 +63,12 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
            [1, 0]])
     """
     like, kind = a, kind_of(a)
+    stream = kind.stream(like)
     a, b = readable(a, "a"), readable(b, "b")
     _rows(a, "a"), _rows(b, "b")
     pairs, distances = _core.match(
-        array_interface(a, "a"), array_interface(b, "b"), ratio, mutual,
+        array_interface(a, "a", stream), array_interface(b, "b", stream), ratio, mutual,
         _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
-        _settings(like, kind, True, device, memory, threads, "", "", None, progress))
-    return Matches(pairs.view(np.int64), distances)  # of numpy's own integer of 64 bits
+        _settings(True, device, memory, threads, "", "", stream, progress))
+    pairs = pairs.view(np.int64)  # numpy's own integer of 64 bits
+    return Matches(kind.of_numpy(like, pairs), kind.of_numpy(like, distances))

@@ -8,7 +8,8 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _metric, _rows, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import Kind, kind_of, on_host
 from ._core import Report
 
 
@@ -44,13 +45,12 @@ class RadiusNeighbors(namedtuple("RadiusNeighbors", ("distances", "indices", "of
 
     def rows(self) -> list[tuple[Any, Any]]:
         """Of each query its (distances, indices), as views."""
-        ends = self.offsets[1:-1]
-        return list(zip(np.split(self.distances, ends), np.split(self.indices, ends)))
+        return _split(self.distances, self.indices, self.offsets)
 
     def csr(self, points: int) -> Any:
         """A scipy.sparse.csr_matrix of queries x points whose data are the distances, those of 0 among them."""
         from scipy.sparse import csr_matrix
-        return csr_matrix((self.distances, self.indices, self.offsets), shape=(len(self.offsets) - 1, points))
+        return csr_matrix(tuple(map(on_host, self)), shape=(len(self.offsets) - 1, points))
 
 
 class RadiusCounts(namedtuple("RadiusCounts", ("counts", "report"))):
@@ -69,20 +69,30 @@ class RadiusCounts(namedtuple("RadiusCounts", ("counts", "report"))):
     __slots__ = ()
 
 
-def _rows_of(parts: tuple[Any, Any, Any, Report]) -> RadiusNeighbors:
-    offsets, indices, distances, report = parts  # of which numpy may spell int64 otherwise
-    return RadiusNeighbors(distances, indices.view(np.int64), offsets.view(np.int64), report)
+def _split(distances: Any, indices: Any, offsets: Any) -> list[tuple[Any, Any]]:
+    ends = offsets.tolist()
+    return [(distances[first:last], indices[first:last]) for first, last in zip(ends, ends[1:])]
 
 
-def _counts_of(parts: tuple[Any, Report]) -> RadiusCounts:
-    return RadiusCounts(parts[0].view(np.int64), parts[1])
+def _int64(array: Any) -> Any:
+    return array.view(np.int64)  # which numpy may spell otherwise
+
+
+def _rows_of(kind: Kind, like: Any, parts: tuple[Any, Any, Any, Report]) -> RadiusNeighbors:
+    offsets, indices, distances, report = parts
+    of = kind.of_numpy
+    return RadiusNeighbors(of(like, distances), of(like, _int64(indices)), of(like, _int64(offsets)), report)
+
+
+def _counts_of(kind: Kind, like: Any, parts: tuple[Any, Report]) -> RadiusCounts:
+    return RadiusCounts(kind.of_numpy(like, _int64(parts[0])), parts[1])
 
 
 def _radii(r: Any, rows: int) -> tuple[float, Any]:
     """A radius, or an array of one of each query."""
     if np.ndim(r) == 0:
         return float(r), None
-    radii = np.ascontiguousarray(r, np.float64)
+    radii = np.ascontiguousarray(on_host(r), np.float64)
     if radii.shape not in ((rows,), (rows, 1), (1, rows)):
         raise ValueError(f"r: shape {radii.shape}; expected one radius, or one of each of {rows} queries")
     return 0.0, radii.reshape(-1, 1)
@@ -110,12 +120,13 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     Returns
     -------
     RadiusNeighbors
-        ``(distances, indices, offsets)``, numpy arrays, and ``.report``. The bits are the same on every device.
+        ``(distances, indices, offsets)``, arrays of the queries' kind on their device, and ``.report``. The bits are the same on every device.
 
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
-        Naming the argument; MemoryError also where the answer does not fit: `radius_counts` says how large it is.
+        Naming the argument; MemoryError also where the answer does not fit: `radius_counts` says how large it is,
+        `radius_blocks` and `radius_csr` need no room for it.
 
     Examples
     --------
@@ -127,14 +138,14 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     >>> offsets
     array([0, 2, 5])
     """
-    kind = kind_of(queries)
-    like = queries
+    like, kind = queries, kind_of(queries)
+    stream = kind.stream(like) if stream is None else stream
     points, queries = readable(points, "points"), readable(queries, "queries")
     one, each = _radii(r, _rows(queries, "queries"))
-    return _rows_of(_core.radius(
-        array_interface(points, "points"), array_interface(queries, "queries"), one, each, open, False,
+    return _rows_of(kind, like, _core.radius(
+        array_interface(points, "points", stream), array_interface(queries, "queries", stream), one, each, open, False,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress)))
+        _settings(f64, device, memory, threads, path, isa, stream, progress)))
 
 
 def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool = False,  # noqa: A002
@@ -153,7 +164,17 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     include_self : bool
         Each point is in its own row like any other. Without it row i never holds i; duplicates are kept either way.
 
-    The other parameters, what is returned and what is raised: as in `radius`.
+    The other parameters are those of `radius`.
+
+    Returns
+    -------
+    RadiusNeighbors
+        ``(distances, indices, offsets)``, numpy arrays of n rows, and ``.report``.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument, and MemoryError as in `radius`.
 
     Examples
     --------
@@ -161,14 +182,14 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     >>> kith.radius_graph(numpy.array([[0.0], [1.0], [3.0]]), 1).indices
     array([1, 0])
     """
-    kind = kind_of(points)
-    like = points
+    like, kind = points, kind_of(points)
+    stream = kind.stream(like) if stream is None else stream
     points = readable(points, "points")
     one, each = _radii(r, _rows(points, "points"))
-    return _rows_of(_core.radius(
-        array_interface(points, "points"), None, one, each, open, include_self,
+    return _rows_of(kind, like, _core.radius(
+        array_interface(points, "points", stream), None, one, each, open, include_self,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress)))
+        _settings(f64, device, memory, threads, path, isa, stream, progress)))
 
 
 def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
@@ -187,12 +208,17 @@ def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     r, open
         As in `radius`.
 
-    The other parameters and what is raised: as in `radius`.
+    The other parameters are those of `radius`.
 
     Returns
     -------
     RadiusCounts
-        ``(counts, report)``.
+        ``(counts, report)``; counts of the queries' kind on their device.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -202,19 +228,22 @@ def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     """
     like = points if queries is None else queries
     kind = kind_of(like)
+    stream = kind.stream(like) if stream is None else stream
     points = readable(points, "points")
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
-    return _counts_of(_core.radius_counts(
-        array_interface(points, "points"), None if asked is None else array_interface(asked, "queries"), one, each,
-        open, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, False, device, memory, threads, path, isa, stream, progress)))
+    return _counts_of(kind, like, _core.radius_counts(
+        array_interface(points, "points", stream),
+        None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(False, device, memory, threads, path, isa, stream, progress)))
 
 
 class RadiusMethods:
     """The radius searches of an Index."""
 
     _core: _core.Index
+    _kind: Kind  # of the points
+    _place: Any
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -222,30 +251,107 @@ class RadiusMethods:
     def radius(self, queries: Any, r: Any, *, open: bool = False, f64: bool = False, memory: int = 0,  # noqa: A002
                threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                progress: Progress = None) -> RadiusNeighbors:
-        """All of the Index's points within a radius of each query, as `kith.radius` gives them."""
+        """All of the Index's points within a radius of each query, as `kith.radius` gives them.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d)
+            As in `kith.search`.
+        r : float or array of shape (q,)
+            As in `kith.radius`.
+        open, f64, memory, threads, path, isa, stream, progress
+            As in `kith.radius`.
+
+        Returns
+        -------
+        RadiusNeighbors
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument, and MemoryError as in `kith.radius`.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius(numpy.array([[0.6]]), 1).indices
+        array([1, 0])
+        """
         like, kind = queries, kind_of(queries)
+        stream = kind.stream(like) if stream is None else stream
         queries = readable(queries, "queries")
         one, each = _radii(r, _rows(queries, "queries"))
-        return _rows_of(self._core.radius(
-            array_interface(queries, "queries"), one, each, open, False,
-            _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress)))
+        return _rows_of(kind, like, self._core.radius(
+            array_interface(queries, "queries", stream), one, each, open, False,
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress)))
 
     def radius_graph(self, r: Any, *, include_self: bool = False, open: bool = False, f64: bool = False,  # noqa: A002
                      memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                      progress: Progress = None) -> RadiusNeighbors:
-        """The other points within a radius of each point, as `kith.radius_graph` gives them."""
+        """The other points within a radius of each point, as `kith.radius_graph` gives them.
+
+        Parameters
+        ----------
+        r : float or array of shape (n,)
+            As in `kith.radius`.
+        include_self, open, f64, memory, threads, path, isa, stream, progress
+            As in `kith.radius_graph`.
+
+        Returns
+        -------
+        RadiusNeighbors
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument, and MemoryError as in `kith.radius`.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius_graph(1).offsets
+        array([0, 1, 2, 2])
+        """
+        like, kind = self._place, self._kind
+        stream = kind.stream(like) if stream is None else stream
         one, each = _radii(r, len(self))
-        return _rows_of(self._core.radius(
+        return _rows_of(kind, like, self._core.radius(
             None, one, each, open, include_self,
-            _settings(None, kind_of(None), f64, "auto", memory, threads, path, isa, stream, progress)))
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress)))
 
     def radius_counts(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                       memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                       progress: Progress = None) -> RadiusCounts:
-        """How many they are, as `kith.radius_counts` says; queries None: of the points among themselves."""
-        like, kind = queries, kind_of(queries)
+        """How many they are, as `kith.radius_counts` says.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d), or None
+            None: the points among themselves.
+        r : float or array of shape (q,) or (n,)
+            As in `kith.radius`.
+        open, include_self, memory, threads, path, isa, stream, progress
+            As in `kith.radius_counts`.
+
+        Returns
+        -------
+        RadiusCounts
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius_counts(None, 1).counts
+        array([1, 1, 0])
+        """
+        like, kind = (self._place, self._kind) if queries is None else (queries, kind_of(queries))
+        stream = kind.stream(like) if stream is None else stream
         asked = None if queries is None else readable(queries, "queries")
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
-        return _counts_of(self._core.radius_counts(
-            None if asked is None else array_interface(asked, "queries"), one, each, open, include_self,
-            _settings(like, kind, False, "auto", memory, threads, path, isa, stream, progress)))
+        return _counts_of(kind, like, self._core.radius_counts(
+            None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
+            _settings(False, "auto", memory, threads, path, isa, stream, progress)))

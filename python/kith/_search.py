@@ -1,4 +1,4 @@
-"""search, graph, topk, verify, Index: arguments, defaults and arrays of results around the core."""
+"""search, graph, verify, Index: arguments, defaults and arrays of results around the core."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
@@ -7,14 +7,19 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _integer, _metric, _out, _rows, _settings
-from ._arrays import Kind, array_interface, kind_of, readable
-from ._radius import RadiusMethods
-from ._results import Neighbors, TopK
+from ._arrays import array_interface, readable
+from ._kinds import Kind, kind_of, on_host
+from ._radius_blocks import RadiusBlockMethods
+from ._results import Neighbors
 
 Out = Optional[tuple[Any, Any]]
 
 
-def _outputs(kind: Kind, like: Any, rows: int, k: int, f64: bool, out: Out) -> tuple[Any, Any]:
+def _distance_type(f64: bool) -> str:
+    return "float64" if f64 else "float32"
+
+
+def _outputs(kind: Kind, like: Any, rows: int, k: int, dtype: str, out: Out) -> tuple[Any, Any]:
     if _integer(k, "k") < 1:
         raise ValueError(f"k is {k}: expected at least 1")
     if out is not None:
@@ -23,7 +28,7 @@ def _outputs(kind: Kind, like: Any, rows: int, k: int, f64: bool, out: Out) -> t
             if part is not None and not kind_of(part).writable:
                 raise TypeError(f"out: an array of {type(part).__module__.partition('.')[0]} cannot be written to")
         return distances, indices
-    return (kind.empty(like, rows, k, "float64" if f64 else "float32"), kind.empty(like, rows, k, "int64"))
+    return kind.empty(like, rows, k, dtype), kind.empty(like, rows, k, "int64")
 
 
 def _neighbors(kind: Kind, like: Any, distances: Any, indices: Any, report: _core.Report, out: Out) -> Neighbors:
@@ -36,7 +41,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
            inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
            formula: str | None = None, start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto",
            memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-           progress: Progress = None) -> Neighbors:
+           progress: Progress = None, selector: str = "") -> Neighbors:
     """The k nearest points of each query, exactly.
 
     Parameters
@@ -82,6 +87,9 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     progress : bool or callable, optional
         True: a bar, by tqdm where it is installed. A callable is given pairs done, pairs in all, seconds and the stage,
         some times a second; returning False ends the call with Cancelled.
+    selector : str
+        A selector by name, as of `topk`: all distances, and of each query's the nearest by that one. It never changes
+        the answer.
 
     Returns
     -------
@@ -105,13 +113,14 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     array([[0, 1]])
     """
     like, kind = queries, kind_of(queries)
+    stream = kind.stream(like) if stream is None else stream
     points, queries = readable(points, "points"), readable(queries, "queries")
-    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
+    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
     report = _core.search(
-        array_interface(points, "points"), array_interface(queries, "queries"), k,
+        array_interface(points, "points", stream), array_interface(queries, "queries", stream), k,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress),
-        array_interface(indices, "indices"), array_interface(distances, "distances"))
+        _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
+        array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
     return _neighbors(kind, like, distances, indices, report, out)
 
 
@@ -119,7 +128,7 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
           inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
           start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto", memory: int = 0,
           threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-          progress: Progress = None) -> Neighbors:
+          progress: Progress = None, selector: str = "") -> Neighbors:
     """Each point's k nearest among the other points: the k-nearest-neighbour graph.
 
     Parameters
@@ -132,7 +141,17 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
         Row i begins with i, at its distance to itself: what UMAP's ``precomputed_knn`` and scikit-learn take. Without
         it row i never holds i; duplicates of point i are kept either way.
 
-    The other parameters, what is returned and what is raised: as in `search`.
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Neighbors
+        ``(distances, indices)``, arrays of shape (n, k) of the points' kind on their device, and ``.report``.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -144,17 +163,18 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
            [1]])
     """
     like, kind = points, kind_of(points)
+    stream = kind.stream(like) if stream is None else stream
     points = readable(points, "points")
-    distances, indices = _outputs(kind, like, _rows(points, "points"), k, f64, out)
+    distances, indices = _outputs(kind, like, _rows(points, "points"), k, _distance_type(f64), out)
     report = _core.graph(
-        array_interface(points, "points"), k, include_self,
+        array_interface(points, "points", stream), k, include_self,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(like, kind, f64, device, memory, threads, path, isa, stream, progress),
-        array_interface(indices, "indices"), array_interface(distances, "distances"))
+        _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
+        array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
     return _neighbors(kind, like, distances, indices, report, out)
 
 
-class Index(RadiusMethods):
+class Index(RadiusBlockMethods):
     """Points prepared once and searched often.
 
     Parameters
@@ -163,6 +183,11 @@ class Index(RadiusMethods):
         As in `search`; may go once the Index is there, which owns all that it needs. At least one point.
     metric, p, inverse_covariance, variances, packed_bits, formula, start, device, memory, threads, isa, progress
         As in `search`. Metric and device are the Index's own from here on.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -177,13 +202,15 @@ class Index(RadiusMethods):
                  device: str = "auto", memory: int = 0, threads: int = 0, isa: str = "", stream: int | None = None,
                  progress: Progress = None) -> None:
         like, kind = points, kind_of(points)
+        stream = kind.stream(like) if stream is None else stream
         points = readable(points, "points")
         _rows(points, "points")
         self._metric = metric if formula is None else "formula"
         self._core = _core.Index(
-            array_interface(points, "points"),
+            array_interface(points, "points", stream),
             _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-            _settings(like, kind, False, device, memory, threads, "", isa, stream, progress))
+            _settings(False, device, memory, threads, "", isa, stream, progress))
+        self._kind, self._place = kind, kind.place(like)
 
     def __len__(self) -> int:
         return self._core.size
@@ -205,102 +232,84 @@ class Index(RadiusMethods):
         raise TypeError("an Index cannot be pickled: make one from the points where it is needed")
 
     def search(self, queries: Any, k: int, *, f64: bool = False, out: Out = None, memory: int = 0, threads: int = 0,
-               path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None) -> Neighbors:
-        """The k nearest of the Index's points for each query, as `kith.search` gives them. May run in several threads."""
+               path: str = "", isa: str = "", stream: int | None = None, progress: Progress = None, selector: str = "") -> Neighbors:
+        """The k nearest of the Index's points for each query, as `kith.search` gives them. May run in several threads.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d)
+            As in `kith.search`.
+        k : int
+            At least 1.
+        f64, out, memory, threads, path, isa, stream, progress, selector
+            As in `kith.search`.
+
+        Returns
+        -------
+        Neighbors
+            ``(distances, indices)``, arrays of shape (q, k) of the queries' kind on their device, and ``.report``.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> index = kith.Index(numpy.array([[0.0], [1.0], [3.0]]), metric="euclidean")
+        >>> index.search(numpy.array([[2.5]]), 2)
+        Neighbors(distances=array([[0.5, 1.5]], dtype=float32), indices=array([[2, 1]]))
+        """
         like, kind = queries, kind_of(queries)
+        stream = kind.stream(like) if stream is None else stream
         queries = readable(queries, "queries")
-        distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, f64, out)
+        distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
         report = self._core.search(
-            array_interface(queries, "queries"), k,
-            _settings(like, kind, f64, "auto", memory, threads, path, isa, stream, progress),
-            array_interface(indices, "indices"), array_interface(distances, "distances"))
+            array_interface(queries, "queries", stream), k,
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
+            array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
         return _neighbors(kind, like, distances, indices, report, out)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
               threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-              progress: Progress = None) -> Neighbors:
-        """Each point's k nearest among the others, as `kith.graph` gives them; numpy arrays, unless ``out`` is given."""
-        kind = kind_of(None)
-        distances, indices = _outputs(kind, None, len(self), k, f64, out)
+              progress: Progress = None, selector: str = "") -> Neighbors:
+        """Each point's k nearest among the others, as `kith.graph` gives them.
+
+        Parameters
+        ----------
+        k : int
+            At least 1.
+        include_self : bool
+            Row i begins with i.
+        f64, out, memory, threads, path, isa, stream, progress, selector
+            As in `kith.search`.
+
+        Returns
+        -------
+        Neighbors
+            ``(distances, indices)``, arrays of shape (n, k) of the points' kind on their device, and ``.report``.
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            Naming the argument.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).graph(2, include_self=True).indices
+        array([[0, 1],
+               [1, 0],
+               [2, 1]])
+        """
+        kind, like = self._kind, self._place
+        stream = kind.stream(like) if stream is None else stream
+        distances, indices = _outputs(kind, like, len(self), k, _distance_type(f64), out)
         report = self._core.graph(
-            k, include_self, _settings(None, kind, f64, "auto", memory, threads, path, isa, stream, progress),
-            array_interface(indices, "indices"), array_interface(distances, "distances"))
-        return Neighbors(distances, indices, report)
-
-
-def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *,  # noqa: A002
-         device: str = "auto", threads: int = 0, selector: str = "", stream: int | None = None) -> TopK:
-    """The k largest (or smallest) values along a dimension, and where they are: torch.topk's arguments.
-
-    Parameters
-    ----------
-    values : array of at least one dimension
-        As in `search`; float16, bfloat16 and integers are compared as float32 or float64 that hold the same values.
-    k : int
-        From 1 to the size of ``dim``.
-    dim : int
-        The dimension along which to select.
-    largest : bool
-        The largest values first, or the smallest.
-    sorted : bool
-        False permits any order within the result.
-
-    Returns
-    -------
-    TopK
-        ``(values, indices)``. Unlike torch's, the result is the same every time and everywhere: of equal values the
-        smaller index comes first, and NaN comes last.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError, DeviceError
-
-    Examples
-    --------
-    >>> import numpy, kith
-    >>> values, indices = kith.topk(numpy.array([3.0, 1.0, 2.0]), 2)
-    >>> values, indices
-    (array([3., 2.]), array([0, 2]))
-    """
-    kind = kind_of(values)
-    array = values if hasattr(values, "reshape") else np.asarray(values)
-    dims = len(array.shape)
-    if dims == 0 or not -dims <= dim < dims:
-        raise ValueError(f"dim is {dim}: the values have {dims} dimensions")
-    size = int(array.shape[dim])
-    if not 1 <= _integer(k, "k") <= size:
-        raise ValueError(f"k is {k}: expected 1 to {size}, the size of dimension {dim}")
-    last = _move_axis(array, dim, dims - 1)
-    matrix = _f32_or_f64(readable(last if dims == 2 else last.reshape((-1, size)), "values"))
-    f64 = str(matrix.dtype).endswith("float64")
-    selected, indices = _outputs(kind, array, int(matrix.shape[0]), k, f64, None)
-    if matrix.shape[0]:
-        settings = _settings(array, kind, f64, device, 0, threads, "", "", stream, None, selector)
-        _core.select(array_interface(matrix, "values"), k, largest, sorted, settings,
-                     array_interface(indices, "indices"), array_interface(selected, "values"))
-    found = [kind.finished(array, part) for part in (selected, indices)]
-    if dims != 2 or last is not array:
-        shape = tuple(last.shape[:-1]) + (k,)
-        found = [_move_axis(part.reshape(shape), dims - 1, dim) for part in found]
-    if found[0].dtype != array.dtype:
-        found[0] = found[0].astype(array.dtype) if hasattr(found[0], "astype") else found[0].to(array.dtype)
-    return TopK(*found)
-
-
-def _f32_or_f64(values: Any) -> Any:
-    if str(values.dtype).removeprefix("torch.") in ("float32", "float64"):
-        return values
-    return values.astype("float32") if hasattr(values, "astype") else values.float()
-
-
-def _move_axis(array: Any, source: int, target: int) -> Any:
-    if source % len(array.shape) == target % len(array.shape):
-        return array
-    if hasattr(array, "movedim"):
-        return array.movedim(source, target)
-    order = [axis for axis in range(len(array.shape)) if axis != source % len(array.shape)]
-    order.insert(target % len(array.shape), source % len(array.shape))
-    return array.transpose(order)
+            k, include_self, _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
+            array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
+        return _neighbors(kind, like, distances, indices, report, out)
 
 
 class Verification(NamedTuple):
@@ -335,6 +344,12 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     -------
     Verification
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument: shapes that do not belong together, distances that are neither float32 nor float64, and what
+        `search` raises.
+
     Examples
     --------
     >>> import numpy, kith
@@ -342,10 +357,10 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     >>> kith.verify(points, points, [[0], [1], [2]]).exact
     True
     """
-    listed = np.asarray(indices)
+    listed = on_host(indices)
     if listed.ndim != 2:
         raise ValueError(f"indices: expected 2 dimensions, got {listed.ndim}")
-    given = None if distances is None else np.asarray(distances)
+    given = None if distances is None else on_host(distances)
     if given is not None and given.shape != listed.shape:
         raise ValueError(f"distances: expected the shape of indices, {listed.shape}, got {given.shape}")
     if given is not None and given.dtype not in (np.float32, np.float64):
@@ -358,11 +373,11 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     rows = np.arange(count) if sample is None or sample >= count else np.arange(sample) * count // sample
     how = {**how, "f64": given is not None and given.dtype == np.float64}
     found = search(points, asked[rows], k + (queries is None), **how)
-    true_distances, true_indices = (np.asarray(part) for part in found)
+    true_distances, true_indices = map(on_host, found)
     if queries is None:
         true_distances, true_indices = _as_graph(true_distances, true_indices, rows, include_self)
         if include_self:  # the distance of a point to itself
-            own = np.asarray(graph(asked[rows], 1, include_self=True, **how).distances)
+            own = on_host(graph(asked[rows], 1, include_self=True, **how).distances)
             true_distances = np.concatenate([own, true_distances], axis=1)
     listed = listed[rows]
     right = (listed == true_indices).all(axis=1)
@@ -389,19 +404,76 @@ def _as_graph(distances: Any, indices: Any, rows: Any, include_self: bool) -> tu
 
 
 def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
-    """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance (f64)."""
+    """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`, all values finite.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d, d)
+        float64, in units of one over the square of the points'; the covariance has the divisor n - 1.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        A covariance that has no inverse (points of fewer than d + 1 rows, or in a plane) is a ValueError.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> kith.inverse_covariance(numpy.array([[0.0, 0], [2, 0], [0, 2], [2, 2]]))
+    array([[0.75, 0.  ],
+           [0.  , 0.75]])
+    """
     matrix = readable(points, "points")
     d = int(matrix.shape[1]) if _rows(matrix, "points") >= 0 else 0
-    return np.array(_core.inverse_covariance(array_interface(matrix, "points"))).reshape(d, d)
+    return np.array(_core.inverse_covariance(array_interface(matrix, "points", 0))).reshape(d, d)
 
 
 def variances(points: Any) -> np.ndarray[Any, Any]:
-    """The d variances that ``"seuclidean"`` takes by default: the points' own, divisor n - 1 (f64)."""
+    """The d variances that ``"seuclidean"`` takes by default: the points' own.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`, all values finite.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        float64, in units of the square of the points', with the divisor n - 1.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        A column that does not vary is a ValueError.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> kith.variances(numpy.array([[0.0, 1], [2, 5]]))
+    array([2., 8.])
+    """
     matrix = readable(points, "points")
     _rows(matrix, "points")
-    return np.array(_core.variances(array_interface(matrix, "points")))
+    return np.array(_core.variances(array_interface(matrix, "points", 0)))
 
 
 def info() -> str:
-    """What this build and this machine have: instruction sets, devices, metrics and paths, as text."""
+    """What this build and this machine have: instruction sets, devices, metrics and paths.
+
+    Returns
+    -------
+    str
+        Lines of text, as ``kith info`` prints them.
+
+    Examples
+    --------
+    >>> import kith
+    >>> "sqeuclidean" in kith.info()
+    True
+    """
     return _core.build_info()

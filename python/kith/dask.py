@@ -90,7 +90,17 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     include_self : bool
         As in `kith.graph`.
 
-    The other parameters, what is returned and what is raised: as in `search`; the bits are those of `kith.graph`.
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Neighbors
+        As of `search`, n rows in all; the bits are those of `kith.graph`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `search`.
 
     Examples
     --------

@@ -19,7 +19,6 @@ holds, what workers owe each other and what happens when one dies is in docs/sca
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Sequence, Union
@@ -29,6 +28,7 @@ import numpy as np
 from . import _core
 from ._arguments import Progress, _integer, _metric, _out
 from ._arrays import readable
+from ._kinds import on_host
 from ._progress import callback_of
 from ._results import Neighbors
 from ._search import Out
@@ -195,6 +195,15 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
 def info(folder: Folder) -> Job:
     """What the manifest in a folder says.
 
+    Parameters
+    ----------
+    folder : path
+        The job's.
+
+    Returns
+    -------
+    Job
+
     Raises
     ------
     OSError
@@ -263,6 +272,22 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
 def units(folder: Folder, *, done: bool = False) -> list[Unit]:
     """The units that are not done, shard by shard; with ``done`` all of them. For whoever schedules them by other means.
 
+    Parameters
+    ----------
+    folder : path
+        The job's.
+    done : bool
+        Those that are done as well.
+
+    Returns
+    -------
+    list of Unit
+
+    Raises
+    ------
+    OSError
+        Where there is no job, or a damaged one.
+
     Examples
     --------
     >>> import numpy, tempfile, kith.groundtruth
@@ -317,6 +342,20 @@ def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, devi
 
 def status(folder: Folder) -> Status:
     """How far a job is, and who is at it.
+
+    Parameters
+    ----------
+    folder : path
+        The job's.
+
+    Returns
+    -------
+    Status
+
+    Raises
+    ------
+    OSError
+        Where there is no job, or a damaged one.
 
     Examples
     --------
@@ -442,17 +481,3 @@ def _files(rows: Any, name: str, folder: str, written: list[str]) -> list[str]:
     os.umask(mask)
     os.chmod(path, 0o666 & ~mask)  # for workers of other users, as any file that is written
     return [path]
-
-
-def on_host(array: Any) -> np.ndarray[Any, Any]:
-    """A numpy array of the same values; of bfloat16, which numpy lacks, float32."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor):
-        array = array.detach().cpu()
-        array = (array.float() if array.dtype == torch.bfloat16 else array).numpy()
-    elif type(array).__module__.partition(".")[0] == "cupy":
-        array = array.get()
-    host = np.asarray(array)
-    if host.dtype.name == "bfloat16":
-        return host.astype(np.float32)
-    return np.ascontiguousarray(host.view(np.uint8) if host.dtype == np.bool_ else host)

@@ -6,19 +6,22 @@
 >>> kith.information.mutual_information(x, x + rng.normal(size=2000)).value > 0.25
 True
 
-Neighbours and counts are exact: an estimate is the same on any device, but for the last bits of the system's logarithm. Samples are arrays of shape (n, d), or
-(n,) of one dimension, of any library and type that `kith.search` takes, all values finite. What is estimated is of
-continuous variables; each function says what it does with equal samples.
+Neighbours and counts are exact: an estimate is the same on any device, but for the last bits of the system's logarithm.
+Samples are arrays of shape (n, d), or (n,) of one dimension, of any library and type that `kith.search` takes, all values
+finite. What is estimated is of continuous variables; each function says what it does with equal samples.
 """
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from . import _core
 from ._arguments import Progress, _integer, _metric, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import kind_of
 
-__all__ = ["Estimate", "conditional_mutual_information", "entropy", "kl_divergence", "mutual_information", "transfer_entropy"]
+__all__ = ["Bootstrap", "Estimate", "conditional_mutual_information", "entropy", "kl_divergence", "mutual_information",
+           "transfer_entropy"]
 
 _DIVERGENCES = ("nearest", "ball", "ball-distances")
 _KRASKOVS = ("first", "second")
@@ -32,8 +35,8 @@ class Estimate(NamedTuple):
     value : float
         In nats; not cut off at 0.
     error : float
-        The standard deviation of ``value`` where the terms that it is the mean of are drawn again with replacement: the
-        bootstrap's, in closed form. Neighbours of different samples overlap, so it is a little too small.
+        The standard deviation of ``value`` over samples drawn anew, as `Bootstrap` finds it; NaN where none was asked for.
+        Bias is no part of it.
     samples : int
         That were used.
     left_out : int
@@ -49,18 +52,62 @@ class Estimate(NamedTuple):
         return self.value
 
 
-def _samples(array: Any, name: str) -> tuple[Any, Any]:
-    """The array as it was given, and with two dimensions for the core."""
+class Bootstrap(NamedTuple):
+    """How the error of an estimate is found: by subsampling, a bootstrap without replacement (Politis and Romano 1994; Holmes
+    and Nemenman 2019 for Kraskov's estimators). The samples are dealt out at random into disjoint parts; the variance of the
+    parts' estimates, divided by their number, is that of the whole. (Samples drawn with replacement would be each other's
+    neighbours at distance 0.)
+
+    Attributes
+    ----------
+    repeats : int
+        How often they are dealt out; 0: no error is estimated. The error is itself an estimate, within about
+        ``1 / sqrt(2 * repeats * (parts - 1))`` of what it would be after many repeats.
+    parts : int
+        Into how many parts. More are less work, but further from the whole: the variance is taken to fall as 1 / n, and in many
+        dimensions falls more slowly.
+    stretch : int
+        Rows side by side that stay together, as the values of a series have to that depend on one another. 0: 1, of
+        `transfer_entropy` the root of its samples, rounded up.
+    seed : int
+        Of the random numbers.
+    """
+
+    repeats: int
+    parts: int = 2
+    stretch: int = 0
+    seed: int = 0
+
+
+def _bootstrap(bootstrap: int | Bootstrap) -> tuple[int, int, int, int]:
+    given = bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap(bootstrap)
+    repeats, parts, stretch, seed = (_integer(getattr(given, name), "bootstrap" if name == "repeats" else f"bootstrap.{name}")
+                                     for name in Bootstrap._fields)
+    return repeats, parts, stretch, seed % 2**64
+
+
+def _estimate(found: tuple[float, float, int, int]) -> Estimate:
+    value, error, samples, left_out = found
+    # One NaN, so that equal estimates are equal.
+    return Estimate(value, math.nan if math.isnan(error) else error, samples, left_out)
+
+
+def _samples(array: Any, name: str, first: Any = None) -> tuple[Any, Any]:
+    """The array as it was given, and with two dimensions for the core, which works on the stream of the first."""
     array = readable(array, name)
     if len(array.shape) == 1:
         array = array.reshape(-1, 1)
     if len(array.shape) != 2:
         raise ValueError(f"{name}: expected 1 or 2 dimensions, got {len(array.shape)}")
-    return array, array_interface(array, name)
+    return array, array_interface(array, name, _stream(array if first is None else first))
+
+
+def _stream(array: Any) -> int:
+    return kind_of(array).stream(array)
 
 
 def _of(like: Any, device: str, threads: int, memory: int, progress: Progress) -> _core.Settings:
-    return _settings(like, kind_of(like), True, device, memory, threads, "", "", None, progress)
+    return _settings(True, device, memory, threads, "", "", _stream(like), progress)
 
 
 def _number(name: str, value: str, names: tuple[str, ...]) -> int:
@@ -73,8 +120,8 @@ def _metric_of(metric: str, p: float) -> _core.MetricSettings:
     return _metric(metric, p, None, None, False, None, 0.0)
 
 
-def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, device: str = "auto", threads: int = 0,
-            memory: int = 0, progress: Progress = None) -> Estimate:
+def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, bootstrap: int | Bootstrap = 0,
+            device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
     """The differential entropy of a sample (Kozachenko and Leonenko 1987).
 
     Parameters
@@ -85,6 +132,9 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, de
         Whose distance is taken: the k-th nearest other sample's; below n. A larger k has less variance and more bias.
     metric : str
         ``"euclidean"``, ``"cityblock"``, ``"chebyshev"`` or ``"minkowski"`` of exponent ``p``.
+    bootstrap : int or Bootstrap
+        For an ``error``: how many times the samples are dealt out into two parts that are estimated, or more precisely a
+        `Bootstrap`. 0: none.
     device, threads, memory, progress
         As in `kith.search`.
 
@@ -96,6 +146,7 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, de
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -105,11 +156,13 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, de
     True
     """
     array, x = _samples(x, "x")
-    return Estimate(*_core.entropy(x, _integer(k, "k"), _metric_of(metric, p), _of(array, device, threads, memory, progress)))
+    return _estimate(_core.entropy(x, _integer(k, "k"), _metric_of(metric, p), _bootstrap(bootstrap),
+                                   _of(array, device, threads, memory, progress)))
 
 
 def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: str = "euclidean", p: float = 2.0,
-                  device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
+                  bootstrap: int | Bootstrap = 0, device: str = "auto", threads: int = 0, memory: int = 0,
+                  progress: Progress = None) -> Estimate:
     """The Kullback-Leibler divergence D(P || Q) of what two samples are from.
 
     Parameters
@@ -124,13 +177,18 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
         ``"nearest"``: by the k-th nearest of both (Garcia et al. 2008, eq. 2); ``"ball"``: by the numbers of both within
         one ball, the larger of the two (Wang, Kulkarni and Verdu 2009), of less bias where the densities differ;
         ``"ball-distances"``: by both.
-    metric, p, device, threads, memory, progress
+    metric, p, bootstrap, device, threads, memory, progress
         As in `entropy`.
 
     Returns
     -------
     Estimate
         Samples of x whose k-th neighbour in x or in y is equal to them are left out.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -141,13 +199,14 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     True
     """
     array, x = _samples(x, "x")
-    _, y = _samples(y, "y")
-    return Estimate(*_core.kl_divergence(x, y, _integer(k, "k"), _number("form", form, _DIVERGENCES), _metric_of(metric, p),
+    _, y = _samples(y, "y", array)
+    return _estimate(_core.kl_divergence(x, y, _integer(k, "k"), _number("form", form, _DIVERGENCES), _metric_of(metric, p),
+                                         _bootstrap(bootstrap),
                                          _of(array, device, threads, memory, progress)))
 
 
-def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", device: str = "auto", threads: int = 0,
-                       memory: int = 0, progress: Progress = None) -> Estimate:
+def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", bootstrap: int | Bootstrap = 0,
+                       device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
     """The mutual information of two variables (Kraskov, Stoegbauer and Grassberger 2004), in the maximum norm.
 
     Parameters
@@ -158,6 +217,8 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", devic
         Below n.
     form : str
         ``"first"`` or ``"second"`` of their estimators (eqs. 8 and 9).
+    bootstrap
+        As in `entropy`.
     device, threads, memory, progress
         As in `kith.search`.
 
@@ -167,6 +228,11 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", devic
         A sample with k others equal to it in x and in y takes as k how many these are, and counts those that are equal
         to it (as Gao et al. 2017 do for mixtures of discrete and continuous variables).
 
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
     Examples
     --------
     >>> import numpy, kith.information
@@ -175,26 +241,31 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", devic
     0.69
     """
     array, x = _samples(x, "x")
-    _, y = _samples(y, "y")
-    return Estimate(*_core.mutual_information(x, y, _integer(k, "k"), _number("form", form, _KRASKOVS),
+    _, y = _samples(y, "y", array)
+    return _estimate(_core.mutual_information(x, y, _integer(k, "k"), _number("form", form, _KRASKOVS), _bootstrap(bootstrap),
                                               _of(array, device, threads, memory, progress)))
 
 
-def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, device: str = "auto", threads: int = 0,
-                                   memory: int = 0, progress: Progress = None) -> Estimate:
+def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, bootstrap: int | Bootstrap = 0,
+                                   device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
     """The mutual information of x and y given z (Frenzel and Pompe 2007), in the maximum norm.
 
     Parameters
     ----------
     x, y, z : arrays of shape (n, d) or (n,), of any three d
         Rows of the same number belong together.
-    k, device, threads, memory, progress
+    k, bootstrap, device, threads, memory, progress
         As in `mutual_information`.
 
     Returns
     -------
     Estimate
         Equal samples as in `mutual_information`.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -206,14 +277,15 @@ def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, device
     True
     """
     array, x = _samples(x, "x")
-    _, y = _samples(y, "y")
-    _, z = _samples(z, "z")
-    return Estimate(*_core.conditional_mutual_information(x, y, z, _integer(k, "k"),
+    _, y = _samples(y, "y", array)
+    _, z = _samples(z, "z", array)
+    return _estimate(_core.conditional_mutual_information(x, y, z, _integer(k, "k"), _bootstrap(bootstrap),
                                                           _of(array, device, threads, memory, progress)))
 
 
 def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int = 1, target_lags: int = 1,
-                     device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
+                     bootstrap: int | Bootstrap = 0, device: str = "auto", threads: int = 0, memory: int = 0,
+                     progress: Progress = None) -> Estimate:
     """What the past of one series says about the next value of another beyond that one's own past (Schreiber 2000).
 
     Parameters
@@ -224,6 +296,8 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
         Below n less the longer past.
     source_lags, target_lags : int
         How many rows of each make its past.
+    bootstrap
+        As in `entropy`.
     device, threads, memory, progress
         As in `kith.search`.
 
@@ -231,6 +305,11 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
     -------
     Estimate
         `conditional_mutual_information` of target[t] and the source's past, given the target's.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -242,7 +321,7 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
     (True, True)
     """
     array, source = _samples(source, "source")
-    _, target = _samples(target, "target")
-    return Estimate(*_core.transfer_entropy(source, target, _integer(k, "k"), _integer(source_lags, "source_lags"),
-                                            _integer(target_lags, "target_lags"),
+    _, target = _samples(target, "target", array)
+    return _estimate(_core.transfer_entropy(source, target, _integer(k, "k"), _integer(source_lags, "source_lags"),
+                                            _integer(target_lags, "target_lags"), _bootstrap(bootstrap),
                                             _of(array, device, threads, memory, progress)))

@@ -21,8 +21,8 @@ import ray
 from . import groundtruth as _jobs
 from ._arrays import readable
 from ._chunks import Chunk, Wanted, look_at, searched, wanted
+from ._kinds import on_host
 from ._results import Neighbors
-from .groundtruth import on_host
 
 __all__ = ["graph", "groundtruth", "search"]
 
@@ -93,7 +93,17 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     include_self : bool
         As in `kith.graph`.
 
-    The other parameters, what is returned and what is raised: as in `search`; the bits are those of `kith.graph`.
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Neighbors
+        As of `search`, n rows in all; the bits are those of `kith.graph`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `search`.
 
     Examples
     --------

@@ -17,9 +17,9 @@ import numpy as np
 from . import _core
 from ._arguments import Progress, _integer, _metric, _rows
 from ._arrays import readable
+from ._kinds import on_host
 from ._progress import callback_of
 from ._results import Neighbors
-from .groundtruth import on_host
 
 __all__ = ["Partial", "finish", "graph", "merge", "search"]
 
@@ -65,6 +65,14 @@ def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = 
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
+    Examples
+    --------
+    >>> import numpy, kith.shards
+    >>> points = numpy.array([[0.0], [1.0], [3.0]])
+    >>> kith.shards.search(points[1:], 1, points[:1], k=2).indices
+    array([[1, 2]])
     """
     return _shard(shard, first_point, queries, -1, k,
                   _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
@@ -77,7 +85,23 @@ def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, 
           path: str = "", isa: str = "", progress: Progress = None) -> Partial:
     """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is its own neighbour.
 
-    Parameters, what is returned and what is raised: as in `search`.
+    Parameters
+    ----------
+    shard, first_point, queries
+        As in `search`.
+    first_query : int
+        The index of the first query among all points.
+
+    The other parameters are those of `search`.
+
+    Returns
+    -------
+    Partial
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
 
     Examples
     --------
@@ -99,10 +123,27 @@ def merge(*parts: Partial) -> Partial:
 
     A neighbour that several hold is taken once, so the order, the grouping and the repetition of merges do not matter.
 
+    Parameters
+    ----------
+    *parts : Partial
+        All of shape (q, k).
+
+    Returns
+    -------
+    Partial
+
     Raises
     ------
     ValueError
         Where shapes or dimensions differ, or there is no part.
+
+    Examples
+    --------
+    >>> import numpy, kith.shards
+    >>> points = numpy.array([[0.0], [1.0], [3.0]])
+    >>> parts = [kith.shards.search(points[i:i + 1], i, points[1:2], k=2) for i in range(3)]
+    >>> kith.shards.merge(*parts).indices
+    array([[1, 0]])
     """
     if not parts:
         raise ValueError("expected at least one part")
@@ -129,6 +170,24 @@ def finish(partial: Partial, *, metric: str = "sqeuclidean", p: float = 2.0, inv
         Those of the search.
     f64 : bool
         Distances as float64 in place of float32.
+
+    Returns
+    -------
+    Neighbors
+        ``(distances, indices)`` of shape (q, k), without a report.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument.
+
+    Examples
+    --------
+    >>> import numpy, kith.shards
+    >>> points = numpy.array([[0.0, 0], [3, 4]])
+    >>> part = kith.shards.search(points, 0, points[:1], k=2, metric="euclidean")
+    >>> kith.shards.finish(part, metric="euclidean").distances
+    array([[0., 5.]], dtype=float32)
     """
     shape = partial.indices.shape
     distances, indices = np.empty(shape, np.float64 if f64 else np.float32), np.empty(shape, np.int64)

@@ -15,13 +15,14 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn import cluster as _clusters
 from sklearn import neighbors as _theirs
 from sklearn.base import _fit_context
-from sklearn.cluster._dbscan_inner import dbscan_inner
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ._density import density_clusters
 from ._search import Index
 
 __all__ = ["DBSCAN", "KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors",
-           "RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer"]
+           "RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer", "kneighbors_graph",
+           "radius_neighbors_graph"]
 
 # Metrics of the same name and definition, where no parameter is given.
 _METRICS = frozenset(("euclidean", "sqeuclidean", "cityblock", "manhattan", "l1", "l2", "chebyshev", "cosine", "correlation",
@@ -396,7 +397,7 @@ class RadiusNeighborsRegressor(_ExactRadius, _theirs.RadiusNeighborsRegressor):
 
 
 class DBSCAN(_clusters.DBSCAN):  # type: ignore[misc,unused-ignore]
-    """`sklearn.cluster.DBSCAN` on exact neighbours within ``eps``.
+    """`sklearn.cluster.DBSCAN` on exact neighbours within ``eps``, of which it never holds more than 256 MiB.
 
     Parameters
     ----------
@@ -425,21 +426,93 @@ class DBSCAN(_clusters.DBSCAN):  # type: ignore[misc,unused-ignore]
         if self.metric == "precomputed" or issparse(X):
             return super().fit(X, y, sample_weight)
         rows = validate_data(self, X, accept_sparse="csr")
+        p = 2 if self.p is None and "p" not in (self.metric_params or {}) else self.p
         nearest = NearestNeighbors(radius=self.eps, algorithm=self.algorithm, leaf_size=self.leaf_size, metric=self.metric,
-                                   p=2 if self.p is None else self.p, metric_params=self.metric_params,
-                                   n_jobs=self.n_jobs, device=self.device).fit(rows)
-        if nearest._kith_metric() is None:
+                                   p=p, metric_params=self.metric_params, n_jobs=self.n_jobs, device=self.device).fit(rows)
+        metric = nearest._kith_metric()
+        if metric is None:
             return super().fit(X, y, sample_weight)
-        near = nearest.radius_neighbors(rows, return_distance=False)
-        if sample_weight is None:
-            weights = np.array([len(row) for row in near])
-        else:
-            sample_weight = _check_sample_weight(sample_weight, rows)
-            weights = np.array([np.sum(sample_weight[row]) for row in near])
-        core = np.asarray(weights >= self.min_samples, dtype=np.uint8)
-        labels = np.full(len(rows), -1, dtype=np.intp)
-        dbscan_inner(core, near, labels)
-        self.core_sample_indices_ = np.where(core)[0]
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
+        core, labels = density_clusters(nearest._index(metric), self.eps, self.min_samples, weights, nearest._threads())
+        self.core_sample_indices_ = np.flatnonzero(core)
         self.labels_ = labels
         self.components_ = rows[self.core_sample_indices_].copy()
         return self
+
+
+def kneighbors_graph(X: Any, n_neighbors: int, *, mode: str = "connectivity", metric: Any = "minkowski",  # noqa: N803
+                     p: Any = 2, metric_params: Any = None, include_self: Any = False, n_jobs: Any = None,
+                     device: str = "auto") -> csr_matrix:
+    """`sklearn.neighbors.kneighbors_graph` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's. X may be a fitted `NearestNeighbors`.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n, n)
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+
+    Examples
+    --------
+    >>> from kith.sklearn import kneighbors_graph
+    >>> kneighbors_graph([[0.0], [3.0], [1.0]], 1, include_self=True).toarray()
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    nearest, query = _fitted(X, {"n_neighbors": n_neighbors}, mode, metric, p, metric_params, include_self, n_jobs, device)
+    return nearest.kneighbors_graph(query, n_neighbors=n_neighbors, mode=mode)
+
+
+def radius_neighbors_graph(X: Any, radius: float, *, mode: str = "connectivity", metric: Any = "minkowski",  # noqa: N803
+                           p: Any = 2, metric_params: Any = None, include_self: Any = False, n_jobs: Any = None,
+                           device: str = "auto") -> csr_matrix:
+    """`sklearn.neighbors.radius_neighbors_graph` on exact neighbours.
+
+    Parameters
+    ----------
+    device : str
+        "auto", "cpu", "cuda", "cuda:N" or "cuda:all"; the others are scikit-learn's. X may be a fitted `NearestNeighbors`.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n, n)
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+
+    Examples
+    --------
+    >>> from kith.sklearn import radius_neighbors_graph
+    >>> radius_neighbors_graph([[0.0], [3.0], [1.0]], 1.5, mode="distance").toarray()
+    array([[0., 0., 1.],
+           [0., 0., 0.],
+           [1., 0., 0.]])
+    """
+    nearest, query = _fitted(X, {"radius": radius}, mode, metric, p, metric_params, include_self, n_jobs, device)
+    return nearest.radius_neighbors_graph(query, radius, mode)
+
+
+def _fitted(X: Any, how: dict[str, Any], mode: str, metric: Any, p: Any, metric_params: Any, include_self: Any,  # noqa: N803
+            n_jobs: Any, device: str) -> tuple[Any, Any]:
+    """A fitted estimator, and what to ask it for: None, or with include_self the points as queries."""
+    if mode not in ("connectivity", "distance"):
+        raise ValueError(f"mode is {mode!r}: expected 'connectivity' or 'distance'")
+    if include_self not in (True, False, "auto"):
+        raise ValueError(f"include_self is {include_self!r}: expected True, False or 'auto'")
+    if isinstance(X, _theirs.NearestNeighbors):
+        wanted = {"metric": metric, "p": p, "metric_params": metric_params}
+        for name, value in wanted.items():
+            if getattr(X, name) != value:
+                raise ValueError(f"{name} is {value!r}: X was fitted with {getattr(X, name)!r}")
+    else:
+        X = NearestNeighbors(metric=metric, p=p, metric_params=metric_params, n_jobs=n_jobs, device=device, **how).fit(X)
+    itself = mode == "connectivity" if include_self == "auto" else include_self
+    return X, X._fit_X if itself else None

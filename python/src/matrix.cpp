@@ -138,6 +138,12 @@ std::vector<std::byte> pack(const Block& block, std::size_t element) {
 
 }  // namespace
 
+ElementType element_type_named(const std::string& name) {
+    const std::optional<ElementType> type = element_type(name);
+    if (!type) type_error("no search in elements {}", name);
+    return *type;
+}
+
 Matrix::Matrix(nb::handle array, const char* name) {
     const Block block = take(array, name, "an array (__dlpack__ or the buffer protocol)", array_);
     const std::optional<ElementType> type = element_type(block.type);

@@ -24,6 +24,9 @@ struct ArrayInterface {
     int device;                         // as MatrixView::device
 };
 
+// The type of "float32", "bfloat16", ... ("bool": u8). Throws TypeError for one that the library does not know.
+ElementType element_type_named(const std::string& name);
+
 // An array that stays alive and unmoved while this does, and the view of it.
 class Matrix {
 public:

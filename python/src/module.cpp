@@ -7,15 +7,16 @@
 
 #include <fmt/format.h>
 
-#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "batches.h"
+#include "devices.h"
 #include "distances.h"
 #include "information.h"
 #include "interrupt.h"
-#include "kith/batches.h"
+#include "into.h"
 #include "kith/kith.h"
 #include "match.h"
 #include "matrix.h"
@@ -28,71 +29,31 @@ namespace nb = nanobind;
 namespace kith::python {
 namespace {
 
-// `call(options, out)` with the arrays `ids` (i64) and `distances` (f32, f64 with settings.f64; or None), rows x k.
-template <class Call>
-Report into(std::initializer_list<const Matrix*> inputs, const MetricSettings* metric, const Settings& settings,
-            bool graph_self, std::int64_t rows, std::int64_t k, nb::handle ids, nb::handle distances, Call&& call) {
-    HeldOptions held(metric, settings);
-    held.options.include_self = graph_self;
-    const Output ids_out(ids, "indices", ElementType::i64, rows, k);
-    const Output distances_out(distances, "distances", settings.f64 ? ElementType::f64 : ElementType::f32, rows, k);
-    if (distances_out.data() && distances_out.device() != ids_out.device()) {
-        throw nb::value_error("out: indices and distances lie on different devices");
-    }
-    const Bytes ids_bytes = bytes_of(ids_out, rows * k, sizeof(std::int64_t));
-    const Bytes distances_bytes = bytes_of(distances_out, rows * k, settings.f64 ? sizeof(double) : sizeof(float));
-    refuse_overlap(ids_bytes, distances_bytes);
-    for (const Matrix* input : inputs) {
-        refuse_overlap(bytes_of(input->view()), ids_bytes);
-        refuse_overlap(bytes_of(input->view()), distances_bytes);
-    }
-    const NeighborsView out{static_cast<std::int64_t*>(ids_out.data()), distances_out.data(), ids_out.device()};
-    Interruptible interruptible(held.options, settings.progress);
-    return interruptible.run([&] { return call(held.options, out); });
-}
-
 Report search_in(nb::handle points, nb::handle queries, std::int64_t k, const MetricSettings& metric,
                  const Settings& settings, nb::handle ids, nb::handle distances) {
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
-    return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances,
+    return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances, distance_type(settings),
                 [&](const Options& options, auto& out) { return search_into(p.view(), q.view(), k, options, out); });
-}
-
-// `batches`: rows of (first point, points, first query, queries), i64, contiguous, on the host.
-Report search_batches_in(nb::handle points, nb::handle queries, nb::handle batches, std::int64_t k,
-                         const MetricSettings& metric, const Settings& settings, nb::handle ids, nb::handle distances) {
-    const Matrix p(points, "points");
-    const Matrix q(queries, "queries");
-    const Matrix table(batches, "batches");
-    const auto* row = static_cast<const std::int64_t*>(table.view().data);
-    std::vector<Batch> all(static_cast<std::size_t>(table.view().rows));
-    for (Batch& batch : all) {
-        batch = {row[0], row[1], row[2], row[3]};
-        row += 4;
-    }
-    return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances,
-                [&](const Options& options, auto& out) {
-                    return search_batches_into(p.view(), q.view(), all, k, options, out);
-                });
 }
 
 Report graph_in(nb::handle points, std::int64_t k, bool include_self, const MetricSettings& metric,
                 const Settings& settings, nb::handle ids, nb::handle distances) {
     const Matrix p(points, "points");
-    return into({&p}, &metric, settings, include_self, p.view().rows, k, ids, distances,
+    return into({&p}, &metric, settings, include_self, p.view().rows, k, ids, distances, distance_type(settings),
                 [&](const Options& options, auto& out) { return graph_into(p.view(), k, options, out); });
 }
 
-Report select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, Settings settings, nb::handle ids,
+// Elements of the values' own type are selected.
+Report select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, const Settings& settings, nb::handle ids,
                  nb::handle selected) {
     const Matrix v(values, "values");
-    settings.f64 = v.view().type == ElementType::f64;
-    return into({&v}, nullptr, settings, false, v.view().rows, k, ids, selected, [&](Options options, auto& out) {
-        options.largest = largest;
-        options.sorted = sorted;
-        return select_into(v.view(), k, options, out);
-    });
+    return into({&v}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
+                [&](Options options, auto& out) {
+                    options.largest = largest;
+                    options.sorted = sorted;
+                    return select_into(v.view(), k, options, out);
+                });
 }
 
 // An Index and the place of its points.
@@ -107,19 +68,24 @@ public:
     Report search(nb::handle queries, std::int64_t k, const Settings& settings, nb::handle ids,
                   nb::handle distances) const {
         const Matrix q(queries, "queries");
-        return into({&q}, nullptr, settings, false, q.view().rows, k, ids, distances,
+        return into({&q}, nullptr, settings, false, q.view().rows, k, ids, distances, distance_type(settings),
                     [&](const Options& options, auto& out) { return index_.search_into(q.view(), k, options, out); });
     }
 
     Report graph(std::int64_t k, bool include_self, const Settings& settings, nb::handle ids,
                  nb::handle distances) const {
-        return into({}, nullptr, settings, include_self, index_.size(), k, ids, distances,
+        return into({}, nullptr, settings, include_self, index_.size(), k, ids, distances, distance_type(settings),
                     [&](const Options& options, auto& out) { return index_.graph_into(k, options, out); });
     }
 
     nb::tuple radius(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
                      const Settings& settings) const {
         return radius_of_index(index_, {queries, r, radii, open, include_self}, settings);
+    }
+
+    Report radius_blocks(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
+                         const Settings& settings, nb::handle to) const {
+        return radius_blocks_of_index(index_, {queries, r, radii, open, include_self}, settings, to);
     }
 
     nb::tuple radius_counts(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
@@ -265,14 +231,13 @@ NB_MODULE(_core, module) {
 
     module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"),
                nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
-    module.def("search_batches", search_batches_in, nb::arg("points").none(), nb::arg("queries").none(),
-               nb::arg("batches"), nb::arg("k"), nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(),
-               nb::arg("distances").none());
     module.def("graph", graph_in, nb::arg("points").none(), nb::arg("k"), nb::arg("include_self"), nb::arg("metric"),
                nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
     module.def("select", select_in, nb::arg("values").none(), nb::arg("k"), nb::arg("largest"), nb::arg("sorted"),
                nb::arg("settings"), nb::arg("ids").none(), nb::arg("selected").none());
 
+    add_batches(module);
+    add_devices(module);
     add_distances(module);
     add_information(module);
     add_match(module);
@@ -290,6 +255,8 @@ NB_MODULE(_core, module) {
              nb::arg("ids").none(), nb::arg("distances").none())
         .def("radius", &PythonIndex::radius, nb::arg("queries").none(), nb::arg("r"), nb::arg("radii").none(),
              nb::arg("open"), nb::arg("include_self"), nb::arg("settings"))
+        .def("radius_blocks", &PythonIndex::radius_blocks, nb::arg("queries").none(), nb::arg("r"),
+             nb::arg("radii").none(), nb::arg("open"), nb::arg("include_self"), nb::arg("settings"), nb::arg("to"))
         .def("radius_counts", &PythonIndex::radius_counts, nb::arg("queries").none(), nb::arg("r"),
              nb::arg("radii").none(), nb::arg("open"), nb::arg("include_self"), nb::arg("settings"));
     add_radius(module);

@@ -1,10 +1,18 @@
-// Radius searches of arrays: results are numpy arrays that own the library's vectors.
+// Radius searches of arrays: results are numpy arrays that own the library's vectors, or go to a callable or a file in
+// blocks of rows.
 #include "radius.h"
 
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "interrupt.h"
+#include "kith/csr.h"
+#include "kith/output.h"
 #include "matrix.h"
 #include "owned.h"
 
@@ -43,6 +51,47 @@ nb::tuple counts_of(RadiusCounts&& found) {
     return nb::make_tuple(line_of(std::move(found.counts)), found.report);
 }
 
+// Hands blocks to `take(first, distances, indices, offsets)`, as arrays of their own; what it raises ends the search.
+TakeRadiusRows handing_to(nb::handle take) {
+    return [take](const RadiusRows& rows) {
+        nb::gil_scoped_acquire acquire;
+        const auto copied = [](const auto* values, std::int64_t count) {
+            return line_of(std::vector(values, values + count));
+        };
+        const std::int64_t count = rows.offsets[rows.count];
+        take(rows.first, rows.distances64 ? copied(rows.distances64, count) : copied(rows.distances, count),
+             copied(rows.ids, count), copied(rows.offsets, rows.count + 1));
+    };
+}
+
+// Blocks of rows: `blocks(queries or null, radius, options, take)` with the rows going to `to`, a callable or the path
+// of a sparse matrix of as many columns as there are points.
+template <class Blocks>
+Report blocks_to(const MetricSettings* metric, const RadiusAsk& ask, const Settings& settings, std::int64_t points,
+                 nb::handle to, const Blocks& blocks) {
+    const bool file = nb::isinstance<nb::str>(to);
+    std::string path;
+    OutputSet outputs;
+    std::unique_ptr<CsrWriter> csr;
+    TakeRadiusRows take;
+    if (file) {
+        path = nb::cast<std::string>(to);
+        outputs.add_bytes("csr", path);
+        csr = std::make_unique<CsrWriter>(outputs, path, points, settings.f64);
+        take = [&](const RadiusRows& rows) { csr->append(rows); };
+    } else {
+        take = handing_to(to);
+    }
+    return run(metric, ask, settings, [&](const MatrixView* queries, const Radius& radius, const Options& options) {
+        Report report = blocks(queries, radius, options, take);
+        if (csr) {
+            csr->finish();
+            outputs.commit();
+        }
+        return report;
+    });
+}
+
 }  // namespace
 
 nb::tuple radius_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings) {
@@ -60,7 +109,30 @@ nb::tuple radius_counts_of_index(const Index& index, const RadiusAsk& ask, const
         }));
 }
 
+Report radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings, nb::handle to) {
+    return blocks_to(
+        nullptr, ask, settings, index.size(), to,
+        [&](const MatrixView* queries, const Radius& r, const Options& options, const TakeRadiusRows& take) {
+            return queries ? index.radius_blocks(*queries, r, options, take)
+                           : index.radius_graph_blocks(r, options, take);
+        });
+}
+
 void add_radius(nb::module_& module) {
+    module.def(
+        "radius_blocks",
+        [](nb::handle points, nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
+           const MetricSettings& metric, const Settings& settings, nb::handle to) {
+            const Matrix p(points, "points");
+            return blocks_to(
+                &metric, {queries, r, radii, open, include_self}, settings, p.view().rows, to,
+                [&](const MatrixView* of, const Radius& radius, const Options& options, const TakeRadiusRows& take) {
+                    return of ? kith::radius_blocks(p.view(), *of, radius, options, take)
+                              : radius_graph_blocks(p.view(), radius, options, take);
+                });
+        },
+        nb::arg("points").none(), nb::arg("queries").none(), nb::arg("r"), nb::arg("radii").none(), nb::arg("open"),
+        nb::arg("include_self"), nb::arg("metric"), nb::arg("settings"), nb::arg("to"));
     module.def(
         "radius",
         [](nb::handle points, nb::handle queries, double r, nb::handle radii, bool open, bool include_self,

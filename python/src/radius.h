@@ -24,7 +24,11 @@ struct RadiusAsk {
 nanobind::tuple radius_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings);
 nanobind::tuple radius_counts_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings);
 
-// The module's functions `radius` and `radius_counts`.
+// Rows go to `to` as they are found: a callable of (first, distances, indices, offsets), or the path of a sparse
+// matrix.
+Report radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings, nanobind::handle to);
+
+// The module's functions `radius`, `radius_blocks` and `radius_counts`.
 void add_radius(nanobind::module_& module);
 
 }  // namespace kith::python

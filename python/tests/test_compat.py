@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from images import fashion_mnist
 from oracle import nearest, small
 
+import kith
 from kith.compat import faiss as ours
 from kith.compat.cuvs import brute_force
 
@@ -61,6 +63,38 @@ def test_faiss(faiss: Any) -> None:
 def test_faiss_lp(faiss: Any) -> None:
     expected = np.sort((np.abs(QUERIES[:, None] - POINTS[None]) ** 3).sum(axis=2), axis=1)[:, :4]
     np.testing.assert_array_equal(faiss.knn(QUERIES, POINTS, 4, faiss.METRIC_Lp, 3.0)[0], expected)
+
+
+@pytest.mark.parametrize("faiss", modules(), ids=lambda module: module.__name__)
+def test_faiss_on_images(faiss: Any) -> None:
+    """Fashion-MNIST, by the definition in binary64: faiss multiplies matrices in float32, ours has the true neighbours."""
+    points, queries = (part.astype(np.float32) for part in fashion_mnist(3000, 100)[:2])
+    squares = kith.distances(points, queries, f64=True)
+    order = np.argsort(squares, axis=1, kind="stable")[:, :10]
+    best = np.take_along_axis(squares, order, 1)
+    index = faiss.IndexFlatL2(784)
+    index.add(points)
+    for distances, indices in (index.search(queries, 10), faiss.knn(queries, points, 10)):
+        np.testing.assert_allclose(distances, best, rtol=1e-4)
+        assert np.mean(indices == order) > 0.999
+        if faiss is ours:
+            np.testing.assert_array_equal(indices, order)
+            np.testing.assert_array_equal(distances, best.astype(np.float32))
+    products = faiss.IndexFlatIP(784)
+    products.add(points)
+    exact = queries.astype(float) @ points.astype(float).T
+    found, places = products.search(queries, 10)
+    np.testing.assert_allclose(found, -np.sort(-exact)[:, :10], rtol=1e-6)
+    assert np.mean(places == np.argsort(-exact, axis=1, kind="stable")[:, :10]) > 0.999
+
+
+def test_cuvs_on_images() -> None:
+    points, queries = fashion_mnist(3000, 100)[:2]
+    for metric in ("sqeuclidean", "cosine", "l1"):
+        distances, neighbors = brute_force.search(brute_force.build(points, metric=metric), queries, 10)
+        expected = kith.search(points, queries, 10, metric="cityblock" if metric == "l1" else metric)
+        np.testing.assert_array_equal(neighbors, expected.indices)
+        np.testing.assert_array_equal(distances, expected.distances)
 
 
 def test_faiss_copies_and_outputs() -> None:

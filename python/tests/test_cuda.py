@@ -21,6 +21,10 @@ def on_device(values: np.ndarray) -> Any:
     return torch.from_numpy(values).cuda()
 
 
+def host(array: Any) -> Any:
+    return array.cpu() if isinstance(array, torch.Tensor) else array.get() if hasattr(array, "get") else array
+
+
 def cupy() -> Any:
     return pytest.importorskip("cupy", exc_type=ImportError)
 
@@ -251,6 +255,56 @@ def test_knn_of_batches() -> None:
         here = knn(x, y, 7, batch_x, batch_y, cosine)
         there = knn(x.cuda(), y.cuda(), 7, batch_x.cuda(), batch_y.cuda(), cosine)
         assert there.is_cuda and torch.equal(there.cpu(), here)
+
+
+@pytest.mark.parametrize("library", ["torch", "cupy"])
+def test_radius(library: str) -> None:
+    """Within a radius of device arrays: the rows, bits and counts of the CPU, one radius or one of each query."""
+    rng = np.random.default_rng(8)
+    points, queries = (rng.integers(-4, 5, (rows, 3)).astype(np.float32) for rows in (3000, 70))
+    x, y = (on_device(values) if library == "torch" else cupy().asarray(values) for values in (points, queries))
+    index = kith.Index(x, metric="euclidean")
+    for r in (0.0, 2.0, rng.random(70) * 4):
+        for opened in (False, True):
+            how: dict[str, Any] = {"metric": "euclidean", "open": opened}
+            here = kith.radius(points, queries, r, device="cpu", **how)
+            for found in (kith.radius(x, y, r, **how), index.radius(y, r, open=opened)):
+                for part, want in zip(found, here):
+                    np.testing.assert_array_equal(host(part), want)
+                assert found.report.device.startswith("cuda")
+            for counts in (kith.radius_counts(x, y, r, **how), index.radius_counts(y, r, open=opened)):
+                np.testing.assert_array_equal(host(counts.counts), np.diff(here.offsets))
+    graph, own = kith.radius_graph(x, 1.5, metric="euclidean"), kith.radius_graph(points, 1.5, metric="euclidean", device="cpu")
+    for part, want in zip(graph, own):
+        np.testing.assert_array_equal(host(part), want)
+    for part, want in zip(index.radius_graph(1.5), own):
+        np.testing.assert_array_equal(host(part), want)
+    np.testing.assert_array_equal(host(kith.radius_counts(x, None, 1.5, metric="euclidean").counts), np.diff(own.offsets))
+
+
+def test_distances() -> None:
+    for metric in ("sqeuclidean", "cosine", "cityblock"):
+        found = kith.distances(on_device(POINTS), on_device(QUERIES), metric=metric)
+        assert found.is_cuda and found.shape == (9, 300)
+        np.testing.assert_array_equal(found.cpu(), kith.distances(POINTS, QUERIES, metric=metric, device="cpu"))
+    out = torch.empty((9, 300), dtype=torch.float64, device="cuda")
+    assert kith.distances(on_device(POINTS), on_device(QUERIES), f64=True, out=out) is out
+    np.testing.assert_array_equal(out.cpu(), ((QUERIES[:, None] - POINTS[None]) ** 2).sum(2))
+
+
+def test_information() -> None:
+    """An estimate of device arrays is that of the host's, but for the last bits of a logarithm."""
+    from kith import information
+    x, y, z = np.random.default_rng(1).normal(size=(3, 1500, 1))
+    calls: list[Any] = [
+        lambda a, b, c: information.entropy(a), lambda a, b, c: information.kl_divergence(a, b, form="ball"),
+        lambda a, b, c: information.mutual_information(a, b), information.conditional_mutual_information,
+        lambda a, b, c: information.transfer_entropy(a, b)]
+    for call in calls:
+        there = call(*(on_device(part) for part in (x, y, z)))
+        here = call(x, y, z)
+        np.testing.assert_allclose(there[:2], here[:2], rtol=1e-9, atol=1e-12)
+        assert there[2:] == here[2:]
 
 
 def test_errors_name_the_argument() -> None:

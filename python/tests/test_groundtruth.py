@@ -171,6 +171,7 @@ def slow_job(folder: Path) -> tuple[Any, Any]:
 def test_ctrl_c(tmp_path: Path) -> None:
     slow_job(tmp_path)
     program = ("import kith.groundtruth, os, signal, sys\n"
+               "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
                "def interrupt(*where): os.kill(os.getpid(), signal.SIGINT)\n"
                "kith.groundtruth.run(sys.argv[1], threads=1, device='cpu', progress=interrupt)\n")
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=300)

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.feature_selection._mutual_info import _compute_mi_cc
+from sklearn.feature_selection import mutual_info_regression
+from sklearn.preprocessing import scale
 
 import kith
 from kith import information
@@ -13,14 +14,27 @@ from kith import information
 RNG = np.random.default_rng(0)
 
 
+def as_scikit_learn_prepares(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """What mutual_info_regression estimates from: columns of deviation 1 with noise of 1e-10, from one generator."""
+    rng = np.random.RandomState(seed)
+    x = scale(x, with_mean=False, copy=True)
+    x += 1e-10 * np.maximum(1, np.mean(np.abs(x), axis=0)) * rng.standard_normal(size=x.shape)
+    y = scale(y, with_mean=False)
+    y += 1e-10 * np.maximum(1, np.mean(np.abs(y))) * rng.standard_normal(size=len(y))
+    return x, y
+
+
 @pytest.mark.parametrize("k", [1, 3, 10])
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
-def test_scikit_learns_mutual_information(k: int, correlation: float) -> None:
-    x, noise = RNG.normal(size=(2, 1500))
-    y = correlation * x + math.sqrt(1 - correlation**2) * noise
-    ours = information.mutual_information(x, y, k)
-    assert max(0.0, ours.value) == pytest.approx(_compute_mi_cc(x, y, k), rel=1e-12, abs=1e-12)
-    assert ours.value == pytest.approx(-0.5 * math.log(1 - correlation**2), abs=0.15)
+def test_scikit_learns_mutual_information(k: int) -> None:
+    noise = RNG.normal(size=(4, 1500))
+    correlations = np.array([0.0, 0.5, 0.95])
+    x = (correlations[:, None] * noise[3] + np.sqrt(1 - correlations**2)[:, None] * noise[:3]).T
+    want = mutual_info_regression(x, noise[3], n_neighbors=k, random_state=5)
+    prepared_x, prepared_y = as_scikit_learn_prepares(x, noise[3], 5)
+    for column, correlation, theirs in zip(prepared_x.T, correlations, want):
+        ours = information.mutual_information(column, prepared_y, k).value
+        assert max(0.0, ours) == pytest.approx(theirs, rel=1e-12, abs=1e-12)
+        assert ours == pytest.approx(-0.5 * math.log(1 - correlation**2), abs=0.15)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -28,7 +42,7 @@ def test_entropy_of_gaussians(d: int) -> None:
     x = RNG.normal(3, 2, (5000, d))
     want = d / 2 * math.log(2 * math.pi * math.e * 4)
     for metric in ("euclidean", "cityblock", "chebyshev"):
-        found = information.entropy(x, 5, metric=metric)
+        found = information.entropy(x, 5, metric=metric, bootstrap=3)
         assert found.value == pytest.approx(want, abs=5 * found.error + 0.05 * d)
     assert information.entropy(x, 5, metric="minkowski", p=3).value == pytest.approx(want, abs=0.05 + 0.1 * d)
 
@@ -61,6 +75,28 @@ def test_arrays_and_ties() -> None:
     assert want.value == pytest.approx(math.log(2), abs=0.02) and float(want) == want.value
     mixed = np.concatenate([RNG.normal(size=90), np.zeros(10)])
     assert information.entropy(mixed, 3).left_out == 10
+
+
+def test_errors() -> None:
+    x, y = RNG.normal(size=(400, 2)), RNG.normal(size=(400, 1))
+    assert math.isnan(information.entropy(x).error)
+    assert information.entropy(x) == information.entropy(x)
+    twice = information.entropy(x, bootstrap=2)
+    assert twice.error > 0 and twice.value == information.entropy(x).value
+    assert twice == information.entropy(x, bootstrap=information.Bootstrap(2, parts=2, stretch=1, seed=0))
+    assert twice.error != information.entropy(x, bootstrap=information.Bootstrap(2, seed=-1)).error
+    # One way to deal: the two halves.
+    halves = information.Bootstrap(1, stretch=200)
+    first, second = (information.mutual_information(x[at], y[at]).value for at in (slice(200), slice(200, None)))
+    assert information.mutual_information(x, y, bootstrap=halves).error == pytest.approx(abs(first - second) / 2)
+    for estimate in (information.kl_divergence(x, x + 1, bootstrap=1), information.transfer_entropy(x, y, bootstrap=1),
+                     information.conditional_mutual_information(x, y, y[::-1], bootstrap=1)):
+        assert estimate.error > 0
+    for wrong in (-1, information.Bootstrap(1, parts=1), information.Bootstrap(1, parts=200)):
+        with pytest.raises(ValueError, match="bootstrap"):
+            information.entropy(x, bootstrap=wrong)
+    with pytest.raises(TypeError, match="bootstrap"):
+        information.entropy(x, bootstrap="two")  # type: ignore[arg-type]
 
 
 def test_refused() -> None:

@@ -15,48 +15,57 @@ import kith
 import kith.groundtruth
 import kith.shards
 from kith import information
+from kith.compat import faiss
+from kith.compat.cuvs import brute_force
 
 POINTS, QUERIES = small(64, 3), small(32, 3, 1)
 BITS = np.random.default_rng(0).integers(0, 256, (64, 4), dtype=np.uint8)
 SERIES = np.random.default_rng(0).normal(size=(2, 24))
-INDEX = kith.Index(POINTS, threads=1)
-FOUND = kith.search(POINTS, QUERIES, 5)
+HOW: dict[str, Any] = {"device": "cpu", "threads": 1}  # of a device: test_cuda_leaks.py
+INDEX = kith.Index(POINTS, **HOW)
+FOUND = kith.search(POINTS, QUERIES, 5, **HOW)
+MATRIX, BATCHES = np.empty((32, 64), np.float32), [[0, 30, 0, 16], [30, 34, 16, 16]]
 OUT = np.empty((32, 5), np.float32), np.empty((32, 5), np.int64)
 
 CALLS: dict[str, Callable[[], Any]] = {
-    "search": lambda: kith.search(POINTS, QUERIES, 5, threads=1),
-    "search, copied": lambda: kith.search(POINTS.astype(int).tolist()[:8], np.asfortranarray(QUERIES)[::2], 5, threads=1),
-    "search, out": lambda: kith.search(POINTS, QUERIES, 5, out=OUT, threads=1),
-    "search, progress": lambda: kith.search(POINTS, QUERIES, 5, threads=1, progress=lambda *where: True),
-    "search, metrics": lambda: (kith.search(POINTS, QUERIES, 5, metric="mahalanobis", inverse_covariance=np.eye(3), threads=1),
-                                kith.search(POINTS, QUERIES, 5, metric="seuclidean", threads=1),
-                                kith.search(BITS, BITS, 2, metric="jaccard", packed_bits=True, threads=1)),
-    "search, formula": lambda: kith.search(POINTS, QUERIES, 5, formula="a + fabs(q - x)", threads=1),
+    "search": lambda: kith.search(POINTS, QUERIES, 5, **HOW),
+    "search, copied": lambda: kith.search(POINTS.astype(int).tolist()[:8], np.asfortranarray(QUERIES)[::2], 5, **HOW),
+    "search, out": lambda: kith.search(POINTS, QUERIES, 5, out=OUT, **HOW),
+    "search, progress": lambda: kith.search(POINTS, QUERIES, 5, **HOW, progress=lambda *where: True),
+    "search, metrics": lambda: (kith.search(POINTS, QUERIES, 5, metric="mahalanobis", inverse_covariance=np.eye(3), **HOW),
+                                kith.search(POINTS, QUERIES, 5, metric="seuclidean", **HOW),
+                                kith.search(BITS, BITS, 2, metric="jaccard", packed_bits=True, **HOW)),
+    "search, formula": lambda: kith.search(POINTS, QUERIES, 5, formula="a + fabs(q - x)", **HOW),
     "search, refused": lambda: refused(lambda: kith.search(POINTS, QUERIES, 0)),
     "search, refused by the core": lambda: refused(lambda: kith.search(POINTS, QUERIES, 5, metric="nope")),
-    "search, cancelled": lambda: refused(lambda: kith.search(POINTS, QUERIES, 5, threads=1, progress=cancel)),
-    "graph": lambda: kith.graph(POINTS, 5, include_self=True, f64=True, threads=1),
-    "Index": lambda: kith.Index(POINTS, metric="cosine", threads=1),
+    "search, cancelled": lambda: refused(lambda: kith.search(POINTS, QUERIES, 5, **HOW, progress=cancel)),
+    "graph": lambda: kith.graph(POINTS, 5, include_self=True, f64=True, **HOW),
+    "Index": lambda: kith.Index(POINTS, metric="cosine", **HOW),
     "Index, searched": lambda: (INDEX.search(QUERIES, 5, threads=1), INDEX.graph(3, threads=1), INDEX.radius(QUERIES, 2.0, threads=1)),
-    "topk": lambda: kith.topk(QUERIES, 2, threads=1),
-    "topk, columns": lambda: kith.topk(QUERIES, 9, dim=0, largest=False, threads=1),
-    "distances": lambda: kith.distances(POINTS, QUERIES, threads=1),
-    "verify": lambda: kith.verify(POINTS, QUERIES, FOUND.indices, FOUND.distances, threads=1),
-    "radius": lambda: kith.radius(POINTS, QUERIES, 2.0, threads=1),
-    "radius, of each": lambda: kith.radius(POINTS, QUERIES, np.arange(32.0), threads=1),
-    "radius_counts": lambda: kith.radius_counts(POINTS, None, 2.0, threads=1),
-    "radius_graph": lambda: kith.radius_graph(POINTS, 2.0, threads=1),
-    "match": lambda: kith.match(POINTS, QUERIES, ratio=0.9, mutual=True, threads=1),
+    "topk": lambda: kith.topk(QUERIES, 2, **HOW),
+    "topk, columns": lambda: kith.topk(QUERIES, 9, dim=0, largest=False, **HOW),
+    "search_batches": lambda: kith.search_batches(POINTS, QUERIES, BATCHES, 5, **HOW),
+    "distances, out": lambda: kith.distances(POINTS, QUERIES, out=MATRIX, **HOW),
+    "Index.radius_counts": lambda: (INDEX.radius_counts(QUERIES, 2.0, threads=1), INDEX.radius_counts(None, 2.0, threads=1)),
+    "distances": lambda: kith.distances(POINTS, QUERIES, **HOW),
+    "verify": lambda: kith.verify(POINTS, QUERIES, FOUND.indices, FOUND.distances, **HOW),
+    "radius": lambda: kith.radius(POINTS, QUERIES, 2.0, **HOW),
+    "radius, of each": lambda: kith.radius(POINTS, QUERIES, np.arange(32.0), **HOW),
+    "radius_counts": lambda: kith.radius_counts(POINTS, None, 2.0, **HOW),
+    "radius_graph": lambda: kith.radius_graph(POINTS, 2.0, **HOW),
+    "match": lambda: kith.match(POINTS, QUERIES, ratio=0.9, mutual=True, **HOW),
     "variances": lambda: (kith.variances(POINTS), kith.inverse_covariance(POINTS)),
-    "entropy": lambda: information.entropy(SERIES[0], threads=1),
-    "kl_divergence": lambda: information.kl_divergence(SERIES[0], SERIES[1], form="ball", threads=1),
-    "mutual_information": lambda: information.mutual_information(SERIES[0], SERIES[1], threads=1),
-    "transfer_entropy": lambda: information.transfer_entropy(SERIES[0], SERIES[1], threads=1),
-    "shards": lambda: kith.shards.finish(kith.shards.merge(kith.shards.search(POINTS[:40], 0, QUERIES, 5, threads=1),
-                                                           kith.shards.search(POINTS[40:], 40, QUERIES, 5, threads=1))),
+    "entropy": lambda: information.entropy(SERIES[0], **HOW),
+    "kl_divergence": lambda: information.kl_divergence(SERIES[0], SERIES[1], form="ball", **HOW),
+    "mutual_information": lambda: information.mutual_information(SERIES[0], SERIES[1], **HOW),
+    "conditional_mutual_information": lambda: information.conditional_mutual_information(
+        SERIES[0], SERIES[1], SERIES[0] ** 2, **HOW),
+    "transfer_entropy": lambda: information.transfer_entropy(SERIES[0], SERIES[1], **HOW),
+    "shards": lambda: kith.shards.finish(kith.shards.merge(kith.shards.search(POINTS[:40], 0, QUERIES, 5, **HOW),
+                                                           kith.shards.search(POINTS[40:], 40, QUERIES, 5, **HOW))),
 }
 
-OF_SEVERAL_CALLS = ("search, metrics", "Index, searched", "verify", "shards")
+OF_SEVERAL_CALLS = ("search, metrics", "Index, searched", "Index.radius_counts", "verify", "shards")
 
 
 def cancel(*where: Any) -> bool:
@@ -87,11 +96,53 @@ def grown(call: Callable[[], Any], warm_up: int, count: int) -> tuple[int, int]:
     return resident() - before, sys.getallocatedblocks() - objects
 
 
+def assert_no_leak(call: Callable[[], Any], count: int) -> None:
+    size, objects = grown(call, count // 10, count)
+    assert size < max(1 << 20, 250 * count) and objects < count // 20
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_no_leak(name: str) -> None:
     count = 2_000 if name in OF_SEVERAL_CALLS else 10_000
-    size, objects = grown(CALLS[name], count // 10, count)
-    assert size < max(1 << 20, 250 * count) and objects < count // 20
+    assert_no_leak(CALLS[name], count)
+
+
+@pytest.mark.parametrize("name", ["knn_points", "knn_points, gradients", "knn", "knn_graph", "operators"])
+def test_no_leak_in_torch(name: str) -> None:
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    import kith.torch as ours
+    clouds, batch = torch.rand((2, 40, 3)), torch.arange(64) // 32
+    points, queries = torch.from_numpy(POINTS), torch.from_numpy(QUERIES)
+    slopes = torch.rand((2, 40, 3), requires_grad=True)
+    calls: dict[str, Callable[[], Any]] = {
+        "knn_points": lambda: ours.knn_points(clouds, clouds, torch.tensor([40, 9]), K=4, return_nn=True),
+        "knn_points, gradients": lambda: ours.knn_points(slopes, clouds, K=4).dists.sum().backward(),
+        "knn": lambda: ours.knn(points, points, 4, batch, batch),
+        "knn_graph": lambda: ours.knn_graph(points, 4, batch),
+        "operators": lambda: (torch.ops.kith.search(points, queries, 5), torch.ops.kith.topk(queries, 2)),
+    }
+    assert_no_leak(calls[name], 2_000)
+
+
+COMPAT: dict[str, Callable[[], Any]] = {
+    "faiss.knn": lambda: faiss.knn(QUERIES, POINTS, 5),
+    "faiss.IndexFlatL2": lambda: flat(faiss.IndexFlatL2(3)),
+    "faiss, refused": lambda: refused(lambda: faiss.IndexFlatL2(4).add(POINTS)),
+    "faiss.normalize_L2": lambda: faiss.normalize_L2(POINTS + 1),
+    "cuvs": lambda: brute_force.search(brute_force.build(POINTS), QUERIES, 5),
+    "cuvs, out": lambda: brute_force.search(INDEX, QUERIES, 5, neighbors=OUT[1], distances=OUT[0]),
+}
+
+
+def flat(index: Any) -> None:
+    index.add(POINTS)
+    index.search(QUERIES, 5)
+    index.reset()
+
+
+@pytest.mark.parametrize("name", COMPAT)
+def test_no_leak_in_compat(name: str) -> None:
+    assert_no_leak(COMPAT[name], 2_000)
 
 
 def test_no_leak_in_groundtruth(tmp_path: Path) -> None:
@@ -100,11 +151,11 @@ def test_no_leak_in_groundtruth(tmp_path: Path) -> None:
     def job() -> None:
         for unit in (tmp_path / "units").iterdir():
             unit.unlink()
-        kith.groundtruth.run_unit(tmp_path, (0, 0), threads=1)
-        kith.groundtruth.run(tmp_path, threads=1)
+        kith.groundtruth.run_unit(tmp_path, (0, 0), **HOW)
+        kith.groundtruth.run(tmp_path, **HOW)
         kith.groundtruth.merge(tmp_path)
         kith.groundtruth.status(tmp_path)
-        kith.groundtruth.verify(tmp_path, sample=2, threads=1)
+        kith.groundtruth.verify(tmp_path, sample=2, **HOW)
         refused(lambda: kith.groundtruth.run_unit(tmp_path, (9, 9)))
 
     size, objects = grown(job, 20, 100)

@@ -166,6 +166,7 @@ def test_progress_and_cancel() -> None:
 def test_ctrl_c() -> None:
     program = ("import kith, numpy, os, signal\n"
                "many = numpy.random.default_rng(0).random((40000, 64))\n"
+               "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
                "def interrupt(*where): os.kill(os.getpid(), signal.SIGINT)\n"
                f"kith.graph(many, 3, formula={SLOW!r}, device='cpu', threads=1, progress=interrupt)\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)

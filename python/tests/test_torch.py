@@ -24,6 +24,21 @@ def test_operators() -> None:
     torch.testing.assert_close(distances, expected.values.float(), atol=1e-6, rtol=1e-5)
 
 
+def test_compiled_operators() -> None:
+    """Compiled whole, without a break of the graph, as part of other work; also of a number of rows that changes."""
+    def step(points: Any, queries: Any) -> Any:
+        distances, indices = torch.ops.kith.search(points * 2, queries + 1, 5)
+        values, _ = torch.ops.kith.topk(-distances, 2)
+        return indices + 1, values.exp()
+
+    compiled = torch.compile(step, fullgraph=True)
+    for rows in (40, 40, 17, 9):
+        points, queries = cloud(300, 8), cloud(rows, 8, seed=rows)
+        found, expected = compiled(points, queries), step(points, queries)
+        assert torch.equal(found[0], expected[0])
+        torch.testing.assert_close(found[1], expected[1])
+
+
 @pytest.mark.parametrize("norm", [1, 2])
 def test_knn_points(norm: int) -> None:
     p1, p2 = cloud(3, 20, 3).double().requires_grad_(), cloud(3, 30, 3, seed=1).double().requires_grad_()

@@ -157,7 +157,8 @@ private:
     // A search of one batch, which counts from its own rows.
     Report one(const Batch& b, const Options& given) const {
         Options options = given;
-        const bool free = options.path.empty() && options.memory == 0 && options.metric.id < MetricId::formula;
+        const bool free = options.path.empty() && options.selector.empty() && options.memory == 0 &&
+                          options.metric.id < MetricId::formula;
         if (options.device == "cpu" && free)
             options.path =
                 planner::batch_path(api::traits_of(api::computed_metric(options.metric)), b, points_.cols, k_);

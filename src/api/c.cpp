@@ -4,162 +4,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <exception>
-#include <new>
 
-#include "exact/refuse.h"
+#include "api/c_convert.h"
 #include "kith/distances.h"
-#include "kith/functor.h"
 #include "kith/kith.h"
+
+using namespace kith::c;
 
 namespace {
 
 thread_local char last_error[2048] = "";
-
-int fail(int code, const char* message) noexcept {
-    std::snprintf(last_error, sizeof(last_error), "%s", message);
-    return code;
-}
-
-// Runs f; no exception leaves it.
-template <class F>
-int guarded(F f) noexcept {
-    try {
-        f();
-        return KITH_OK;
-    } catch (const kith::Error& e) {
-        return fail(static_cast<int>(e.code()), e.what());
-    } catch (const std::bad_alloc&) {
-        return fail(KITH_OUT_OF_MEMORY, "out of host memory");
-    } catch (const std::exception& e) {
-        return fail(KITH_INTERNAL, e.what());
-    } catch (...) {
-        return fail(KITH_INTERNAL, "unknown exception");
-    }
-}
-
-void require(const void* pointer, const char* what) {
-    if (!pointer) kith::refuse("{}: null; expected a pointer", what);
-}
-
-kith::ElementType element_type(int32_t type, const std::string& what) {
-    if (type < KITH_F32 || type > KITH_U8) kith::refuse("{}: {}; expected one of enum kith_type", what, type);
-    return static_cast<kith::ElementType>(type);
-}
-
-kith::MatrixView matrix(const kith_matrix* m, const char* what) {
-    require(m, what);
-    const kith::ElementType type = element_type(m->type, std::string(what) + ".type");
-    if (m->layout != KITH_ROW_MAJOR && m->layout != KITH_COLUMN_MAJOR)
-        kith::refuse("{}.layout: {}; expected one of enum kith_layout", what, m->layout);
-    const bool row_major = m->layout == KITH_ROW_MAJOR;
-    return {m->data,  m->rows,
-            m->cols,  m->stride ? m->stride : (row_major ? m->cols : m->rows),
-            type,     row_major ? kith::Layout::row_major : kith::Layout::column_major,
-            m->device};
-}
-
-kith::Radius radius_of(double r, const kith_matrix* radii, int32_t open) {
-    kith::Radius radius(r);
-    if (radii) radius.each = matrix(radii, "radii");
-    radius.open = open != 0;
-    return radius;
-}
-
-kith::NeighborsView neighbors(const kith_neighbors* out) {
-    require(out, "out");
-    return {out->ids, out->distances, out->device};
-}
-
-kith::MetricId metric_id(int32_t metric) {
-    if (metric == KITH_METRIC_formula) return kith::MetricId::formula;
-    if (metric == KITH_METRIC_functor) return kith::MetricId::functor;
-    if (metric < 0 || metric >= static_cast<int>(kith::MetricId::formula))
-        kith::refuse("options.metric: {}; expected one of enum kith_metric", metric);
-    return static_cast<kith::MetricId>(metric);
-}
-
-std::string text(const char* s) {
-    return s ? s : "";
-}
-
-// The C++ options and, as they point to it, the functor. Neither copied nor moved.
-struct Converted {
-    kith::FunctorMetric functor;
-    kith::Options options;
-
-    explicit Converted(const kith_options* given) {
-        kith_options o;
-        kith_options_init(&o, sizeof(o));
-        if (!given) return;
-        // The first version's fields are all required.
-        if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
-            kith::refuse("options.struct_size: {}; expected options filled by kith_options_init()", given->struct_size);
-        std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
-        kith::Metric& m = options.metric;
-        if (o.metric != KITH_METRIC_default) m = metric_id(o.metric);
-        m.p = o.p;
-        m.packed_bits = o.packed_bits != 0;
-        if (o.inverse_covariance) m.inverse_covariance = matrix(o.inverse_covariance, "inverse_covariance");
-        if (o.variances) m.variances = matrix(o.variances, "variances");
-        m.formula = text(o.formula);
-        m.start = o.start;
-        if (o.functor) {
-            if (o.functor->name) functor.name = o.functor->name;
-            functor.host = o.functor->host;
-            functor.device = o.functor->device;
-            functor.state = o.functor->state;
-            functor.start = o.functor->start;
-            m.functor = &functor;
-        }
-        options.largest = o.largest != 0;
-        options.sorted = o.sorted != 0;
-        options.f64 = o.f64 != 0;
-        options.include_self = o.include_self != 0;
-        if (o.device) options.device = o.device;
-        options.memory = o.memory;
-        options.threads = o.threads;
-        options.path = text(o.path);
-        options.selector = text(o.selector);
-        options.isa = text(o.isa);
-        options.order = text(o.order);
-        if (o.lengths) options.lengths = matrix(o.lengths, "lengths");
-        options.enqueue = o.enqueue != 0;
-        options.stream = o.stream;
-        if (o.progress) {
-            options.progress = [callback = o.progress, user = o.progress_user](const kith::Progress& p) {
-                const kith_progress progress{p.done, p.total, p.seconds, p.stage};
-                return callback(&progress, user) != 0;
-            };
-        }
-    }
-    Converted(const Converted&) = delete;
-    Converted& operator=(const Converted&) = delete;
-};
-
-void fill(kith_report* report, const kith::Report& r) {
-    if (!report) return;
-    kith_report all{};
-    all.struct_size = report->struct_size;
-    std::snprintf(all.path, sizeof(all.path), "%s", r.path.c_str());
-    std::snprintf(all.device, sizeof(all.device), "%s", r.device.c_str());
-    all.queries = r.queries;
-    all.certified = r.certified;
-    all.retried = r.retried;
-    all.scanned = r.scanned;
-    all.candidates = r.candidates;
-    all.pairs = r.pairs;
-    all.prepare_seconds = r.prepare_seconds;
-    all.seconds = r.seconds;
-    all.device_seconds = r.device_seconds;
-    all.threads = r.threads;
-    std::memcpy(report, &all, std::min(all.struct_size, sizeof(all)));
-}
-
-void check(const kith_report* report) {
-    if (report && report->struct_size < sizeof(kith_report::struct_size))
-        kith::refuse("report.struct_size: {}; expected sizeof(kith_report)", report->struct_size);
-}
 
 void copy_text(const std::string& from, char* to, size_t capacity, size_t* length) {
     if (capacity) require(to, "text");
@@ -171,6 +25,15 @@ void copy_text(const std::string& from, char* to, size_t capacity, size_t* lengt
 }
 
 }  // namespace
+
+namespace kith::c {
+
+int fail(int code, const char* message) noexcept {
+    std::snprintf(last_error, sizeof(last_error), "%s", message);
+    return code;
+}
+
+}  // namespace kith::c
 
 // The options stay beside the index: its metric may point to the functor.
 struct kith_index {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "api/group_call.h"
 #include "api/group_report.h"
 #include "api/host_view.h"
 #include "api/request.h"
@@ -30,13 +31,6 @@ constexpr std::int64_t no_block = -1;
 // Rows that a thread merges at a time.
 constexpr std::int64_t merged_rows = 256;
 
-// Work of the program's own on the device where a matrix lies is over, on any stream: others read it in no order with
-// that device.
-void settle(const MatrixView& view) {
-    char first = 0;
-    if (view.device != host_memory) gpu::copy(&first, view.data, sizeof first);
-}
-
 std::vector<int> ordinals_of(const std::vector<std::string>& devices) {
     std::vector<int> ordinals;
     for (const std::string& name : devices) ordinals.push_back(name == "cpu" ? host_memory : std::stoi(name.substr(5)));
@@ -50,7 +44,13 @@ std::string widest(const std::vector<std::string>& devices) {
     return host ? "cpu" : "cuda:all";
 }
 
-// The same on the CPU, which has paths and instruction sets of its own.
+}  // namespace
+
+void settle(const MatrixView& view) {
+    char first = 0;
+    if (view.device != host_memory) gpu::copy(&first, view.data, sizeof first);
+}
+
 Options on_cpu(Options options) {
     options.device = "cpu";
     options.stream = nullptr;
@@ -58,8 +58,6 @@ Options on_cpu(Options options) {
     if (options.isa.rfind("sm_", 0) == 0) options.isa.clear();
     return options;
 }
-
-}  // namespace
 
 std::vector<std::string> devices_of(const Options& options) {
     const std::string& device = options.device;
@@ -70,30 +68,26 @@ std::vector<std::string> devices_of(const Options& options) {
     return names;
 }
 
-// What the blocks of one call share.
+// What the blocks of one search share.
 struct DeviceGroup::Search {
     MatrixView queries;  // of a graph of unsharded points nothing: each device has them
     bool graph;
-    std::int64_t q, k, searched;  // rows, neighbours of a row of `out`, and those that are searched for
-    Options call;
+    std::int64_t k, searched;  // neighbours of a row of `out`, and those that are searched for
     NeighborsView out;
-    std::int64_t block;
     // Of shards: the neighbours of each block among the points of those that are done.
     std::vector<PartialNeighbors> merged;
     std::mutex merging;
-
-    std::int64_t first(std::int64_t b) const { return b * block; }
-    std::int64_t rows(std::int64_t b) const { return std::min(block, q - b * block); }
 };
 
 DeviceGroup::DeviceGroup(const MatrixView& points, const MetricSpec& metric, std::vector<std::string> devices,
                          const Shape& shape, const Options& options, bool copy, ProgressMeter& progress,
-                         GroupProbe probe)
+                         GroupProbe probe, bool all_points)
     : points_(points),
       metric_(metric),
       shape_(shape),
       options_(options),
       copy_(copy),
+      for_radius_(all_points),
       probe_(std::move(probe)),
       devices_(std::move(devices)) {
     options_.progress = nullptr;
@@ -121,7 +115,7 @@ std::unique_ptr<DeviceIndex> DeviceGroup::prepared(const std::string& device, co
     Shape shape = shape_;
     shape.n = points.rows;
     shape.graph = false;
-    return std::make_unique<DeviceIndex>(points, metric_, shape, options, copy, copy, progress);
+    return std::make_unique<DeviceIndex>(points, metric_, shape, options, copy, copy, progress, for_radius_);
 }
 
 // How many points a device holds, by the first device that has room for a plan.
@@ -135,7 +129,9 @@ void DeviceGroup::plan_parts() {
     at_once_ = many_queries;
     for (std::size_t i = 0; i < ordinals.size(); ++i) {
         try {
-            const Plan plan = planner::divide(request(shape, metric_, options_, points_.device), here, ordinals);
+            planner::Request asked = request(shape, metric_, options_, points_.device);
+            asked.all_points = for_radius_;
+            const Plan plan = planner::divide(asked, here, ordinals);
             part_points_ = plan.device_points;
             at_once_ = std::max<std::int64_t>(1, plan.query_tile);
             break;
@@ -220,182 +216,84 @@ MatrixView DeviceGroup::all_points(std::vector<std::byte>& storage) const {
 }
 
 // A block of queries among all points, into its rows of the result.
-void DeviceGroup::block_of_all(const Search& search, const DeviceIndex& index, void* stream, std::int64_t block,
-                               ProgressMeter& progress, Report& report) const {
-    Options call = search.call;
-    call.stream = stream;
-    const std::int64_t first = search.first(block), rows = search.rows(block);
-    const MatrixView queries = rows_of(search.queries.data ? search.queries : index.points(), first, rows);
-    const NeighborsView out = rows_of(search.out, first, search.k, search.call.f64);
+void DeviceGroup::block_of_all(const Search& search, const GroupTask& task) {
+    const std::int64_t first = task.first, rows = task.rows;
+    const MatrixView queries = rows_of(search.queries.data ? search.queries : task.index.points(), first, rows);
+    const NeighborsView out = rows_of(search.out, first, search.k, task.call.f64);
     if (!search.graph) {
-        add(index.run(queries, search.k, false, call, progress, out), report);
+        add(task.index.run(queries, search.k, false, task.call, task.progress, out), task.report);
         return;
     }
-    const Neighbors found = collect(rows, search.searched, search.call.f64, [&](const NeighborsView& into) {
-        return index.run(queries, search.searched, false, call, progress, into);
+    const Neighbors found = collect(rows, search.searched, task.call.f64, [&](const NeighborsView& into) {
+        return task.index.run(queries, search.searched, false, task.call, task.progress, into);
     });
     put_without_own(found, first, out);
-    add(found.report, report);
+    add(found.report, task.report);
 }
 
 // A block of queries among the points of a shard, merged with what other shards have found.
-void DeviceGroup::block_of_part(Search& search, std::size_t part, const DeviceIndex& index, void* stream,
-                                std::int64_t block, ProgressMeter& progress, Report& report) const {
-    const std::int64_t rows = search.rows(block), k = search.searched;
-    const MatrixView queries = rows_of(search.queries, search.first(block), rows);
+void DeviceGroup::block_of_part(Search& search, const GroupTask& task) {
+    const std::int64_t rows = task.rows, k = search.searched;
+    const MatrixView queries = rows_of(search.queries, task.first, rows);
     PartialNeighbors found{rows, k, queries.cols, {}, {}};
     found.ids.resize(static_cast<std::size_t>(rows * k));
     found.keys.resize(found.ids.size());
-    Options call = search.call;
-    call.stream = stream;
+    Options call = task.call;
     call.f64 = true;
-    const Report done =
-        index.run(queries, k, false, call, progress, {found.ids.data(), found.keys.data(), host_memory}, true);
+    const Report done = task.index.run(queries, k, false, call, task.progress,
+                                       {found.ids.data(), found.keys.data(), host_memory}, true);
     for (std::int64_t& id : found.ids)
-        if (id >= 0) id += parts_[part].first;
-    add(done, report);
+        if (id >= 0) id += task.first_point;
+    add(done, task.report);
     const std::lock_guard lock(search.merging);
-    PartialNeighbors& all = search.merged[static_cast<std::size_t>(block)];
+    PartialNeighbors& all = search.merged[static_cast<std::size_t>(task.block)];
     if (all.ids.empty()) {
         all = std::move(found);
         return;
     }
-    machine::parallel_tasks(threads_of(search.call), exact::ceil_div(rows, merged_rows), [&](std::int64_t task) {
-        merge_rows(all, found, task * merged_rows, std::min(rows, (task + 1) * merged_rows));
+    machine::parallel_tasks(threads_of(task.call), exact::ceil_div(rows, merged_rows), [&](std::int64_t at) {
+        merge_rows(all, found, at * merged_rows, std::min(rows, (at + 1) * merged_rows));
     });
-}
-
-// What devices have left that failed, when no other was there to take it.
-void DeviceGroup::run_left(Search& search, const std::vector<std::int64_t>& left,
-                           const std::vector<std::size_t>& failed, ProgressMeter& progress,
-                           std::vector<Report>& reports) const {
-    if (left.empty()) return;
-    std::vector<std::byte> storage;
-    if (!sharded()) {
-        const auto cpu = prepared("cpu", all_points(storage), false, progress);
-        Search own{.queries = search.queries,
-                   .graph = search.graph,
-                   .q = search.q,
-                   .k = search.k,
-                   .searched = search.searched,
-                   .call = on_cpu(search.call),
-                   .out = search.out,
-                   .block = search.block,
-                   .merged = {},
-                   .merging = {}};
-        for (const std::int64_t block : left) block_of_all(own, *cpu, nullptr, block, progress, reports.back());
-        return;
-    }
-    const auto parts = static_cast<std::int64_t>(parts_.size());
-    const auto has_failed = [&](std::size_t part) {
-        return std::find(failed.begin(), failed.end(), part) != failed.end();
-    };
-    for (const std::size_t part : failed) {
-        // The shard's points: the caller's, or those that the device still gives back.
-        std::vector<std::byte> part_storage;
-        const MatrixView points = copy_ ? on_host(parts_[part].index->points(), part_storage) : part_of(points_, part);
-        std::unique_ptr<DeviceIndex> index;
-        std::vector<std::int64_t> blocks;
-        for (const std::int64_t unit : left)
-            if (unit % parts == static_cast<std::int64_t>(part)) blocks.push_back(unit / parts);
-        for (std::size_t other = 0; other < parts_.size() && !blocks.empty(); ++other) {
-            if (has_failed(other)) continue;
-            try {
-                index = prepared(parts_[other].index->device(), points, false, progress);
-                while (!blocks.empty()) {
-                    block_of_part(search, part, *index, nullptr, blocks.back(), progress, reports[other]);
-                    blocks.pop_back();
-                }
-            } catch (const Error& error) {
-                if (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device) throw;
-            }
-        }
-        if (blocks.empty()) continue;
-        index = prepared("cpu", points, false, progress);
-        const Options gpu_call = search.call;
-        search.call = on_cpu(search.call);
-        for (const std::int64_t block : blocks)
-            block_of_part(search, part, *index, nullptr, block, progress, reports.back());
-        search.call = gpu_call;
-    }
 }
 
 Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, const Options& call,
                                   ProgressMeter& progress, const NeighborsView& out) const {
     const bool graph = !queries;
     std::vector<std::byte> storage;
+    const std::int64_t q = graph ? points_.rows : queries->rows;
+    GroupCall shared(*this, call, progress);
+    const std::int64_t block = shared.block_queries(q);
     Search search{.queries = queries     ? *queries
                              : sharded() ? all_points(storage)
                                          : MatrixView{},
                   .graph = graph,
-                  .q = graph ? points_.rows : queries->rows,
                   .k = k,
                   .searched = graph ? k + 1 : k,
-                  .call = call,
                   .out = out,
-                  .block = 0,
                   .merged = {},
                   .merging = {}};
-    search.call.progress = nullptr;
-    search.call.stream = nullptr;
-    search.call.include_self = false;
-    search.call.device.clear();
-    search.block = probe_.block_queries > 0 ? probe_.block_queries
-                                            : planner::block_queries(search.q, at_once_, devices_.size(), kind_);
-    const std::int64_t blocks = exact::ceil_div(search.q, search.block);
-    std::vector<std::size_t> able;  // parts that have an index
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-        if (parts_[i].index) able.push_back(i);
-    const auto count = static_cast<std::int64_t>(able.size());
-    std::vector<Report> reports(parts_.size() + 1);  // the last: of the CPU, for what is left
-    std::vector<std::string> names;
-    for (const Part& part : parts_) names.push_back(part.index ? part.index->device() : "");
-    names.emplace_back("cpu");
     if (sharded()) {
-        check_result_memory(search.searched, search.q, sizeof(std::int64_t) + sizeof(double));
-        search.merged.resize(static_cast<std::size_t>(blocks));
+        check_result_memory(search.searched, q, sizeof(std::int64_t) + sizeof(double));
+        search.merged.resize(static_cast<std::size_t>(exact::ceil_div(q, block)));
     }
-    // A budget that is too small is the caller's fault, not a device's.
-    for (const std::size_t part : able)
-        parts_[part].index->require_plan(search.rows(0), search.searched, graph ? points_.type : queries->type,
-                                         search.call);
-    std::vector<std::shared_ptr<void>> streams(parts_.size());  // of each device its own, for this call
-    const scale::Outcome outcome =
-        scale::run_blocks(static_cast<int>(count), sharded() ? blocks * count : blocks,
-                          sharded() ? scale::Sharing::own : scale::Sharing::any, "search", progress,
-                          [&](int thread, std::int64_t unit, ProgressMeter& own) {
-                              const std::size_t part = able[static_cast<std::size_t>(thread)];
-                              const std::int64_t block = sharded() ? unit / count : unit;
-                              if (probe_.before) probe_.before(static_cast<int>(part), block);
-                              const DeviceIndex& index = *parts_[part].index;
-                              std::shared_ptr<void>& stream = streams[part];
-                              if (!stream && index.prepared().gpu)
-                                  stream = gpu::call_stream(index.prepared().plan.device);
-                              if (sharded())
-                                  block_of_part(search, part, index, stream.get(), block, own, reports[part]);
-                              else block_of_all(search, index, stream.get(), block, own, reports[part]);
-                          });
-    std::vector<Fallback> failures = lost_;
-    std::vector<std::size_t> failed;
-    for (const scale::Failure& failure : outcome.failures) {
-        const std::size_t part = able[static_cast<std::size_t>(failure.device)];
-        failed.push_back(part);
-        const std::int64_t block = sharded() ? failure.block / count : failure.block;
-        failures.push_back(describe(failure.error, names[part], failure.block < 0 ? 0 : search.rows(block)));
-    }
-    run_left(search, outcome.left, failed, progress, reports);
-    for (std::int64_t b = 0; b < static_cast<std::int64_t>(search.merged.size()); ++b) {
+    shared.require_plan(std::min(block, q), search.searched, graph ? points_.type : queries->type);
+    shared.run(0, q, block, [&](const GroupTask& task) {
+        if (sharded()) block_of_part(search, task);
+        else block_of_all(search, task);
+    });
+    for (std::size_t b = 0; b < search.merged.size(); ++b) {
         Options options;
         options.f64 = call.f64;
         options.metric.id = metric_.id;
         options.metric.p = metric_.params.p;
         options.metric.packed_bits = metric_.params.packed_bits;
-        const Neighbors found = finish(search.merged[static_cast<std::size_t>(b)], options);
-        const NeighborsView to = rows_of(out, search.first(b), k, call.f64);
-        if (graph) put_without_own(found, search.first(b), to);
+        const Neighbors found = finish(search.merged[b], options);
+        const std::int64_t first = static_cast<std::int64_t>(b) * block;
+        const NeighborsView to = rows_of(out, first, k, call.f64);
+        if (graph) put_without_own(found, first, to);
         else put(found, to);
     }
-    return total(reports, names, failures, search.q, points_.rows);
+    return shared.report(q);
 }
 
 Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options& call, ProgressMeter& progress,

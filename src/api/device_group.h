@@ -14,6 +14,14 @@ namespace kith::api {
 // The devices that Options::device names, as "cpu" or "cuda:N" each; none where it names no list of several.
 std::vector<std::string> devices_of(const Options& options);
 
+// Work of the program's own on the device where a matrix lies is over, on any stream: others read it in no order with
+// that device.
+void settle(const MatrixView& view);
+// The same on the CPU, which has paths and instruction sets of its own.
+Options on_cpu(Options options);
+
+struct GroupTask;  // group_call.h
+
 // What tests force: nothing of it changes an answer.
 struct GroupProbe {
     // Called on a device's thread before it prepares its points (block -1) and before each block.
@@ -25,13 +33,18 @@ struct GroupProbe {
 class DeviceGroup {
 public:
     // Validated points on each of `devices`, which tests name more than once; where they are too many for one, a shard
-    // on each. `shape`: of the searches to come. A device that fails is left out; where all do, the CPU has the points.
+    // on each. `shape`: of the searches to come. `all_points`: for points within radii alone. A device that fails is
+    // left out; where all do, the CPU has the points.
     DeviceGroup(const MatrixView& points, const MetricSpec& metric, std::vector<std::string> devices,
-                const Shape& shape, const Options& options, bool copy, ProgressMeter& progress, GroupProbe probe = {});
+                const Shape& shape, const Options& options, bool copy, ProgressMeter& progress, GroupProbe probe = {},
+                bool all_points = false);
 
     // "cuda:0,1": as Options::device names them.
     std::string device() const;
     double prepare_seconds() const { return seconds_; }
+    std::int64_t points() const { return points_.rows; }
+    ElementType type() const { return points_.type; }
+    std::int64_t devices() const { return std::ssize(devices_); }
     // The points: the caller's, or from the devices that have them, in `storage`.
     MatrixView all_points(std::vector<std::byte>& storage) const;
 
@@ -40,6 +53,7 @@ public:
                const NeighborsView& out) const;
 
 private:
+    friend class GroupCall;
     struct Search;
     // Points from `first` on, and where they are; no index where the device has failed and others have them.
     struct Part {
@@ -54,12 +68,8 @@ private:
     void plan_parts();
     void prepare_parts(ProgressMeter& progress);
 
-    void block_of_all(const Search& search, const DeviceIndex& index, void* stream, std::int64_t block,
-                      ProgressMeter& progress, Report& report) const;
-    void block_of_part(Search& search, std::size_t part, const DeviceIndex& index, void* stream, std::int64_t block,
-                       ProgressMeter& progress, Report& report) const;
-    void run_left(Search& search, const std::vector<std::int64_t>& left, const std::vector<std::size_t>& failed,
-                  ProgressMeter& progress, std::vector<Report>& reports) const;
+    static void block_of_all(const Search& search, const GroupTask& task);
+    static void block_of_part(Search& search, const GroupTask& task);
     Report search_blocks(const MatrixView* queries, std::int64_t k, const Options& call, ProgressMeter& progress,
                          const NeighborsView& out) const;
 
@@ -67,7 +77,7 @@ private:
     MetricSpec metric_;
     Shape shape_;
     Options options_;
-    bool copy_;
+    bool copy_, for_radius_;
     GroupProbe probe_;
     std::vector<std::string> devices_;
     planner::Kind kind_ = planner::Kind::cpus;

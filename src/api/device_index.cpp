@@ -6,7 +6,7 @@
 #include "api/request.h"
 #include "api/self.h"
 #include "exact/refuse.h"
-#include "plan/planner.h"
+#include "plan/by_selector.h"
 
 namespace kith::api {
 
@@ -51,7 +51,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     merged.device = device();
     if (!merged.memory) merged.memory = memory_;
     if (merged.isa.empty()) merged.isa = isa_;
-    if (merged.path.empty() && prepared_.plan.path == Path::exact) merged.path = name(Path::exact);
+    const bool selector = planner::forces_selector(merged.selector);
+    if (merged.path.empty() && !selector && prepared_.plan.path == Path::exact) merged.path = name(Path::exact);
     const ElementType type = query_type == ElementType::f64 ? ElementType::f64 : prepared_.type;
     const Shape shape{prepared_.n, q, prepared_.d, k, type, graph};
     const auto planned = [&] {
@@ -70,6 +71,9 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     if (!served) {
         if (!call.path.empty())
             refuse("path: '{}'; this index was prepared for {}", name(p.path), name(prepared_.plan.path));
+        if (selector)
+            refuse("selector: '{}' needs a filter; this index was prepared for {}", merged.selector,
+                   name(prepared_.plan.path));
         merged.path = name(Path::exact);
         p = planned();
     }

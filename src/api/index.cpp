@@ -17,6 +17,7 @@
 #include "exact/refuse.h"
 #include "kith/error.h"
 #include "kith/functor.h"
+#include "plan/by_selector.h"
 
 namespace kith {
 
@@ -128,7 +129,8 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
         // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;
-        if (typical.path.empty() && points.rows < 64) typical.path = name(Path::exact);
+        if (typical.path.empty() && !planner::forces_selector(typical.selector) && points.rows < 64)
+            typical.path = name(Path::exact);
         std::vector<std::string> devices = api::devices_of(options);
         if (devices.size() > 1) {
             s.several = std::make_unique<api::DeviceGroup>(points, s.metric, std::move(devices), shape, typical, copy,

@@ -1,4 +1,4 @@
-// radius and radius_graph: validate, prepare, run on one device, on several by rounds.
+// radius and radius_graph: validate, prepare, run on one device; several are in radius_group.cpp.
 #include "api/radius.h"
 
 #include <fmt/format.h>
@@ -26,8 +26,6 @@ namespace api {
 
 namespace {
 
-// Lists that are kept before they are handed on, unless Options::memory says.
-constexpr std::int64_t list_bytes = 256 << 20;
 // Growth of a result that is worth asking for.
 constexpr std::int64_t least_asked = 16 << 20;
 
@@ -47,9 +45,10 @@ void check_radius(double r, const MetricSpec& metric) {
 struct KeyBounds {
     std::vector<double> inner, outer;
 };
-KeyBounds key_bounds(const MetricSpec& metric, const std::vector<double>& radii, bool open) {
-    KeyBounds out{std::vector<double>(radii.size()), std::vector<double>(radii.size())};
-    for (std::size_t i = 0; i < radii.size(); ++i) {
+KeyBounds key_bounds(const MetricSpec& metric, const double* radii, std::int64_t q, bool open) {
+    const auto size = static_cast<std::size_t>(q);
+    KeyBounds out{std::vector<double>(size), std::vector<double>(size)};
+    for (std::size_t i = 0; i < size; ++i) {
         // Mostly there is one radius for all.
         if (i > 0 && radii[i] == radii[i - 1]) {
             out.inner[i] = out.inner[i - 1];
@@ -81,6 +80,8 @@ void check_options(const Options& options) {
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     if (options.path == kato_path)
         refuse("path: 'kato' serves graph() of the k nearest; a search by radius has no grids");
+    if (!options.selector.empty())
+        refuse("selector: '{}'; all points within a radius are found, and none selected", options.selector);
 }
 
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric) {
@@ -103,6 +104,29 @@ std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& 
     return radii;
 }
 
+void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report) {
+    const Prepared& prepared = index.prepared();
+    const Plan plan = index.plan_of(run.queries.rows, run.queries.type, run.options);
+    report.path = name(plan.path);
+    report.queries += run.queries.rows;
+    if (prepared.cpu) {
+        std::vector<std::byte> storage;
+        const MatrixView host = on_host(run.queries, storage);
+        name_cpu(plan, report);
+        cpu::radius_search(*prepared.cpu,
+                           {host, run.radii, run.open, run.graph, run.first_own, run.f64, run.keys, run.list_bytes,
+                            run.counts, run.take},
+                           plan, run.progress, report);
+    } else {
+        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+        const KeyBounds keys = key_bounds(prepared.metric, run.radii, run.queries.rows, run.open);
+        gpu::radius(*prepared.gpu, {run.queries, keys.inner.data(), keys.outer.data(), run.radii, run.open, run.graph,
+                                    run.first_own, plan, run.f64, run.keys, run.options.stream, run.progress,
+                                    run.list_bytes, run.counts, run.take, report});
+    }
+    run.progress.throw_if_cancelled();
+}
+
 Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
     check_options(call.options);
     const auto start = std::chrono::steady_clock::now();
@@ -110,41 +134,22 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
     const MatrixView points = index.points();
     const MatrixView& queries = call.queries ? *call.queries : points;
     const std::vector<double> radii = radii_of(call.r, queries.rows, prepared.metric);
-    const Plan plan = index.plan_of(queries.rows, queries.type, call.options);
     Report report;
-    report.path = name(plan.path);
-    report.queries = queries.rows;
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(prepared.n);
-    const bool graph = !call.queries && !call.options.include_self;
-    const std::int64_t bytes = call.options.memory > 0 ? call.options.memory : list_bytes;
-    if (prepared.cpu) {
-        std::vector<std::byte> storage;
-        const MatrixView host = on_host(queries, storage);
-        cpu::radius_search(*prepared.cpu,
-                           {host, radii.data(), call.r.open, graph, call.options.f64, bytes, call.counts, call.take},
-                           plan, call.progress, report);
-        name_cpu(plan, report);
-    } else {
-        const KeyBounds keys = key_bounds(prepared.metric, radii, call.r.open);
-        gpu::radius(*prepared.gpu,
-                    {queries, keys.inner.data(), keys.outer.data(), radii.data(), call.r.open, graph, plan,
-                     call.options.f64, call.options.stream, call.progress, bytes, call.counts, call.take, report});
-        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
-    }
-    call.progress.throw_if_cancelled();
+    run_radius(index,
+               {.queries = queries,
+                .radii = radii.data(),
+                .open = call.r.open,
+                .graph = !call.queries && !call.options.include_self,
+                .f64 = call.options.f64,
+                .list_bytes = call.options.memory > 0 ? call.options.memory : radius_list_bytes,
+                .options = call.options,
+                .progress = call.progress,
+                .counts = call.counts,
+                .take = call.take},
+               report);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
-}
-
-Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call) {
-    check_options(call.options);
-    std::vector<std::byte> storage;
-    const MatrixView points = group.all_points(storage);
-    const SearchRows search = [&](const MatrixView& rows, std::int64_t k, const Options& options,
-                                  const NeighborsView& out) {
-        return group.run(&rows, k, options, call.progress, out);
-    };
-    return radius_by_rounds(search, points.rows, call.queries ? *call.queries : points, metric, call);
 }
 
 RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill) {
@@ -194,7 +199,7 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
     std::vector<std::string> devices = api::devices_of(options);
     Report report;
     if (devices.size() > 1) {
-        const api::DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress);
+        const api::DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress, {}, true);
         report = api::run_radius(group, metric, call);
         report.prepare_seconds = group.prepare_seconds();
     } else {

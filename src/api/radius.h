@@ -25,16 +25,30 @@ void check_options(const Options& options);
 // The radius of each of q queries. Throws invalid_argument.
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric);
 
+// Some queries on one device.
+struct RadiusRun {
+    const MatrixView& queries;
+    const double* radii;  // of each, on the host
+    bool open = false;
+    bool graph = false;  // query i leaves out point first_own + i, which another set of points may have
+    std::int64_t first_own = 0;
+    bool f64 = false, keys = false;  // distances are f64; they are the distance keys
+    std::int64_t list_bytes = 0;     // about so much is kept of rows that have not been taken
+    const Options& options;
+    ProgressMeter& progress;
+    std::int64_t* counts = nullptr;
+    const TakeRadiusRows* take = nullptr;
+};
+// Adds to the report, and has named path and device in it when rows are taken.
+void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report);
+
+// Bytes of rows that have not been taken, unless Options::memory says.
+constexpr std::int64_t radius_list_bytes = 256 << 20;
+
 // Of validated queries.
 Report run_radius(const DeviceIndex& index, const RadiusCall& call);
+// The same answer. Rows are merged, and handed on, by the calling thread while no device works.
 Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call);
-
-// Searches of some queries (host memory) among all points: as DeviceIndex::run, with distances of f64.
-using SearchRows =
-    std::function<Report(const MatrixView& queries, std::int64_t k, const Options& options, const NeighborsView& out)>;
-// The same answer from searches of growing k, of `first_k` at first.
-Report radius_by_rounds(const SearchRows& search, std::int64_t n, const MatrixView& queries, const MetricSpec& metric,
-                        const RadiusCall& call, std::int64_t first_k = 64);
 
 // An answer from a function that hands on its rows; counts from one that writes them.
 RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill);

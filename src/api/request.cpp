@@ -38,6 +38,7 @@ planner::Machine machine(const std::string& device, std::int64_t assumed) {
     planner::Machine m;
     m.isa = cpu::name(cpu::best_isa());
     m.bf16 = cpu::supports_bf16();
+    m.vnni = cpu::supports_vnni();
     m.threads = machine::default_threads();
     m.free_bytes = machine::recently_free_memory();
     if (device == "cpu") return m;

@@ -5,6 +5,10 @@
 #include <cmath>
 
 #include "api/guard.h"
+#include "api/request.h"
+#include "estimators/bootstrap.h"
+#include "estimators/sample.h"
+#include "estimators/terms.h"
 #include "exact/refuse.h"
 #include "kith/radius.h"
 
@@ -69,6 +73,7 @@ Estimate divergence_of(const Sample& p, const Neighbors& in_own, const Sample& q
     }
     const double d = static_cast<double>(p.d);
     std::vector<double> terms;
+    terms.reserve(n);
     std::int64_t left_out = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const auto usable = [](double distance) { return distance > 0 && std::isfinite(distance); };
@@ -92,16 +97,23 @@ Estimate divergence_of(const Sample& p, const Neighbors& in_own, const Sample& q
 }  // namespace estimators
 
 Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k, DivergenceForm form,
-                       const Options& options) {
+                       const Options& options, const Bootstrap& bootstrap) {
     using namespace estimators;
     return api::guarded([&] {
         const Options search_as = search_options(options);
+        const int threads = api::threads_of(options);
         check_divergence_metric(search_as.metric);
-        Sample p = sample_of(x, "x"), q = sample_of(y, "y");
+        Sample p = sample_of(x, "x", threads), q = sample_of(y, "y", threads);
         if (q.d != p.d) refuse("y: {} columns; expected {}, as x has", q.d, p.d);
         check_k(k, std::min(p.n - 1, q.n), "fewer than the samples of x, no more than those of y");
-        scale_together({&p, &q});
-        return divergence_of(p, graph(p.view(), k, search_as), q, k, form, search_as);
+        const Bootstrap as = checked(bootstrap, {p.n, q.n}, k);
+        scale_together({&p, &q}, threads);
+        const auto estimate = [&](const Sample& own, const Sample& other) {
+            return divergence_of(own, graph(own.view(), k, search_as), other, k, form, search_as);
+        };
+        return with_error(estimate(p, q), {p.n, q.n}, as, [&](const Rows& rows) {
+            return estimate(rows_of(p, rows[0], threads), rows_of(q, rows[1], threads));
+        });
     });
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/guard.h"
+#include "api/request.h"
 #include "estimators/divergence.h"
 #include "exact/progress.h"
 #include "exact/refuse.h"
@@ -20,7 +21,7 @@ using namespace estimators;
 // Of each scale the samples of all images.
 using Scales = std::vector<std::vector<Sample>>;
 
-Scales scales_of(const std::vector<std::vector<MatrixView>>& images, std::int64_t k) {
+Scales scales_of(const std::vector<std::vector<MatrixView>>& images, std::int64_t k, int threads) {
     if (images.size() < 2) refuse("images: {}; expected at least 2", images.size());
     const std::size_t scales = images[0].size();
     if (scales == 0) refuse("images: image 0 has no samples");
@@ -30,7 +31,7 @@ Scales scales_of(const std::vector<std::vector<MatrixView>>& images, std::int64_
             refuse("images: image {} has {} scales; expected {}, as image 0 has", i, images[i].size(), scales);
         for (std::size_t s = 0; s < scales; ++s) {
             const std::string what = fmt::format("image {}, scale {}", i, s);
-            out[s].push_back(sample_of(images[i][s], what.c_str()));
+            out[s].push_back(sample_of(images[i][s], what.c_str(), threads));
             const Sample& sample = out[s].back();
             if (sample.d != out[s][0].d)
                 refuse("{}: {} columns; expected {}, as image 0 has", what, sample.d, out[s][0].d);
@@ -71,10 +72,10 @@ private:
 
 // Adds those of one scale.
 void add_scale(std::vector<Sample>& samples, std::int64_t k, const RetrievalOptions& options, const Options& search_as,
-               ProgressMeter& progress, Retrieved& out) {
+               int threads, ProgressMeter& progress, Retrieved& out) {
     std::vector<Sample*> all;
     for (Sample& sample : samples) all.push_back(&sample);
-    scale_together(all);
+    scale_together(all, threads);
     OwnNeighbors own(samples, k, search_as);
     const auto divergence = [&](std::size_t a, std::size_t b) {
         const Estimate e = divergence_of(samples[a], own.of(a), samples[b], k, options.form, search_as);
@@ -121,7 +122,8 @@ Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int6
     return api::guarded([&] {
         Options search_as = search_options(options.search);
         check_divergence_metric(search_as.metric);
-        Scales scales = scales_of(images, k);
+        const int threads = api::threads_of(options.search);
+        Scales scales = scales_of(images, k, threads);
         Retrieved out;
         out.images = static_cast<std::int64_t>(images.size());
         out.asked = asked_of(options, out.images);
@@ -132,7 +134,8 @@ Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int6
             return !progress.cancelled();
         };
         try {
-            for (std::vector<Sample>& samples : scales) add_scale(samples, k, options, search_as, progress, out);
+            for (std::vector<Sample>& samples : scales)
+                add_scale(samples, k, options, search_as, threads, progress, out);
         } catch (const Error& error) {
             if (error.code() == ErrorCode::cancelled) progress.throw_if_cancelled();  // what the callback threw
             throw;

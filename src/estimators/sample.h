@@ -1,4 +1,4 @@
-// Samples of the estimators: rows of finite binary64 values in host memory, their neighbours and counts of them.
+// Samples of the estimators: rows of finite binary64 values in host memory.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,26 @@ struct Sample {
     std::int64_t n = 0, d = 0;
     std::vector<double> values;  // n x d; no -0
     MatrixView view() const { return kith::view(values.data(), n, d); }
+    const double* row(std::int64_t i) const { return values.data() + i * d; }
 };
 
 // Throws invalid_argument, naming `what`: what is wrong with the view, or the first value that is not finite.
-Sample sample_of(const MatrixView& view, const char* what);
+Sample sample_of(const MatrixView& view, const char* what, int threads);
 // Multiplies all values by the power of two that brings the largest magnitude below 1, so that no difference overflows
 // and squares underflow only of what is far smaller than that. Returns its exponent.
-int scale_together(std::span<Sample* const> parts);
-inline int scale_together(std::initializer_list<Sample*> parts) {
-    return scale_together(std::span(parts.begin(), parts.size()));
+int scale_together(std::span<Sample* const> parts, int threads);
+inline int scale_together(std::initializer_list<Sample*> parts, int threads) {
+    return scale_together(std::span(parts.begin(), parts.size()), threads);
 }
 // Row i of a and row j of b are equal. Throws invalid_argument where they are not: their distance, which is 0 or not
 // finite, cannot be used.
 void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j, double distance);
 // Side by side; all have as many rows.
-Sample joined(std::initializer_list<const Sample*> parts);
+Sample joined(std::initializer_list<const Sample*> parts, int threads);
 // Rows [first, first + n).
 Sample rows_of(const Sample& sample, std::int64_t first, std::int64_t n);
+// Those rows, in this order.
+Sample rows_of(const Sample& sample, const std::vector<std::int64_t>& rows, int threads);
 // Throws invalid_argument where k is not in [1, most]; `of` says of what.
 void check_k(std::int64_t k, std::int64_t most, const char* of);
 
@@ -39,18 +42,5 @@ void check_k(std::int64_t k, std::int64_t most, const char* of);
 Options search_options(const Options& options);
 // The maximum norm; throws invalid_argument where options name another metric.
 Options in_maximum_norm(const Options& options);
-
-// Of each sample how many others are equal to it.
-std::vector<std::int64_t> equal_counts(const Sample& sample);
-// How many other samples lie within radii[i] of sample i in the maximum norm, with `open` nearer than that. Radii of 0
-// take no search.
-std::vector<std::int64_t> counts_within(const Sample& sample, const std::vector<double>& radii, bool open,
-                                        const Options& options);
-
-// The mean of the terms plus `constant`, and its error. Throws invalid_argument where there are none.
-Estimate mean_of(const std::vector<double>& terms, double constant, std::int64_t left_out);
-
-// The logarithmic derivative of the gamma function at a whole number >= 1.
-double digamma(std::int64_t n);
 
 }  // namespace kith::estimators

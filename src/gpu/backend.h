@@ -73,9 +73,11 @@ struct RadiusRequest {
     const double* outer;
     const double* radii;
     bool open = false;
-    bool graph = false;  // query i excludes id i
+    bool graph = false;  // query i excludes id first_own + i, which another set of points may have
+    std::int64_t first_own = 0;
     const Plan& plan;
     bool f64 = false;        // distances are f64
+    bool keys = false;       // they are the distance keys; with f64
     void* stream = nullptr;  // cudaStream_t of the caller
     ProgressMeter& progress;
     std::int64_t list_bytes = 0;     // about so much is handed on at once

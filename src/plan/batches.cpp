@@ -16,6 +16,7 @@ namespace t = gpu::tuning;
 // Why one launch does not serve them; "" if it does.
 std::string not_together(const Request& r, const BatchesShape& s, double budget, std::int64_t bytes) {
     if (!r.path.empty()) return fmt::format("path {} is forced", r.path);
+    if (!r.selector.empty()) return fmt::format("selector {} is forced", r.selector);
     if (r.metric.user || !t::serves_batches(r.metric.id, s.shape.type, s.query_type))
         return "the kernel has euclidean, sqeuclidean and cityblock, of elements that f32 holds";
     if (s.shape.d > t::batches_max_dimensions) return fmt::format("more than {} dimensions", t::batches_max_dimensions);

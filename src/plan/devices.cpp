@@ -7,7 +7,7 @@
 #include "exact/ceil_div.h"
 #include "exact/refuse.h"
 #include "kith/error.h"
-#include "plan/planner.h"
+#include "plan/by_selector.h"
 
 namespace kith::planner {
 
@@ -98,6 +98,8 @@ std::int64_t block_queries(std::int64_t q, std::int64_t at_once, std::size_t cou
 
 Plan divide(const Request& request, const Machine& machine, const std::vector<int>& devices) {
     const auto count = static_cast<std::int64_t>(devices.size());
+    if (forces_selector(request.selector))
+        refuse("selector: '{}' runs on one device; device is {}", request.selector, spelled(devices));
     Request one = request;
     one.device = spelled({devices.front()});
     // A block is not the whole graph: it finds one neighbour more, for the point itself may be among them.

@@ -11,8 +11,8 @@
 namespace kith {
 
 const char* name(Path path) {
-    constexpr std::array names = {"gemm-f16", "gemm-bf16", "gemm-f32", "direct-f32",
-                                  "tree",     "projected", "exact",    "select"};
+    constexpr std::array names = {"gemm-f16",  "gemm-bf16", "gemm-f32", "direct-f32", "tree",
+                                  "projected", "exact",     "select",   "gemm-i8"};
     return names.at(static_cast<std::size_t>(path));
 }
 
@@ -29,6 +29,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::gemm_f16:
         case Path::gemm_bf16:
             return 2 * coordinates;
+        case Path::gemm_i8:
+            return 5 * coordinates;
         case Path::gemm_f32:
         case Path::direct_f32:
             return 4 * coordinates;

@@ -12,6 +12,7 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
+#include "plan/by_selector.h"
 #include "plan/composed.h"
 #include "plan/fused.h"
 #include "plan/gpu_tiles.h"
@@ -42,17 +43,19 @@ constexpr std::int64_t tree_leaf = 32;
 
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
-    if (path.path == Path::projected && r.all_points) return "serves a number of neighbours, not a radius";
-    if (path.path != Path::gemm_bf16) return "";
-    if (!m.bf16) return "needs a processor with AVX512_BF16";
-    return r.isa.empty() || r.isa == "avx512" ? "" : "needs isa avx512";
+    const bool coarse = path.path == Path::projected || path.path == Path::gemm_i8;
+    if (coarse && r.all_points) return "serves a number of neighbours, not a radius";
+    if (path.path != Path::gemm_bf16 && path.path != Path::gemm_i8) return "";
+    if (path.path == Path::gemm_bf16 && !m.bf16) return "needs a processor with AVX512_BF16";
+    if (path.path == Path::gemm_i8 && !m.vnni) return "needs a processor with AVX512_VNNI";
+    return r.isa.empty() || r.isa == "avx512" || r.isa == "amx" ? "" : "needs isa avx512";
 }
 
 // Why the path cannot serve the request on that kind of device of this machine.
 std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
     const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
     if (path.path == Path::tree && gpu && reason.empty() && r.all_points)
-        return "serves a number of neighbours on a GPU, not a radius";
+        return "is not forced on a GPU for a radius, which takes a tree where one pays";
     if (path.path == Path::tree && gpu && reason.empty() && std::min(r.shape.k, r.shape.n) > gpu::tuning::most_tree_k)
         return fmt::format("serves up to {} neighbours on a GPU", gpu::tuning::most_tree_k);
     return reason.empty() ? not_here(path, r, m) : reason;
@@ -169,6 +172,8 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
             continue;
         if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
+        // What "projected" becomes where a sample has no directions.
+        if (path.path == Path::gemm_i8) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
         why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
@@ -189,16 +194,6 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
     return choose_path(other, &device, m, why);
 }
 
-// What tiles of a CPU may take. Throws where that is less than the smallest one.
-double cpu_budget(const Request& r, const Machine& m, double least) {
-    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
-    if (least > static_cast<double>(budget))
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
-                                r.memory > 0 ? "" : ", half of what is free", least));
-    return static_cast<double>(budget);
-}
-
 // Queries of a tree are ordered together, as many as the budget holds, and each thread has the neighbours of one.
 void tree_tiles(const Request& r, double budget, Plan& p) {
     const Shape& s = r.shape;
@@ -212,7 +207,7 @@ void tree_tiles(const Request& r, double budget, Plan& p) {
 }
 
 void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
-    if (r.isa.rfind("sm_", 0) == 0) refuse("isa: '{}' is a GPU's; a CPU has avx512, avx2, baseline", r.isa);
+    if (r.isa.rfind("sm_", 0) == 0) refuse("isa: '{}' is a GPU's; a CPU has amx, avx512, avx2, baseline", r.isa);
     p.threads = r.threads > 0 ? r.threads : m.threads;
     p.isa = r.isa.empty() ? m.isa : r.isa;
     p.chunk_points = r.shape.n;
@@ -220,21 +215,30 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     // to filter.
     p.candidate_capacity =
         std::min(clamped(2.0 * static_cast<double>(r.shape.k) + 512), std::max<std::int64_t>(r.shape.n, 1));
-    const double per_coordinate = p.path == Path::projected ? 28 : 16;
+    const bool coarse = p.path == Path::projected || p.path == Path::gemm_i8;
+    const double per_coordinate = coarse ? 28 : 16;
     const double per_query =
         24.0 * static_cast<double>(p.candidate_capacity) + per_coordinate * static_cast<double>(r.shape.d);
     const double fixed = 4096.0 * static_cast<double>(p.threads);
     const double budget = cpu_budget(r, m, per_query + fixed);
     const double fit = (budget - fixed) / per_query / p.threads;
-    p.query_tile =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1,
-                                 p.path == Path::projected ? cpu::projected_query_block : cpu::max_query_block);
+    p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1,
+                                            coarse ? cpu::coarse_query_block : cpu::max_query_block);
     p.point_tile = 512;
     p.workspace_bytes = clamped(fixed + per_query * static_cast<double>(p.query_tile * p.threads));
     if (p.path == Path::tree) tree_tiles(r, budget, p);
 }
 
 }  // namespace
+
+double cpu_budget(const Request& r, const Machine& m, double least) {
+    const std::int64_t budget = r.memory > 0 ? r.memory : std::max<std::int64_t>(m.free_bytes / 2, 1 << 20);
+    if (least > static_cast<double>(budget))
+        throw Error(ErrorCode::out_of_memory,
+                    fmt::format("memory: {} bytes{}; the smallest tile of this search needs {:.0f}", budget,
+                                r.memory > 0 ? "" : ", half of what is free", least));
+    return static_cast<double>(budget);
+}
 
 double tree_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
@@ -253,6 +257,8 @@ const std::vector<PathFacts>& paths() {
          "binary64 refines and certifies"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
+        {Path::gemm_i8, true, false,
+         "a product of whole numbers of 8 bits filters, then bf16 or f32, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
         {Path::direct_f32, true, true, "the metric in f32 filters, binary64 refines and certifies"},
         {Path::exact, true, true, "every pair in binary64"},
@@ -274,13 +280,13 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
         return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";
     }
     const metric::Gemm form = metric::product_form(metric.traits);
-    if (path.path == Path::projected && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
+    const bool coarse = path.path == Path::projected || path.path == Path::gemm_i8;
+    if (coarse && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
     return form == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }
 
 Plan make(const Request& r, const Machine& machine) {
-    if (!r.selector.empty() && r.selector != "threshold")
-        refuse("selector: '{}'; a search takes threshold, the others serve select()", r.selector);
+    if (forces_selector(r.selector)) return by_selector(r, machine);
     if (is_ruled(r.path)) return ruled(r, machine);
     if (r.path == "kato") {
         if (!r.shape.graph) refuse("path: 'kato' computes the graph of a set of points, not a search");

@@ -14,6 +14,7 @@ namespace kith::planner {
 struct Machine {
     std::string isa = "baseline";
     bool bf16 = false;  // products of bf16, beside isa avx512
+    bool vnni = false;  // products of bytes, likewise
     int threads = 1;
     std::int64_t free_bytes = 0;  // host
     struct Device {
@@ -71,6 +72,8 @@ struct Request {
 Plan make(const Request& request, const Machine& machine);
 // Bytes that a search may take of a GPU: what was asked for, or most of what is free.
 double device_budget(const Request& request, const Machine::Device& device);
+// What tiles of a CPU may take. Throws out_of_memory where that is less than the smallest one.
+double cpu_budget(const Request& request, const Machine& machine, double least);
 
 // The plan of a selection: shape.n columns, shape.q rows.
 Plan selection(const Request& request, const Machine& machine);

@@ -11,6 +11,7 @@
 #include "entropy_attacks.h"
 #include "exact/canonical.h"
 #include "filter_values.h"
+#include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
@@ -221,7 +222,7 @@ public:
         gpu::FilterForm form = chunk.filter.form;
         form.terms = terms;
         form.width = gpu::filter_width(points_.view.cols, terms);
-        form.gamma = gpu::filter_gamma(form.width);
+        form.gamma = gpu::filter_gamma(form.width + gpu::augmented_step);
         form.kappa *= kappa;
         if (form.least > 0) {
             form.scale = std::ldexp(form.scale, gpu::entropy_exponent(terms) - gpu::entropy_exponent(1));
@@ -255,6 +256,7 @@ public:
                   seen);
             if (testing::Test::HasFatalFailure()) return;
         }
+        if (form.width <= 256 && instruction_sets().size() > 1) augmented(found, pass, padded, seen);
         // The same bound serves sums in f32 in any order: looked at in a third of the cases, to save time.
         static int turn = 0;
         const std::int64_t at_once = gpu::value_query_bytes / 2 / form.width >= 4 ? 4 : 1;
@@ -285,6 +287,78 @@ private:
         std::vector<float> e, f, h;
         std::vector<std::uint8_t> unfit;
     };
+
+    // Of augmented vectors, with thresholds among the values, far above and far below them: what passes has a value
+    // within the bound as it has grown, and what is within a threshold passes.
+    void augmented(const Terms& plain, gpu::FilterPass pass, std::int64_t padded, Seen& seen) const {
+        const std::int64_t n = points_.view.rows, q = queries_.view.rows;
+        const std::vector<float> values = to_host(pass.all, q * padded);
+        gpu::Buffer<char> point_terms(padded * 2 * gpu::augmented_terms, nullptr),
+            query_terms(gpu::whole_query_tiles(q) * 2 * gpu::augmented_terms, nullptr);
+        gpu::Buffer<float> threshold(q, nullptr), base(q, nullptr), error(q, nullptr);
+        gpu::Buffer<gpu::Candidate> candidates(q * padded, nullptr);
+        gpu::Buffer<std::int32_t> counts(q, nullptr);
+        gpu::augment_points(pass.half_norm, padded, point_terms.get(), nullptr);
+        pass.all = nullptr;
+        pass.point_terms = point_terms.get();
+        pass.query_terms = query_terms.get();
+        pass.threshold = threshold.get();
+        pass.candidates = candidates.get();
+        pass.counts = counts.get();
+        pass.capacity = padded;
+        static const std::vector<float> factors = {1, 0, 2, -2, 1000, -1000};
+        static std::size_t turn = 0;
+        std::vector<float> wanted;
+        for (std::int64_t i = 0; i < q; ++i) {
+            std::vector<float> own(values.begin() + i * padded, values.begin() + i * padded + n);
+            std::nth_element(own.begin(), own.begin() + n / 2, own.end());
+            const float middle = own[static_cast<std::size_t>(n / 2)];
+            wanted.push_back(std::isfinite(middle) ? middle * factors[turn++ % factors.size()] : 1.0f);
+        }
+        const auto bytes = static_cast<std::size_t>(q) * sizeof(float);
+        gpu_arrays::check(cudaMemcpy(threshold.get(), wanted.data(), bytes, cudaMemcpyHostToDevice));
+        for (gpu::Buffer<float>* const copy : {&base, &error})
+            gpu_arrays::check(cudaMemcpy(copy->get(), plain.e.data(), bytes, cudaMemcpyHostToDevice));
+        counts.clear_to(0);
+        gpu::augment_queries(q, plain.form.gamma, base.get(), threshold.get(), error.get(), query_terms.get(), nullptr);
+        gpu::filter_pass(pass, gpu::FilterIsa::sm_90a, nullptr);
+        Terms grown = plain;
+        grown.e = to_host(error.get(), q);
+        const std::vector<float> used = to_host(threshold.get(), q);
+        const std::vector<std::int32_t> count = to_host(counts.get(), q);
+        const std::vector<gpu::Candidate> found = to_host(candidates.get(), q * padded);
+        const std::string label = label_ + ", augmented";
+        for (std::int64_t i = 0; i < q; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const auto where = [&] { return label + ", query " + std::to_string(i); };
+            ASSERT_GE(grown.e[at], plain.e[at]) << where();
+            ASSERT_TRUE(!(plain.e[at] >= 0) || used[at] >= wanted[at] + (grown.e[at] - plain.e[at]) * 0.999f)
+                << where();
+            std::vector<bool> passed(static_cast<std::size_t>(n));
+            for (std::int32_t c = 0; c < count[at]; ++c) {
+                const gpu::Candidate& entry =
+                    found[at * static_cast<std::size_t>(padded) + static_cast<std::size_t>(c)];
+                ASSERT_LT(entry.point, n) << where();
+                ASSERT_FALSE(passed[entry.point]) << where() << ": position " << entry.point << " twice";
+                passed[entry.point] = true;
+                ASSERT_LE(entry.a, used[at]) << where();
+                check_pair(grown, i, gpu::row_at(plain.form, entry.point, n), entry.point, entry.a, label, seen);
+                if (testing::Test::HasFatalFailure()) return;
+            }
+            if (plain.unfit[at]) continue;
+            for (std::int64_t p = 0; p < n; ++p) {
+                // Both values are within E and F of the same number.
+                const float a = values[at * static_cast<std::size_t>(padded) + static_cast<std::size_t>(p)],
+                            f = plain.f[static_cast<std::size_t>(p)],
+                            apart = 2 * grown.e[at] + 2 * (std::isfinite(f) ? f : 0);
+                if (a + apart <= wanted[at]) {
+                    ASSERT_TRUE(passed[static_cast<std::size_t>(p)])
+                        << where() << ", position " << p << " of value " << a << " is left out by a threshold of "
+                        << wanted[at];
+                }
+            }
+        }
+    }
 
     void check(const Terms& terms, const std::vector<float>& all, std::int64_t ld, const std::string& label,
                Seen& seen) const {

@@ -1,11 +1,15 @@
 // Composed paths on CUDA, "NAME+SELECTOR": searches by every distance kernel against the oracle.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "direct_panels.h"
 #include "gpu/backend.h"
 #include "gpu/distance/distance_kernels.h"
 #include "gpu/runtime/cublas.h"
+#include "gpu/search/matrix_candidates.h"
 #include "gpu/select/choice.h"
 #include "matrix_path_cases.h"
 #include "same_answer.h"
@@ -124,5 +128,97 @@ std::string test_name(const testing::TestParamInfo<gpu::DistanceKernel>& info) {
     return name;
 }
 INSTANTIATE_TEST_SUITE_P(GpuComposed, Composed, testing::ValuesIn(gpu::distance_kernels), test_name);
+
+// Lists as selectors leave them, in any order: the smallest values, each once, with the largest threshold below which
+// they lack no point. Whole numbers, of which many tie; points with a NaN among them, whose values are +inf.
+class ComposedLists : public testing::TestWithParam<gpu::Selector> {
+protected:
+    static constexpr float infinity = std::numeric_limits<float>::infinity();
+
+    static void check(std::int64_t n, std::int64_t wanted, std::int64_t nan_every, bool descending) {
+        constexpr std::int64_t q = 5;
+        adversarial::Random random(static_cast<std::uint64_t>(n + wanted));
+        std::vector<float> points, half_norm(static_cast<std::size_t>(gpu::whole_tiles(n)), infinity);
+        for (std::int64_t p = 0; p < n; ++p) points.push_back(std::floor(300 * static_cast<float>(random.uniform())));
+        if (descending) std::sort(points.rbegin(), points.rend());
+        for (std::int64_t p = 0; p < n; ++p)
+            if (p % nan_every != 1) half_norm[static_cast<std::size_t>(p)] = 0;
+        const std::vector<float> queries{0, 150, 1000, -7, 299};
+        const auto words = [](const std::vector<float>& rows) {
+            return direct_panels::on_device(direct_panels::panels(rows, std::ssize(rows), 1, 0));
+        };
+        const auto query_words = words(queries), point_words = words(points), h = direct_panels::on_device(half_norm);
+        const gpu::MatrixCandidates task{.kernel = "baseline",
+                                         .selector = GetParam().name,
+                                         .step = kith::exact::Step::cityblock,
+                                         .queries = query_words.get(),
+                                         .points = point_words.get(),
+                                         .half_norm = h.get(),
+                                         .width = 1,
+                                         .n = n,
+                                         .wanted = wanted,
+                                         .matrix_queries = 3};
+        const std::int64_t listed = gpu::listed_of(task);
+        const gpu::Buffer<gpu::Candidate> candidates(q * listed, nullptr);
+        const gpu::Buffer<std::int32_t> counts(q, nullptr);
+        const gpu::Buffer<float> thresholds(q, nullptr);
+        const gpu::Buffer<std::uint8_t> overflowed(q, nullptr);
+        gpu::list_candidates(task,
+                             {.q = q,
+                              .capacity = listed,
+                              .candidates = candidates.get(),
+                              .counts = counts.get(),
+                              .threshold = thresholds.get(),
+                              .overflowed = overflowed.get()},
+                             nullptr);
+        const auto all = direct_panels::on_host(candidates, q * listed);
+        const auto threshold = direct_panels::on_host(thresholds, q);
+        EXPECT_EQ(std::vector<std::int32_t>(q, static_cast<std::int32_t>(listed)), direct_panels::on_host(counts, q));
+        EXPECT_EQ(std::vector<std::uint8_t>(q), direct_panels::on_host(overflowed, q));
+        for (std::int64_t i = 0; i < q; ++i) {
+            std::vector<float> values;
+            for (std::int64_t p = 0; p < n; ++p)
+                values.push_back(std::abs(queries[static_cast<std::size_t>(i)] - points[static_cast<std::size_t>(p)]) +
+                                 half_norm[static_cast<std::size_t>(p)]);
+            std::vector<float> smallest = values, got;
+            std::sort(smallest.begin(), smallest.end());
+            smallest.resize(static_cast<std::size_t>(listed));
+            std::vector<bool> seen(static_cast<std::size_t>(n));
+            for (std::int64_t j = 0; j < listed; ++j) {
+                const gpu::Candidate entry = all[static_cast<std::size_t>(i * listed + j)];
+                ASSERT_LT(entry.point, n);
+                ASSERT_EQ(values[entry.point], entry.a);
+                ASSERT_FALSE(seen[entry.point]);
+                seen[entry.point] = true;
+                got.push_back(entry.a);
+            }
+            std::sort(got.begin(), got.end());
+            ASSERT_EQ(smallest, got);
+            ASSERT_EQ(listed == n ? infinity : std::nextafter(smallest.back(), -infinity),
+                      threshold[static_cast<std::size_t>(i)]);
+        }
+    }
+};
+
+TEST_P(ComposedLists, AreCompleteBelowTheirThresholds) {
+    for (const std::int64_t n : {33, 300, 3000})
+        for (const std::int64_t wanted : {std::int64_t{1}, std::int64_t{10}, n / 2, n})
+            for (const std::int64_t nan_every : {97, 2})
+                for (const bool descending : {false, true}) {
+                    check(n, wanted, nan_every, descending);
+                    if (HasFailure()) {
+                        ADD_FAILURE() << "n " << n << ", wanted " << wanted << ", NaN every " << nan_every;
+                        return;
+                    }
+                }
+}
+
+std::string selector_test_name(const testing::TestParamInfo<gpu::Selector>& info) {
+    std::string name = info.param.name;
+    for (char& c : name)
+        if (c == '-' || c == '+') c = '_';
+    return name;
+}
+INSTANTIATE_TEST_SUITE_P(GpuComposed, ComposedLists, testing::ValuesIn(gpu::selectors), selector_test_name);
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "gpu_arrays.h"
 #include "kith/functor_cuda.h"
 #include "kith/kith.h"
+#include "kith/radius.h"
 
 namespace {
 
@@ -109,6 +110,52 @@ TEST(GpuFunctor, SearchesAsOnTheCpu) {
         options.device = "cuda";
         ASSERT_EQ(graph.ids, kith::graph(x, 5, options).ids);
         ASSERT_EQ(graph.ids, kith::Index(x, options).graph(5, options).ids);
+    }
+    expect_nothing_strange();
+}
+
+// Few values: many points lie on each radius.
+TEST(GpuFunctor, RadiiAsOnTheCpu) {
+    const Fading step{1.5};
+    const kith::FunctorMetric functor = kith::functor_metric_cuda(step);
+    for (const Size& s : sizes) {
+        SCOPED_TRACE(testing::Message() << "n " << s.n << ", q " << s.q << ", d " << s.d);
+        const auto points = values(s.n * s.d, 7), queries = values(s.q * s.d, 8);
+        const auto x = kith::view(points.data(), s.n, s.d), q = kith::view(queries.data(), s.q, s.d);
+        kith::Options cpu;
+        cpu.metric = kith::MetricId::functor;
+        cpu.metric.functor = &functor;
+        cpu.f64 = true;
+        cpu.device = "cpu";
+        kith::Options cuda = cpu;
+        cuda.device = "cuda";
+        const auto all = kith::search(x, q, s.n, cpu);
+        for (const std::int64_t rank : {std::int64_t{0}, s.n / 3, s.n - 1}) {
+            std::vector<double> radii;
+            for (std::int64_t i = 0; i < s.q; ++i)
+                radii.push_back(all.distances64[static_cast<std::size_t>(i * s.n + rank)]);
+            for (const bool open : {false, true}) {
+                kith::Radius r(kith::view(radii.data(), s.q, 1));
+                r.open = open;
+                const auto want = kith::radius(x, q, r, cpu), got = kith::radius(x, q, r, cuda);
+                ASSERT_EQ(want.offsets, got.offsets) << rank << open;
+                ASSERT_EQ(want.ids, got.ids) << rank << open;
+                ASSERT_EQ(want.distances64, got.distances64) << rank << open;
+                ASSERT_EQ(kith::radius_counts(x, q, r, cpu).counts, kith::radius_counts(x, q, r, cuda).counts);
+            }
+            ASSERT_EQ(kith::radius_graph_counts(x, radii[0], cpu).counts,
+                      kith::radius_graph_counts(x, radii[0], cuda).counts);
+            // What is within, by the definition.
+            const auto counts = kith::radius_counts(x, q, kith::Radius(kith::view(radii.data(), s.q, 1)), cuda).counts;
+            for (std::int64_t i = 0; i < s.q; ++i) {
+                std::int64_t within = 0;
+                for (std::int64_t j = 0; j < s.n; ++j)
+                    within +=
+                        loop(step, functor.start, &queries[static_cast<std::size_t>(i * s.d)],
+                             &points[static_cast<std::size_t>(j * s.d)], s.d) <= radii[static_cast<std::size_t>(i)];
+                ASSERT_EQ(within, counts[static_cast<std::size_t>(i)]) << i << ", " << rank;
+            }
+        }
     }
     expect_nothing_strange();
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <random>
 
+#include "gpu/filter/augmented.h"
 #include "gpu/filter/pass.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu_arrays.h"
@@ -18,7 +20,7 @@ using namespace kith;
 
 constexpr std::int64_t few_points = 6000, many_points = 60000, q = 8000, capacity = 512;
 
-enum class Kept { rows, both, all };
+enum class Kept { rows, both, all, augmented };
 
 struct PassCase {
     gpu::FilterIsa isa;
@@ -30,7 +32,7 @@ struct PassCase {
 
 std::string name(const testing::TestParamInfo<PassCase>& info) {
     const PassCase& c = info.param;
-    const std::array kept = {"rows", "both", "all"};
+    const std::array kept = {"rows", "both", "all", "augmented"};
     return (c.isa == gpu::FilterIsa::sm_80 ? "sm_80_" : "sm_90a_cluster_" + std::to_string(c.cluster) + "_") +
            kept.at(static_cast<std::size_t>(c.kept)) + "_" + std::to_string(c.width) +
            (c.n > few_points ? "_many" : "");
@@ -124,6 +126,16 @@ TEST_P(GpuRing, LeavesTheSameValues) {
         gpu::column_thresholds(threshold.get(), half_norms.get(), n, column_threshold.get(), nullptr);
         pass.column_threshold = column_threshold.get();
     }
+    const std::int64_t term_bytes = 2 * gpu::augmented_terms, whole_queries = gpu::whole_query_tiles(numbers.queries);
+    const gpu::Buffer<char> point_terms(padded * term_bytes, nullptr), query_terms(whole_queries * term_bytes, nullptr);
+    if (c.kept == Kept::augmented) {
+        const auto base = on_device(std::vector<float>(static_cast<std::size_t>(numbers.queries))),
+                   error = on_device(std::vector<float>(static_cast<std::size_t>(numbers.queries)));
+        gpu::augment_points(half_norms.get(), padded, point_terms.get(), nullptr);
+        gpu::augment_queries(numbers.queries, 0, base.get(), threshold.get(), error.get(), query_terms.get(), nullptr);
+        pass.point_terms = point_terms.get();
+        pass.query_terms = query_terms.get();
+    }
     gpu::filter_pass(pass, c.isa, nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
 
@@ -143,9 +155,10 @@ TEST_P(GpuRing, LeavesTheSameValues) {
         }
         if (all) continue;
         ASSERT_GE(capacity, count[static_cast<std::size_t>(i)]);
-        for (std::int64_t c = 0; c < count[static_cast<std::size_t>(i)]; ++c) {
-            const gpu::Candidate& s = found[static_cast<std::size_t>(i * capacity + c)];
-            got.emplace_back(s.point, s.a);
+        for (std::int64_t at = 0; at < count[static_cast<std::size_t>(i)]; ++at) {
+            const gpu::Candidate& s = found[static_cast<std::size_t>(i * capacity + at)];
+            // The sums of terms are of thresholds a little above the halves.
+            got.emplace_back(s.point, c.kept == Kept::augmented ? std::round(s.a) : s.a);
         }
         std::sort(got.begin(), got.end());
         ASSERT_EQ(want, got) << "query " << i;
@@ -165,6 +178,10 @@ std::vector<PassCase> pass_cases() {
             if (kept != Kept::both) out.push_back({gpu::FilterIsa::sm_80, 1, kept, width});
         }
     }
+    for (const std::int64_t width : {16, 48, 64, 80, 128, 144, 192, 208, 256})
+        for (const int cluster : {1, 2})
+            out.push_back({gpu::FilterIsa::sm_90a, cluster, Kept::augmented, width,
+                           width == 64 || width == 128 ? many_points : few_points});
     for (const std::int64_t width : {16, 64})
         for (const int cluster : {1, 2})
             out.push_back({gpu::FilterIsa::sm_90a, cluster, Kept::rows, width, many_points});

@@ -5,48 +5,15 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <random>
 
 #include "kith/estimators.h"
 #include "kith/kith.h"
+#include "samples.h"
 
 namespace {
 
 using namespace kith;
-
-// n x d, row-major.
-struct Table {
-    std::int64_t n, d;
-    std::vector<double> values;
-    MatrixView view() const { return kith::view(values.data(), n, d); }
-    double at(std::int64_t r, std::int64_t c) const { return values[static_cast<std::size_t>(r * d + c)]; }
-};
-
-Table gaussian(std::int64_t n, std::int64_t d, unsigned seed, double mean = 0, double deviation = 1) {
-    std::mt19937 random(seed);
-    std::normal_distribution<double> normal(mean, deviation);
-    Table out{n, d, std::vector<double>(static_cast<std::size_t>(n * d))};
-    for (double& v : out.values) v = normal(random);
-    return out;
-}
-
-// To a grid of `step`: many equal values.
-Table rounded(Table table, double step) {
-    for (double& v : table.values) v = std::round(v / step) * step;
-    return table;
-}
-
-Options on_cpu(MetricId metric) {
-    Options options;
-    options.device = "cpu";
-    options.metric = metric;
-    return options;
-}
-Options on_cpu() {
-    Options options;
-    options.device = "cpu";
-    return options;
-}
+using namespace samples;
 
 // psi by its recurrence up to where the logarithm is exact enough.
 double psi(std::int64_t n) {
@@ -81,15 +48,6 @@ std::int64_t closer(const Table& t, std::int64_t i, double r, bool open) {
         if (j != i && (open ? maximum_norm(t, i, j) < r : maximum_norm(t, i, j) <= r)) ++count;
     return count;
 }
-Table beside(const Table& a, const Table& b) {
-    Table out{a.n, a.d + b.d, {}};
-    for (std::int64_t r = 0; r < a.n; ++r) {
-        for (std::int64_t c = 0; c < a.d; ++c) out.values.push_back(a.at(r, c));
-        for (std::int64_t c = 0; c < b.d; ++c) out.values.push_back(b.at(r, c));
-    }
-    return out;
-}
-
 double entropy_by_definition(const Table& x, std::int64_t k) {
     double sum = 0;
     for (std::int64_t i = 0; i < x.n; ++i)
@@ -118,7 +76,7 @@ TEST(Entropy, OfDistributionsThatAreKnown) {
         const Table x = gaussian(20'000, d, 1, 5, 2);
         const double want = static_cast<double>(d) / 2 * std::log(2 * pi * std::exp(1.0) * 4);
         for (const MetricId metric : {MetricId::euclidean, MetricId::cityblock, MetricId::chebyshev}) {
-            const Estimate got = entropy(x.view(), 4, on_cpu(metric));
+            const Estimate got = entropy(x.view(), 4, on_cpu(metric), {.repeats = 3});
             EXPECT_NEAR(want, got.value, 6 * got.error + 0.01) << d;
             EXPECT_LT(got.error, 0.02);
         }
@@ -204,7 +162,7 @@ TEST(KlDivergence, ConvergesForGaussians) {
         const Table x = gaussian(n, 2, 11), y = gaussian(n, 2, 12, 0.5, 1.5);
         for (const auto form :
              {DivergenceForm::nearest, DivergenceForm::common_ball, DivergenceForm::common_ball_distances}) {
-            const Estimate got = kl_divergence(x.view(), y.view(), 5, form, on_cpu());
+            const Estimate got = kl_divergence(x.view(), y.view(), 5, form, on_cpu(), {.repeats = 3});
             EXPECT_NEAR(want, got.value, 6 * got.error + 0.01) << n;
             EXPECT_LT(got.error, before);
         }

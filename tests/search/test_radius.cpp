@@ -1,7 +1,5 @@
 // radius() on the CPU against the oracle and against searches for all points; its ends, graphs, blocks, Index, errors.
-#include "api/device_index.h"
-#include "api/radius.h"
-#include "api/validate.h"
+#include "exact/progress.h"
 #include "radius_cases.h"
 
 namespace {
@@ -237,85 +235,6 @@ TEST(Radius, IndexHasTheSameBits) {
         EXPECT_EQ("", difference(want, index.radius(c.queries.view, r, options))) << metric;
         EXPECT_EQ(radius_cases::counts_of(want), index.radius_counts(c.queries.view, r, options).counts);
         EXPECT_EQ("", difference(kith::radius_graph(c.points.view, 1.0, options), index.radius_graph(1.0, options)));
-    }
-}
-
-// What GPUs do, from searches of the CPU: growing k gives the same bits.
-TEST(Radius, ByRounds) {
-    for (const std::string& metric : metric_names()) {
-        const auto c = lattice(metric, 900, 30, metric == "haversine" ? 2 : 4);
-        const bool similarity = oracle::definition(metric).similarity;
-        const kith::Neighbors all = radius_cases::all_of(c);
-        const std::vector<double> radii = radius_cases::radii_on(all, similarity, 11);
-        kith::Options options;
-        options.device = "cpu";
-        options.metric = c.variant.metric;
-        kith::ProgressMeter progress(options.progress, 1);
-        const kith::MetricSpec spec = kith::api::validate_metric(options.metric, c.points.view, 1, progress);
-        const kith::api::DeviceIndex index(c.points.view, spec, {900, 30, c.points.view.cols, 1}, options, false, true,
-                                           progress);
-        const kith::api::SearchRows search = [&](const kith::MatrixView& rows, std::int64_t k,
-                                                 const kith::Options& call, const kith::NeighborsView& out) {
-            return index.run(rows, k, false, call, progress, out);
-        };
-        for (const bool open : {false, true}) {
-            for (const std::int64_t first_k : {1, 64, 5000}) {
-                const kith::Radius r = radius_cases::radius_of(radii, open);
-                const auto got = kith::api::collect_radius(30, false, [&](const kith::TakeRadiusRows& take) {
-                    return kith::api::radius_by_rounds(search, 900, c.queries.view, spec,
-                                                       {&c.queries.view, r, options, progress, nullptr, &take},
-                                                       first_k);
-                });
-                EXPECT_EQ("", difference(radius_cases::expected(all, radii, open, similarity, false), got)) << metric;
-                EXPECT_EQ(30, got.report.certified + got.report.retried);
-            }
-        }
-        const std::vector<double> every(900, 1.5);
-        const kith::Radius own = radius_cases::radius_of(every, false);
-        const auto graph = kith::api::collect_radius(900, false, [&](const kith::TakeRadiusRows& take) {
-            return kith::api::radius_by_rounds(search, 900, c.points.view, spec,
-                                               {nullptr, own, options, progress, nullptr, &take});
-        });
-        EXPECT_EQ("", difference(kith::radius_graph(c.points.view, own, options), graph)) << metric;
-    }
-}
-
-// Rounds keep to the memory as well, and hand on what is complete while other queries of a block go on.
-TEST(Radius, RoundsKeepToTheMemory) {
-    const auto c = lattice("euclidean", 3000, 400, 4);
-    kith::Options options;
-    options.device = "cpu";
-    options.metric = c.variant.metric;
-    kith::ProgressMeter progress(options.progress, 1);
-    const kith::MetricSpec spec = kith::api::validate_metric(options.metric, c.points.view, 1, progress);
-    const kith::api::DeviceIndex index(c.points.view, spec, {3000, 400, 4, 1}, options, false, true, progress);
-    std::vector<double> radii(400);
-    for (std::size_t i = 0; i < 400; ++i) radii[i] = i < 200 ? 0.5 : i % 7 == 0 ? 50 : 2;
-    const kith::Radius r = radius_cases::radius_of(radii, false);
-    const auto want = kith::radius(c.points.view, c.queries.view, r, options);
-    for (const std::int64_t memory : {64 << 10, 256 << 10, 1 << 20}) {
-        options.memory = memory;
-        std::int64_t largest = 0, most_searched = 0, next = 0;
-        const kith::api::SearchRows search = [&](const kith::MatrixView& rows, std::int64_t k,
-                                                 const kith::Options& call, const kith::NeighborsView& out) {
-            if (rows.rows > 1) most_searched = std::max(most_searched, rows.rows * k);
-            kith::Options unbounded = call;  // k nearest may need more by themselves
-            unbounded.memory = 0;
-            return index.run(rows, k, false, unbounded, progress, out);
-        };
-        const auto got = kith::api::collect_radius(400, false, [&](const kith::TakeRadiusRows& take) {
-            const kith::TakeRadiusRows seen = [&](const kith::RadiusRows& rows) {
-                EXPECT_EQ(next, rows.first);
-                next += rows.count;
-                if (rows.count > 1) largest = std::max(largest, rows.offsets[rows.count]);
-                take(rows);
-            };
-            return kith::api::radius_by_rounds(search, 3000, c.queries.view, spec,
-                                               {&c.queries.view, r, options, progress, nullptr, &seen});
-        });
-        EXPECT_EQ("", difference(want, got));
-        EXPECT_LE(most_searched * 48, memory);
-        EXPECT_LE(largest * 48, std::max<std::int64_t>(2 * memory, 48 * (3000 + memory / 48)));
     }
 }
 

@@ -57,7 +57,7 @@ TEST(FusedPlan, Lists) {
     }
 }
 
-// Parts cover the points, in whole tiles, none empty; as few as fill the device.
+// Parts cover the points, in whole tiles, none empty; their blocks are no more than those waves that are worth filling.
 TEST(FusedPlan, Parts) {
     for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
         for (const std::int64_t n : {1, 255, 256, 257, 4095, 8192, 8193, 100'000, 1 << 20, 0x7fffffff})
@@ -70,12 +70,31 @@ TEST(FusedPlan, Parts) {
                     ASSERT_LE(parts.count * q, lists);
                     if (parts.count == 1) continue;
                     ASSERT_GE(parts.points, kernel.least_points / 2);
-                    ASSERT_LE((q + kernel.queries - 1) / kernel.queries * parts.count, 2 * multiprocessors);
+                    ASSERT_LE((q + kernel.queries - 1) / kernel.queries * parts.count,
+                              gpu::fused_waves * 2 * multiprocessors);
                 }
     const gpu::FusedKernel& hanak = *gpu::find_fused_kernel("hanak-fused");
     EXPECT_EQ(1, gpu::fused_parts(hanak, 8192, 1 << 20, multiprocessors, any).count);
     EXPECT_EQ(2, gpu::fused_parts(hanak, 4096, 1 << 20, multiprocessors, any).count);
     EXPECT_EQ(1, gpu::fused_parts(hanak, 4096, 1 << 20, multiprocessors, 4096).count);
+}
+
+// What a device does in a wave, it does of a little more than a wave's blocks, or of half a wave's, in hardly more time
+// than their share: waves times the points of a block, over what each wave would do if it were full.
+TEST(FusedPlan, WavesAreFull) {
+    const auto excess = [](const gpu::FusedKernel& kernel, std::int64_t q, std::int64_t n) {
+        const gpu::FusedParts parts = gpu::fused_parts(kernel, q, n, multiprocessors, any);
+        const std::int64_t wave = 2 * multiprocessors, blocks = (q + kernel.queries - 1) / kernel.queries,
+                           waves = (blocks * parts.count + wave - 1) / wave;
+        return static_cast<double>(waves * parts.points) * static_cast<double>(wave) /
+               (static_cast<double>(blocks) * static_cast<double>(n));
+    };
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
+        for (std::int64_t q = 64; q < 100'000; q += 1 + q / 7)
+            EXPECT_LT(excess(kernel, q, 1 << 22), 1.2) << kernel.name << ", q " << q;
+    const gpu::FusedKernel& hanak = *gpu::find_fused_kernel("hanak-fused");
+    EXPECT_EQ(8, gpu::fused_parts(hanak, 5242, 1 << 21, multiprocessors, any).count);
+    EXPECT_LT(excess(hanak, 5242, 1 << 21), 1.01);
 }
 
 // The plan has lists for as many parts as fill the device.

@@ -17,6 +17,9 @@
 // g takes each as 2^-23, twice its size, which leaves room for arithmetic that truncates. Operands and results below
 // 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126.
 //
+// Whole numbers of 8 bits (cpu/filter/tile.h): <u^, v^> is a whole number of 32 bits times two scales; to f32, the
+// point's scale, and the query's fused with h are three roundings. g = 8 x 2^-24, as |u^| may be twice |u|.
+//
 // Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148, where g' = (d + 4) 2^-24 for each sum
 // that the value is a quotient of, and what a term's own error adds (exact/direct_form.h).
 #pragma once
@@ -35,14 +38,17 @@ namespace kith::cpu {
 using exact::round_down, exact::round_up;
 
 // What the coordinates are rounded to, and what is made of them: products of f32 or of bf16 (f32: the direct form of a
-// metric without products), the direct form, in f32, or products of f32 along a few directions
-// (cpu/filter/projection.h) and of the candidates that these leave.
-enum class Rounding { f32, bf16, direct, projected };
-inline constexpr int rounding_count = 4;
+// metric without products), the direct form, in f32; or coarse products, along a few directions
+// (cpu/filter/projection.h) or of whole numbers of 8 bits, and finer ones of the candidates that these leave.
+enum class Rounding { f32, bf16, direct, projected, bytes };
+inline constexpr int rounding_count = 5;
+inline bool is_coarse(Rounding rounding) {
+    return rounding == Rounding::projected || rounding == Rounding::bytes;
+}
 
 // What products of so many coordinates are rounded to.
 inline Rounding product_rounding(Isa isa, std::int64_t d) {
-    return isa == Isa::avx512 && d >= min_bf16_dimensions && pair_kernels() ? Rounding::bf16 : Rounding::f32;
+    return has_avx512(isa) && d >= min_bf16_dimensions && pair_kernels() ? Rounding::bf16 : Rounding::f32;
 }
 
 // Dimensions beyond which g is no small number any more.
@@ -99,6 +105,17 @@ public:
     }
     FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32, double query_norm = 1)
         : FilterBound(form, d, rounding, query_norm, d) {}
+
+    // Of whole numbers of 8 bits: `typical` is |v - v^| / |v|. Their products and sums are exact; a value is four
+    // roundings from one at most.
+    static FilterBound of_bytes(metric::Gemm form, std::int64_t d, double typical) {
+        // |u^| is at most twice |u|.
+        FilterBound bound(form, d, Rounding::f32, 1, 4);
+        bound.rho_ = std::max(typical, 0x1p-25);
+        bound.rho_unit_ = 1.25 * bound.rho_;
+        bound.underflow_ = 0x1p-100;
+        return bound;
+    }
 
     // The largest |v^| of all points, before the terms of a query are asked for.
     void set_largest(double norm) { largest_ = norm * (1 + 0x1p-30); }

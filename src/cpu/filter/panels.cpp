@@ -28,23 +28,16 @@ constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
 // What a row may pay for its rounding to f32: thrice that is finite.
 constexpr double largest_share = 0x1p126;
 
-// Rows that a projection is chosen by: one in 16, between these, and of few values in all. Scaled, typical ones are as
-// long as 1 to 2, and longer than this are outliers.
-constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
-constexpr double largest_sampled = 8;
-
-double norm2_of(const double* v, std::int64_t d) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < d; ++j) sum += v[j] * v[j];
-    return sum;
-}
-
 // Coordinate j of f32 or bf16 words becomes the lowest number.
 void set_lowest(float* words, std::int64_t j, bool bf16) {
     constexpr std::uint16_t lowest = 0xff7f;
     if (bf16) std::memcpy(reinterpret_cast<std::byte*>(words) + 2 * j, &lowest, sizeof lowest);
     else words[j] = std::numeric_limits<float>::lowest();
+}
+
+// Elements that are whole numbers of 8 bits as they are.
+bool whole_bytes(ElementType type) {
+    return type == ElementType::u8 || type == ElementType::i8;
 }
 
 }  // namespace
@@ -153,92 +146,13 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
     tiles.transpose(rounded, stride, words_, out + panel_header);
 }
 
-RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const {
-    const double error = projection_->complete(norm2, coordinates);
-    RowSums s = round(tiles, coordinates, form_.zero.data(), 1, projection_->columns() + 1, out);
-    const double residual = std::sqrt(s.residual2) + error;
-    s.norm2 = norm2;
-    s.residual2 = residual * residual;
-    return s;
-}
-
-void Filter::pack_projected(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                            std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed) {
-    const std::int64_t first = panel * panel_points, stride = rows.stride(), room = projection_->room();
-    const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
-    float* out = data_.data() + panel * panel_floats(words_);
-    distance_keys.load(points, first, count, rows);
-    Buffer<double> vectors(panel_points * form_.d), coordinates(panel_points * room);
-    RowSums sums[panel_points] = {};
-    double more[panel_points] = {};
-    for (std::int64_t i = 0; i < count; ++i) {
-        double* const vector = vectors.data() + i * form_.d;
-        float* const to = rows_.data() + (first + i) * row_words();
-        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, more[i]);
-        RowSums& s = sums[i];
-        if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
-        if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
-            row_terms_[first + i] = bound_.point(s, more[i]);
-            packed.largest = std::max(packed.largest, s.rounded2);
-            continue;
-        }
-        std::fill_n(vector, form_.d, 0.0);
-        std::fill_n(to, row_words(), 0.0f);
-        s = {};
-        row_terms_[first + i] = {rows.nan()[i] ? infinity : nan, 0};
-        packed.uncovered += !rows.nan()[i];
-    }
-    projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
-    for (std::int64_t i = 0; i < panel_points; ++i) {
-        float* const to = rounded + i * stride;
-        out[i] = i < count ? row_terms_[first + i].half_norm : infinity;
-        out[panel_points + i] = infinity;
-        std::fill_n(to, words_, 0.0f);
-        if (!(out[i] < infinity)) continue;
-        const RowSums s = round_projected(tiles, sums[i].norm2, coordinates.data() + i * room, to);
-        out[i] = projected_bound_.point(s, more[i]).half_norm;
-        packed.largest_projected = std::max(packed.largest_projected, s.rounded2);
-    }
-    tiles.transpose(rounded, stride, words_, out + panel_header);
-}
-
-bool Filter::choose_projection(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                               int threads, bool always, ProgressMeter& progress) {
-    if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
-    if (form_.d > max_projected_dimensions) return false;
-    const std::int64_t sample = std::min(
-        points.rows, std::clamp(std::min(points.rows / 16, sampled_values / form_.d), least_sample, most_sample));
-    Buffer<double> vectors(sample * form_.d);
-    std::vector<char> used(static_cast<std::size_t>(sample));
-    watched_for(threads, sample, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        RowBlock rows(1, form_.d);
-        for (std::int64_t i = first; i < last; ++i) {
-            distance_keys.load(points, i * points.rows / sample, 1, rows);
-            double* const v = vectors.data() + i * form_.d;
-            double more = 0;
-            // Far outliers have directions of their own.
-            used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, more) &&
-                                                norm2_of(v, form_.d) <= largest_sampled * largest_sampled;
-        }
-    });
-    progress.throw_if_cancelled();
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < sample; ++i)
-        if (used[static_cast<std::size_t>(i)])
-            std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
-    if (count < 2) return false;
-    projection_ =
-        find_projection(tiles, {form_.own, vectors.data(), count, form_.d}, points.rows, always, threads, progress);
-    return projection_.has_value();
-}
-
 std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                            Rounding rounding, bool always, ProgressMeter& progress) {
     if (points.cols > max_filter_dimensions || points.rows == 0) return nullptr;
     // Many rows of 0 are none of unit vectors.
     const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
     auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, progress);
-    return filter || !cosine || rounding == Rounding::projected
+    return filter || !cosine || is_coarse(rounding)
                ? filter
                : make_of(points, metric, isa, threads, rounding, always, false, progress);
 }
@@ -252,14 +166,17 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
     f.form_.own = f.form_.metric = rounding == Rounding::direct ? metric::Gemm::none : metric::product_form(traits);
     f.form_.d = m.cols;
-    const bool bf16 = rounding == Rounding::bf16 ||
-                      (rounding == Rounding::projected && product_rounding(isa, m.cols) == Rounding::bf16);
+    const bool coarse = is_coarse(rounding);
+    const bool bf16 = rounding == Rounding::bf16 || (coarse && product_rounding(isa, m.cols) == Rounding::bf16);
     f.pairs_ = bf16 ? pair_kernels() : nullptr;
+    if (rounding == Rounding::bytes) {
+        f.bytes_ = byte_kernels(isa);
+        if (!f.bytes_ || f.form_.own == metric::Gemm::cross_entropy) return nullptr;
+    }
     f.form_.centre = f.form_.zero = std::vector<double>(static_cast<std::size_t>(f.form_.d), 0.0);
     const DistanceKeys distance_keys(metric, isa);
     const TileKernels& tiles = tile_kernels(isa);
     double query_norm = 1;
-    const bool projected = rounding == Rounding::projected;
     if (f.form_.own == metric::Gemm::none) {
         const std::optional<exact::DirectForm> direct = exact::direct_form(traits, metric.params, points.type);
         if (!direct) return nullptr;
@@ -287,14 +204,17 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             query_norm = entropy_norm;
         }
     }
-    if (projected && !f.choose_projection(points, distance_keys, tiles, threads, always, progress)) return nullptr;
+    if (f.bytes_ && whole_bytes(points.type) && f.form_.own == metric::Gemm::l2 && !f.form_.factored())
+        f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
+    if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
-    f.words_ = f.words_of(projected ? f.projection_->columns() + 1 : f.form_.d);
+    f.words_ = f.bytes_ ? f.byte_words() : f.words_of(coarse ? f.projection_->columns() + 1 : f.form_.d);
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
-    if (projected) {
-        f.projected_bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm, f.projection_->columns() + 1);
+    if (coarse) {
+        if (f.projection_)
+            f.coarse_bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm, f.projection_->columns() + 1);
         f.rows_ = Buffer<float>(m.rows * f.row_words());
         f.row_terms_ = Buffer<PointTerms>(m.rows);
     }
@@ -303,11 +223,11 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
         const DistanceKeys own(metric, isa);
         RowBlock rows(panel_points, f.form_.d);
-        Buffer<float> rounded_rows(panel_points * rows.stride());
+        Buffer<float> rounded_rows(panel_points * std::max(rows.stride(), f.words_));
         for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {
             if (progress.cancelled()) return;
             Packed& known = packed[static_cast<std::size_t>(task)];
-            if (projected) f.pack_projected(points, own, tiles, p, rows, rounded_rows.data(), known);
+            if (coarse) f.pack_coarse(points, own, tiles, p, rows, rounded_rows.data(), known);
             else f.pack(points, own, tiles, p, rows, rounded_rows.data(), known);
             if (worker == 0) progress.poll("prepare");
         }
@@ -316,10 +236,10 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     Packed all;
     for (const Packed& p : packed)
         all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest),
-               std::max(all.largest_projected, p.largest_projected), std::max(all.share, p.share)};
+               std::max(all.largest_coarse, p.largest_coarse), std::max(all.share, p.share)};
     if (f.direct_.step == Step::chebyshev) f.points_share_ = all.share;
     f.bound_.set_largest(std::sqrt(all.largest));
-    f.projected_bound_.set_largest(std::sqrt(all.largest_projected));
+    f.coarse_bound_.set_largest(std::sqrt(all.largest_coarse));
     const double limit = std::max(static_cast<double>(few_uncovered), max_uncovered * static_cast<double>(m.rows));
     return static_cast<double>(all.uncovered) > limit ? nullptr : filter;
 }
@@ -338,7 +258,7 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
     }
     QueryTerms t = form_.metric == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)
                                                                : product_query(row, tiles, out);
-    flip_signs(out, projection_ ? row_words() : words_);
+    flip_signs(out, coarse() ? row_words() : words_);
     return t;
 }
 
@@ -349,36 +269,6 @@ void Filter::flip_signs(float* words, std::int64_t count) const {
         std::memcpy(&word, words + j, sizeof word);
         word ^= signs;
         std::memcpy(words + j, &word, sizeof word);
-    }
-}
-
-void Filter::project_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
-                             double* errors) const {
-    const std::int64_t room = projection_->room();
-    std::vector<double> row(static_cast<std::size_t>(form_.d)), norms2, mores;
-    Buffer<double> vectors(count * form_.d), coordinates(count * room);
-    for (std::int64_t i = 0; i < count; ++i) {
-        double* const v = vectors.data() + i * form_.d;
-        double more = 0, norm = 0;
-        row.assign(block.row(i), block.row(i) + form_.d);
-        if (form_.metric == metric::Gemm::dot) {
-            form_.make_unit(row.data(), norm);
-            std::copy(row.begin(), row.end(), v);
-        } else {
-            form_.make_vector(tiles, row.data(), v, more);
-        }
-        double norm2 = 0;
-        for (std::int64_t j = 0; j < form_.d; ++j) norm2 += v[j] * v[j];
-        norms2.push_back(norm2);
-        mores.push_back(more);
-    }
-    projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
-    for (std::int64_t i = 0; i < count; ++i) {
-        const RowSums s = round_projected(tiles, norms2[static_cast<std::size_t>(i)], coordinates.data() + i * room,
-                                          out + i * words_);
-        flip_signs(out + i * words_, words_);
-        errors[i] =
-            projected_bound_.query(s, form_.scale, 1, mores[static_cast<std::size_t>(i)]).error + centring_error();
     }
 }
 

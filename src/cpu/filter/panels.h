@@ -1,5 +1,5 @@
-// The filter's points: rounded to f32 or bf16, packed in panels, each with the terms of its bound. Of a projection the
-// panels hold the few coordinates along it, and rows all of them.
+// The filter's points: rounded to f32 or bf16, packed in panels, each with the terms of its bound. Coarse panels hold
+// the few coordinates along a projection, or whole numbers of 8 bits, and rows hold all coordinates less coarsely.
 #pragma once
 
 #include <memory>
@@ -18,23 +18,28 @@ class Filter {
 public:
     // Polls `progress` as stage "prepare" and throws where it is cancelled.
     // Null where the bound would hold for too few points to be of use. Rounding::bf16 needs pair_kernels() and a metric
-    // of a matrix-product form. `always`: a projection is made where a sample says that it does not pay as well.
+    // of a matrix-product form. `always`: coarse panels are made where a sample says that they do not pay as well.
     static std::shared_ptr<const Filter> make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                               Rounding rounding, bool always, ProgressMeter& progress);
 
     // The tiles for panels of this filter, by number of queries, and the most queries that one takes.
-    const Tile* tiles(const TileKernels& tiles) const { return pairs_ ? pairs_->tile : tiles.tile[step()]; }
-    std::int64_t tile_queries(const TileKernels& tiles) const {
-        return pairs_ ? pairs_->queries : tiles.queries[step()];
+    const Tile* tiles(const TileKernels& tiles) const {
+        return bytes_ ? bytes_->tile : pairs_ ? pairs_->tile : tiles.tile[step()];
     }
-    // Words of 32 bits that a point or query takes in a panel.
+    std::int64_t tile_queries(const TileKernels& tiles) const {
+        return bytes_ ? bytes_->queries : pairs_ ? pairs_->queries : tiles.queries[step()];
+    }
+    // Words of 32 bits that a point takes in a panel, and those that tiles take of a query.
     std::int64_t words() const { return words_; }
+    std::int64_t query_words() const { return words_ + (bytes_ ? bytes_->query_header : 0); }
+    // Whether tiles take the words of a query together, not for each word those of all queries.
+    bool by_query() const { return bytes_ && bytes_->by_query; }
     // Of its tiles.
     float exponent() const { return direct_.exponent; }
     std::int64_t panels() const { return panels_; }
     const float* panel(std::int64_t i) const { return data_.data() + i * panel_floats(words_); }
 
-    // Of a projection: the words of all coordinates of a point, its terms, and the product with such words.
+    // Of coarse panels: the words of all coordinates of a point, its terms, and the product with such words.
     std::int64_t row_words() const { return words_of(form_.d); }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
     const PointTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
@@ -43,11 +48,11 @@ public:
     }
 
     // The filter's form of query row i of `block`: its words (`out` has room for d), signs as the step wants them, and
-    // its terms; of a projection those of rows.
+    // its terms; of coarse panels those of rows.
     QueryTerms query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const;
-    // Of a projection: the same for its panels, words() of each of the `count` rows of `block`, and E of their values.
-    void project_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
-                         double* errors) const;
+    // Of coarse panels: query_words() of each of the `count` rows of `block`, and E of the panels' values.
+    void coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
+                        double* errors) const;
 
 private:
     int step() const { return static_cast<int>(step_); }
@@ -74,22 +79,31 @@ private:
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
     QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
     void choose_scale(const MatrixView& points, const DistanceKeys& distance_keys);
-    // False where none pays, or the form has none.
-    bool choose_projection(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                           int threads, bool always, ProgressMeter& progress);
+    std::int64_t byte_words() const {
+        const std::int64_t many = 4 * bytes_->word_multiple;
+        return (form_.d + many - 1) / many * bytes_->word_multiple;
+    }
+    bool coarse() const { return bytes_ || projection_; }
+    // False where coarse panels do not pay, or the form has none.
+    bool choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                       int threads, bool always, ProgressMeter& progress);
+    // What the scale of whole numbers is tried with first: that of the points' form, or of unit vectors.
+    RowSums round_bytes(const double* vector, double whole_scale, float* out, float& scale) const {
+        return bytes_->round_row(vector, whole_scale, form_.d, out, scale);
+    }
     static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
                                                  int threads, Rounding rounding, bool always, bool centre_units,
                                                  ProgressMeter& progress);
     // What was packed: points that the bound does not cover, and the largest norm and share of the others.
     struct Packed {
         std::int64_t uncovered = 0;
-        double largest = 0, largest_projected = 0;
+        double largest = 0, largest_coarse = 0;
         float share = 0;  // of a direct form
     };
     void pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles, std::int64_t panel,
               RowBlock& rows, float* rounded, Packed& packed);
-    void pack_projected(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                        std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed);
+    void pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                     std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed);
     // phi of a vector with |v|^2 = norm2, whose coordinates are known, to words() words; its sums.
     RowSums round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const;
 
@@ -97,10 +111,11 @@ private:
     Step step_ = Step::dot;
     std::int64_t words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
+    const ByteKernels* bytes_ = nullptr;  // for panels of bytes
     exact::DirectForm direct_;            // where form_.own is none
     exact::RoundedBound rounded_;         // of that
     double points_share_ = 0;             // what queries pay for the points
-    FilterBound bound_, projected_bound_;
+    FilterBound bound_, coarse_bound_;
     std::optional<Projection> projection_;
     Buffer<float> data_, rows_;
     Buffer<PointTerms> row_terms_;

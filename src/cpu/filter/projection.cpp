@@ -155,16 +155,30 @@ constexpr std::array<std::int64_t, 7> choices = {16, 24, 32, 48, 64, 96, max_dir
 constexpr double cost_per_coordinate = 12, cost_of_each = 1000;
 // A projection is made if filtering takes less than this share of what all coordinates take.
 constexpr double largest_share = 0.7;
+// What a pair takes of whole numbers of 8 bits, and panels of these are made below such a share.
+constexpr double byte_cost_per_coordinate = 0.5, byte_cost_of_pair = 8, largest_byte_share = 0.85;
 // Rows that directions are made of at most; rows that the choice is tried with as queries, for about so many
 // neighbours.
 constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighbours = 64;
 // Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
 constexpr double most_left = 0.6;
 
+// The value that about expected_neighbours of n points do not exceed, if they are as these are: `values` are half norms
+// less products with a query of |q|^2 = q2. Where that is less than one of them, the first ones are continued as a
+// power of their rank.
+double nearest(metric::Gemm form, std::vector<double>& values, double q2, const std::vector<double>& squares,
+               std::int64_t n) {
+    double base = q2 / 2;
+    if (form != metric::Gemm::l2) base = std::sqrt(q2 * *std::max_element(squares.begin(), squares.end()));
+    const double rank =
+        static_cast<double>(expected_neighbours) * static_cast<double>(values.size()) / static_cast<double>(n);
+    return exact::value_at_rank(values, -base, rank);
+}
+
 // One query of the sample: candidates among `count` points at each choice. `values`: half norms less products.
 class Trial {
 public:
-    Trial(const ProjectionSample& sample, const double* coordinates, std::int64_t room, std::int64_t n)
+    Trial(const FilterSample& sample, const double* coordinates, std::int64_t room, std::int64_t n)
         : sample_(sample), coordinates_(coordinates), room_(room), n_(n) {}
 
     // Adds the share of the points that are candidates of row `query` with each of the choices.
@@ -179,7 +193,7 @@ public:
             half[at] = sample_.form == metric::Gemm::l2 ? squares[at] / 2 : 0;
             if (i != query) values.push_back(half[at] - product(q, x, sample_.d));
         }
-        const double threshold = nearest(values, q2, squares);
+        const double threshold = nearest(sample_.form, values, q2, squares, n_);
         for (std::size_t c = 0; c < shares.size(); ++c) {
             std::int64_t candidates = 0;
             for (std::int64_t i = 0; i < sample_.count; ++i) {
@@ -199,24 +213,14 @@ private:
         return std::max(0.0, square - product(of(i), of(i), columns));
     }
 
-    // The value that about expected_neighbours of n points do not exceed, if they are as these are. Where that is less
-    // than one of them, the first ones are continued as a power of their rank.
-    double nearest(std::vector<double>& values, double q2, const std::vector<double>& squares) const {
-        double base = q2 / 2;
-        if (sample_.form != metric::Gemm::l2) base = std::sqrt(q2 * *std::max_element(squares.begin(), squares.end()));
-        const double rank =
-            static_cast<double>(expected_neighbours) * static_cast<double>(values.size()) / static_cast<double>(n_);
-        return exact::value_at_rank(values, -base, rank);
-    }
-
-    const ProjectionSample& sample_;
+    const FilterSample& sample_;
     const double* coordinates_;
     std::int64_t room_, n_;
 };
 
 }  // namespace
 
-std::optional<Projection> find_projection(const TileKernels& tiles, const ProjectionSample& sample, std::int64_t n,
+std::optional<Projection> find_projection(const TileKernels& tiles, const FilterSample& sample, std::int64_t n,
                                           bool always, int threads, ProgressMeter& progress) {
     // Directions of every other row or fewer, from the first on; the others, from the second on, are points and
     // queries.
@@ -244,7 +248,7 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Projec
         along += product(y, y, all.columns());
     }
     if (!always && along < (1 - most_left) * squares) return std::nullopt;
-    const ProjectionSample points{sample.form, rest.data(), others, d};
+    const FilterSample points{sample.form, rest.data(), others, d};
     const Trial trial(points, coordinates.data(), all.room(), n);
     const std::int64_t queries = std::min(others, tried_queries);
     std::vector<double> total(possible.size(), 0.0);
@@ -264,6 +268,37 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Projec
     }
     if (!always && total[best] > largest_share * points_count * dimensions) return std::nullopt;
     return all.first(possible[best]);
+}
+
+bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums, std::int64_t n) {
+    const std::int64_t d = sample.d, queries = std::min(sample.count, tried_queries);
+    const bool l2 = sample.form == metric::Gemm::l2;
+    std::vector<double> errors, squares, values;
+    for (const RowSums& s : sums) {
+        squares.push_back(s.norm2);
+        errors.push_back((l2 ? s.norm2 / 2 : 0) - static_cast<double>(bound.point(s).half_norm));
+    }
+    double share = 0;
+    for (std::int64_t i = 0; i < queries; ++i) {
+        const std::int64_t query = i * sample.count / queries;
+        const double q2 = squares[static_cast<std::size_t>(query)], size = l2 ? 1 : std::sqrt(q2);
+        values.clear();
+        std::vector<double> low;
+        const double* const q = sample.rows + query * d;
+        for (std::int64_t x = 0; x < sample.count; ++x) {
+            if (x == query) continue;
+            const auto at = static_cast<std::size_t>(x);
+            values.push_back((l2 ? squares[at] / 2 : 0) - product(q, sample.rows + x * d, d));
+            low.push_back(values.back() - errors[at] * size);
+        }
+        const double error = l2 ? bound.query(sums[static_cast<std::size_t>(query)], 1, 1).error : 0;
+        const double threshold = nearest(sample.form, values, q2, squares, n) + error;
+        share += static_cast<double>(std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; })) /
+                 static_cast<double>(low.size() * static_cast<std::size_t>(queries));
+    }
+    const auto dimensions = static_cast<double>(d);
+    const double each = byte_cost_per_coordinate * dimensions + byte_cost_of_pair;
+    return each + share * (dimensions * cost_per_coordinate + cost_of_each) <= largest_byte_share * dimensions;
 }
 
 }  // namespace kith::cpu

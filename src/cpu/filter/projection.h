@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cpu/filter/bound.h"
 #include "cpu/filter/tile.h"
 #include "cpu/filter/tuning.h"
 #include "cpu/primitives/buffer.h"
@@ -52,7 +53,7 @@ private:
 };
 
 // A sample of points as the filter of that form takes them: `count` rows of d coordinates.
-struct ProjectionSample {
+struct FilterSample {
     metric::Gemm form;
     const double* rows;
     std::int64_t count, d;
@@ -60,7 +61,11 @@ struct ProjectionSample {
 
 // The projection with which filtering the n points takes least, judged by the candidates that it leaves of the sample;
 // none where it takes nearly as long as all coordinates do and is not wanted `always`. Polls `progress`.
-std::optional<Projection> find_projection(const TileKernels& tiles, const ProjectionSample& sample, std::int64_t n,
+std::optional<Projection> find_projection(const TileKernels& tiles, const FilterSample& sample, std::int64_t n,
                                           bool always, int threads, ProgressMeter& progress);
+
+// Whether panels of whole numbers of 8 bits, with that bound and those sums of the sample's rows, and rows of what they
+// leave take less than panels of all coordinates.
+bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums, std::int64_t n);
 
 }  // namespace kith::cpu

@@ -10,12 +10,27 @@ KITH_TABLES(const TileKernels&, tile_kernel_table)
 namespace avx512_bf16 {
 const PairKernels& pair_kernel_table();
 }
+namespace avx512_vnni {
+const ByteKernels& byte_kernel_table();
+}
+namespace amx {
+const ByteKernels& byte_kernel_table();
+}
 #endif
 
 const PairKernels* pair_kernels() {
 #if defined(__x86_64__)
     if (supports_bf16()) return &avx512_bf16::pair_kernel_table();
 #endif
+    return nullptr;
+}
+
+const ByteKernels* byte_kernels(Isa isa) {
+#if defined(__x86_64__)
+    if (isa == Isa::amx) return &amx::byte_kernel_table();
+    if (isa == Isa::avx512 && supports_vnni()) return &avx512_vnni::byte_kernel_table();
+#endif
+    static_cast<void>(isa);
     return nullptr;
 }
 

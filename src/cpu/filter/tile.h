@@ -26,6 +26,8 @@ using Tile = bool (*)(const float* panel, std::int64_t words, const float* queri
                       float exponent, std::uint32_t* hits, float* values);
 
 inline constexpr int max_tile_queries = 14;
+// The same of tiles of bytes.
+inline constexpr int max_byte_queries = 32;
 
 // For a few queries: values[32 i + p] of query i (dense rows of d) and row p < count <= 32, by the metric in f32 or as
 // the product <q, x>; with products also squares[p] = |x|^2.
@@ -78,5 +80,27 @@ struct PairKernels {
 
 // Null on a machine without supports_bf16().
 const PairKernels* pair_kernels();
+
+// Step::dot on words of four whole numbers of 8 bits: v^ = scale * numbers, and a value is
+// half norm - scale of the query * (scale of the point * <numbers, numbers>). A panel's second row of 32 floats are its
+// points' scales, their numbers are raised by 128; a query's words are preceded by others: 128 times the sum of
+// its numbers, negated, as an integer, and its scale.
+struct ByteKernels {
+    int queries;
+    // Words of a query before those of its numbers; whether a query's words lie together, or for each word those of all
+    // queries; what the number of a panel's words is a multiple of, the last of them 0.
+    std::int64_t query_header, word_multiple;
+    bool by_query;
+    Tile tile[max_byte_queries + 1];
+    // v = in, v^ = whole numbers times `scale`, to (d + 3) / 4 words; that of whole_scale where it leaves next to
+    // nothing of a row, else the least that holds the largest coordinate; 0 of a row of 0.
+    RowSums (*round_row)(const double* in, double whole_scale, std::int64_t d, float* out, float& scale);
+    // The words of a point for a panel, and the sum of a query's numbers.
+    void (*raise)(float* words, std::int64_t count);
+    std::int64_t (*sum)(const float* words, std::int64_t count);
+};
+
+// Null on a machine without them.
+const ByteKernels* byte_kernels(Isa isa);
 
 }  // namespace kith::cpu

@@ -22,6 +22,16 @@ struct FloatQueries {
     KITH_HD static F finish(F acc, F) { return acc; }
 };
 
+// A step whose queries have words before those of their coordinates: one that an accumulator starts with, and one that
+// a value is made of it with.
+template <class S>
+concept WithQueryHeader = S::query_header >
+0;
+template <class S>
+inline constexpr int query_header_of = 0;
+template <WithQueryHeader S>
+inline constexpr int query_header_of<S> = S::query_header;
+
 // A step, of the exponent where it has one.
 template <class S>
 KITH_HD S step_of(float exponent) {
@@ -56,10 +66,13 @@ bool tile(const float* panel, std::int64_t words, const float* q, const float* t
 #pragma GCC unroll 16
         for (int i = 0; i < queries; ++i) {
 #pragma GCC unroll 4
-            for (int v = 0; v < tile_vectors; ++v) acc[i][v] = S::start(Single::load(panel + part + v * vector_points));
+            for (int v = 0; v < tile_vectors; ++v) {
+                if constexpr (WithQueryHeader<S>) acc[i][v] = S::start(q + i);
+                else acc[i][v] = S::start(Single::load(panel + part + v * vector_points));
+            }
         }
         const float* x = panel + panel_header + part;
-        const float* b = q;
+        const float* b = q + query_header_of<S> * queries;
         for (std::int64_t j = 0; j < words; ++j, x += panel_points, b += queries) {
             F vx[tile_vectors];
 #pragma GCC unroll 4
@@ -78,7 +91,13 @@ bool tile(const float* panel, std::int64_t words, const float* q, const float* t
             std::uint32_t mask = 0;
 #pragma GCC unroll 4
             for (int v = 0; v < tile_vectors; ++v) {
-                value[v] = S::finish(acc[i][v], Single::load(panel + part + v * vector_points));
+                const F half_norm = Single::load(panel + part + v * vector_points);
+                if constexpr (WithQueryHeader<S>) {
+                    const F of_points = Single::load(panel + panel_points + part + v * vector_points);
+                    value[v] = S::finish(acc[i][v], half_norm, of_points, q + queries + i);
+                } else {
+                    value[v] = S::finish(acc[i][v], half_norm);
+                }
                 mask |= not_above(value[v], t) << (v * vector_points);
             }
             if (mask) {

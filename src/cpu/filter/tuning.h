@@ -11,6 +11,6 @@ inline constexpr std::int64_t min_bf16_dimensions = 32;
 inline constexpr std::int64_t max_directions = 128, max_projected_dimensions = 4096;
 // Queries that are filtered together: of panels of all coordinates, and of a projection, where they share the rows that
 // they read.
-inline constexpr std::int64_t max_query_block = 192, projected_query_block = 1024;
+inline constexpr std::int64_t max_query_block = 192, coarse_query_block = 1024;
 
 }  // namespace kith::cpu

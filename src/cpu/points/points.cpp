@@ -55,6 +55,13 @@ const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMe
     return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, always, progress); });
 }
 
+Path Points::served(Path path, Isa isa, int threads, ProgressMeter& progress, bool always) const {
+    if (path == Path::projected && !filter(isa, threads, Rounding::projected, progress, always)) path = Path::gemm_i8;
+    if (path == Path::gemm_i8 && !filter(isa, threads, Rounding::bytes, progress, always))
+        path = product_rounding(isa, rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
+    return path;
+}
+
 const Tree* Points::tree(Isa isa, int threads, ProgressMeter& progress) const {
     return tree_.get([&] { return Tree::make(rows, metric, isa, threads, progress); });
 }
@@ -80,9 +87,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->tree(isa, threads, progress);
         return prepared;
     }
-    const Filter* filter = prepared->filter(isa, threads, rounding_of(plan.path), progress, plan.forced);
-    if (!filter && plan.path == Path::projected)
-        prepared->filter(isa, threads, product_rounding(isa, points.cols), progress);
+    const Path path = prepared->served(plan.path, isa, threads, progress, plan.forced);
+    prepared->filter(isa, threads, rounding_of(path), progress, plan.forced);
     return prepared;
 }
 

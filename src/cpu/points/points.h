@@ -24,6 +24,8 @@ inline Rounding rounding_of(Path path) {
     switch (path) {
         case Path::gemm_bf16:
             return Rounding::bf16;
+        case Path::gemm_i8:
+            return Rounding::bytes;
         case Path::direct_f32:
             return Rounding::direct;
         case Path::projected:
@@ -43,6 +45,8 @@ public:
     // few queries does without); null where the metric or the data have none. `always`: as Filter::make() has it.
     // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false) const;
+    // Of a plan's path the one that serves these points, made: where coarse panels do not pay that of all coordinates.
+    Path served(Path path, Isa isa, int threads, ProgressMeter& progress, bool always) const;
     bool packed(Rounding rounding) const {
         const auto* const known = made(rounding).value.load(std::memory_order_acquire);
         return known && *known;

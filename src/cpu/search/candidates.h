@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
+#include "cpu/primitives/kth.h"
 
 namespace kith::cpu {
 
@@ -20,13 +21,16 @@ class Candidates {
 public:
     // Room for `room` appends is kept between calls of tighten(), which is due after `behind` at the latest.
     Candidates(std::int64_t k, const QueryTerms& terms, std::int64_t room,
-               std::int64_t behind = std::numeric_limits<std::int64_t>::max())
+               std::int64_t behind = std::numeric_limits<std::int64_t>::max(),
+               KthSmallest kth = kth_smallest(Isa::baseline))
         : k_(static_cast<std::size_t>(k)),
+          rank_(k_),
           room_(static_cast<std::size_t>(room)),
           behind_(static_cast<std::size_t>(behind)),
           due_(k_),
-          terms_(terms) {
-        list_.reserve(2 * k_ + 2 * room_);
+          terms_(terms),
+          kth_(kth) {
+        list_.reserve(3 * k_ + 2 * room_);
     }
 
     float threshold() const { return threshold_; }
@@ -45,29 +49,45 @@ public:
         if (threshold < threshold_) threshold_ = threshold;
     }
 
+    // From here on thresholds follow from the rank-th upper value: of less than k they are guesses, which the answer
+    // has to prove (guess()).
+    void set_rank(std::int64_t rank) {
+        rank_ = static_cast<std::size_t>(rank);
+        due_ = std::max(rank_, list_.size());
+    }
+    // The lowest threshold that was guessed: no point that is not above it has been dropped without a proof.
+    float guess() const { return guess_; }
+
     // The k-th smallest upper value bounds the k-th distance key: lowers the threshold to it and drops what is above.
     // False if that left the list nearly full.
     bool tighten() {
-        if (list_.size() >= k_) {
+        if (list_.size() >= rank_) {
             static thread_local std::vector<float> upper;
             upper.resize(list_.size());
             for (std::size_t i = 0; i < list_.size(); ++i) upper[i] = list_[i].high;
-            const auto kth = upper.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
-            std::nth_element(upper.begin(), kth, upper.end());
-            lower(terms_.threshold_from_upper(*kth));
+            const float kth = kth_(upper.data(), std::ssize(upper), static_cast<std::int64_t>(rank_));
+            lower(terms_.threshold_from_upper(static_cast<double>(kth)));
+            if (rank_ < k_) guess_ = threshold_;
         }
+        // Without a branch that depends on a candidate.
         const float t = threshold_;
-        std::erase_if(list_, [t](const Candidate& c) { return c.low > t; });
-        due_ = std::max(k_, list_.size());
+        std::size_t kept = 0;
+        for (const Candidate c : list_) {
+            list_[kept] = c;
+            kept += !(c.low > t);
+        }
+        list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(kept), list_.end());
+        due_ = std::max(rank_, list_.size());
         return list_.size() + room_ + (list_.capacity() - k_) / 4 <= list_.capacity();
     }
 
     std::vector<Candidate>& list() { return list_; }
 
 private:
-    std::size_t k_, room_, behind_, due_;
+    std::size_t k_, rank_, room_, behind_, due_;
     QueryTerms terms_;
-    float threshold_ = std::numeric_limits<float>::infinity();
+    KthSmallest kth_;
+    float threshold_ = std::numeric_limits<float>::infinity(), guess_ = threshold_;
     std::vector<Candidate> list_;
 };
 

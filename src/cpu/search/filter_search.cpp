@@ -11,7 +11,7 @@
 
 #include "cpu/filter/panels.h"
 #include "cpu/metric/kernels.h"
-#include "cpu/search/projected_filter.h"
+#include "cpu/search/coarse_filter.h"
 #include "cpu/search/row_filter.h"
 #include "cpu/search/scan.h"
 #include "cpu/search/shortlist.h"
@@ -80,6 +80,9 @@ public:
         }
     }
 
+    // Thresholds are read anew for each panel.
+    void follow() {}
+
 private:
     void offer(std::int64_t i, std::int64_t p, const float* panel, std::uint32_t hits, const float* values) {
         for (; hits; hits &= hits - 1) {
@@ -135,6 +138,8 @@ constexpr std::int64_t min_tried = 64;
 // Of so many queries a few, all over them, are tried with a projection first: they may be unlike the points, whose
 // sample has said that it pays.
 constexpr std::size_t least_piloted = 512, pilots = 64;
+// So many queries are worth guessing thresholds: of fewer the first, which try it, are too large a share.
+constexpr std::int64_t least_guessed = 1024;
 // So many queries with too many ties are worth counting equal rows, which costs about what scanning two does.
 constexpr std::size_t worth_counting = 4;
 
@@ -150,7 +155,7 @@ void raise(std::atomic<exact::Cause>& to, exact::Cause cause) {
 }
 
 // Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)` prepares a block's
-// queries and evaluates groups for them.
+// queries, evaluates groups for them and follows thresholds.
 template <class MakeFilter>
 Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedule& c, int threads,
                       ProgressMeter& progress, const Results& results, Report& report, Causes& causes,
@@ -176,6 +181,7 @@ Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedul
         double unreported = 0;
         for (std::int64_t g = 0, at = 0; g < groups; ++g) {
             if (!hopeless) block_filter.group(begin + at);
+            if (list.advance(g + 1, groups)) block_filter.follow();
             unreported += static_cast<double>(points_of(at) * here);
             at += stride;
             if (at >= groups) at -= groups;
@@ -241,7 +247,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
         s.max_rows_read =
             std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
     };
-    if (q <= max_row_queries && rounding != Rounding::projected && !s.points.packed(rounding) &&
+    if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(rounding) &&
         row_filter_serves(s.points, s.queries)) {
         const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
         limit_candidates(c.ranges);
@@ -254,16 +260,18 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
-    if (rounding == Rounding::projected) block = projected_query_block / width * width;
+    if (is_coarse(rounding)) block = coarse_query_block / width * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
     const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
     limit_candidates(c.ranges);
+    // Each range has first points of its own, too few of them.
+    if (c.ranges > 1) s.guesses = nullptr;
     const auto search_with = [&]<class BlockFilter>(std::type_identity<BlockFilter>) {
         left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
                              [&](Shortlist& list, std::int64_t count) { return BlockFilter(s, *filter, list, count); });
     };
-    if (rounding == Rounding::projected) search_with(std::type_identity<ProjectedFilter>{});
+    if (is_coarse(rounding)) search_with(std::type_identity<CoarseFilter>{});
     else search_with(std::type_identity<PanelFilter>{});
     return true;
 }
@@ -309,21 +317,37 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     const Rounding own = rounding_of(plan.path);
     Rounding used = own;
     bool any = false;
-    // Filters what is left; false where the points have no such filter.
-    const auto filter = [&](Rounding rounding) {
-        Numbers after;
-        if (left.empty() || progress.cancelled() ||
-            !filter_with(rounding, s, left, plan, progress, results, report, causes, after))
+    // Queries `numbers` of those that the filter answers are answered; false where the points have no such filter.
+    const auto filter_some = [&](Rounding rounding, const Numbers& numbers, Numbers& after) {
+        if (numbers.empty() || progress.cancelled() ||
+            !filter_with(rounding, s, numbers, plan, progress, results, report, causes, after))
             return false;
         // It has counted the pairs of queries that it leaves.
         progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
+        return true;
+    };
+    // Filters what is left; false where the points have no such filter.
+    const auto filter = [&](Rounding rounding) {
+        Numbers after;
+        Guesses guesses(queries.rows);
+        if (std::ssize(left) >= least_guessed) s.guesses = &guesses;
+        const bool filtered = filter_some(rounding, left, after);
+        s.guesses = nullptr;
+        if (!filtered) return false;
+        const Numbers wrong = guesses.wrong(after);
+        Numbers still;
+        if (filter_some(rounding, wrong, still)) {
+            std::erase_if(after, [&](std::int64_t q) { return std::binary_search(wrong.begin(), wrong.end(), q); });
+            after.insert(after.end(), still.begin(), still.end());
+            std::sort(after.begin(), after.end());
+        }
         left = std::move(after);
         used = rounding;
         return any = true;
     };
-    // Filters with a projection, of many queries a few first; false where it does not answer most of those that it has
-    // been tried with, now or before.
-    const auto projected = [&] {
+    // Filters with coarse panels, of many queries a few first; false where these do not answer most of those that they
+    // have been tried with, now or before.
+    const auto coarse = [&] {
         Numbers first = left, rest;
         if (left.size() >= least_piloted) {
             const std::size_t step = left.size() / pilots;
@@ -347,11 +371,11 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
     const bool products = metric::product_form(traits) != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
-    if (own != Rounding::projected) {
+    if (!is_coarse(own)) {
         filter(own);
     } else {
         const Rounding product = product_rounding(isa, points.rows.cols);
-        if (!projected()) report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
+        if (!coarse()) report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
         filter(product);
     }
     if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);

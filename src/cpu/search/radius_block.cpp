@@ -7,13 +7,17 @@ namespace kith::cpu {
 
 RadiusBlock::RadiusBlock(const RadiusSearch& search, const std::int64_t* numbers, std::int64_t count)
     : search_(search),
-      numbers_(numbers),
       count_(count),
       distance_keys_(search.points.metric, search.isa),
       rows_(count, search.points.rows.cols),
       scattered_keys_(search.points.rows, distance_keys_) {
     const auto size = static_cast<std::size_t>(count);
     distance_keys_.load_numbered(search.queries, numbers, count, rows_);
+    own_.resize(size, -1);
+    for (std::int64_t i = 0; search.graph && i < count; ++i) {
+        const std::int64_t id = search.first_own + numbers[i];
+        if (id >= 0 && id < search.points.rows.rows) own_[static_cast<std::size_t>(i)] = id;
+    }
     balls_.reserve(size);
     for (std::int64_t i = 0; i < count; ++i) {
         const double r = search.radii[numbers[i]];
@@ -88,7 +92,7 @@ void RadiusBlock::scan(std::int64_t i, RowBlock& tile, std::int64_t first, std::
     evaluated_ += static_cast<double>(count);
     for (std::int64_t j = 0; j < count; ++j) {
         if (tile.nan()[j] || !ball.within(keys[j])) continue;
-        if (search_.graph && first + j == numbers_[i]) continue;
+        if (first + j == own_[static_cast<std::size_t>(i)]) continue;
         take(i, keys[j], first + j);
     }
 }

@@ -24,7 +24,8 @@ struct RadiusSearch {
     const MatrixView& queries;
     const double* radii;  // of each query
     bool open;
-    bool graph;   // query i excludes id i
+    bool graph;  // query i excludes id first_own + i, if there is such a point
+    std::int64_t first_own;
     bool counts;  // no lists
     Isa isa;
     // Of each query in one range of the points, candidates up to here are refined in vain; beyond, the query is left to
@@ -47,8 +48,8 @@ public:
     const float* thresholds() const { return thresholds_.data(); }
 
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
-        if (search_.graph && id == numbers_[i]) return;
         const auto at = static_cast<std::size_t>(i);
+        if (id == own_[at]) return;
         if (exact_[at] && value == value) {
             if (balls_[at].within(static_cast<double>(value))) take(i, static_cast<double>(value), id);
             return;
@@ -92,8 +93,8 @@ private:
     void give_up(std::int64_t i, exact::Cause cause);
 
     const RadiusSearch& search_;
-    const std::int64_t* numbers_;
     std::int64_t count_;
+    std::vector<std::int64_t> own_;  // the point that each query leaves out, or -1
     DistanceKeys distance_keys_;
     RowBlock rows_;
     ScatteredKeys scattered_keys_;
@@ -114,7 +115,7 @@ template <class GoOn>
 void RadiusBlock::visit(std::int64_t i, BallTraversal& traversal, double most_needless, const GoOn& go_on) {
     const Ball& ball = balls_[static_cast<std::size_t>(i)];
     if (has_nan(i) || ball.empty()) return;
-    const std::int64_t own = search_.graph ? numbers_[i] : -1;
+    const std::int64_t own = own_[static_cast<std::size_t>(i)];
     const double before = traversal.distance_keys();
     std::int64_t& count = counts_[static_cast<std::size_t>(i)];
     const auto needless = [&] {

@@ -163,8 +163,8 @@ void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int
     std::vector<float> distances(request.f64 ? 0 : total);
     std::vector<double> distances64(request.f64 ? total : 0);
     const MetricSpec& metric = points.metric;
-    const bool user = metric.id == MetricId::formula || metric.id == MetricId::functor;
-    const auto report = user ? nullptr : metric_kernels(metric.id, Isa::baseline).report;
+    const bool as_is = request.keys || metric.id == MetricId::formula || metric.id == MetricId::functor;
+    const auto report = as_is ? nullptr : metric_kernels(metric.id, Isa::baseline).report;
     watched_for(threads, rows, rows_per_task, progress, "search", [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) {
             std::vector<Neighbor> row = std::move(wave.lists[static_cast<std::size_t>(i)]);
@@ -191,8 +191,14 @@ void radius_search(const Points& points, const RadiusRequest& request, const Pla
     const Isa isa = isa_named(plan.isa);
     const int threads = std::max(plan.threads, 1);
     const std::int64_t n = points.rows.rows, q = request.queries.rows;
-    const RadiusSearch search{
-        points, request.queries, request.radii, request.open, request.graph, request.counts != nullptr, isa};
+    const RadiusSearch search{points,
+                              request.queries,
+                              request.radii,
+                              request.open,
+                              request.graph,
+                              request.first_own,
+                              request.counts != nullptr,
+                              isa};
     // Of a neighbour: in its list, and as it is handed on.
     const double row_bytes = sizeof(Neighbor) + sizeof(std::int64_t) + (request.f64 ? 8 : 4);
     const double most = static_cast<double>(request.list_bytes) / row_bytes;

@@ -24,6 +24,7 @@ public:
     std::int64_t stride(std::int64_t) const { return 1; }
     // Points [32 g, 32 g + 32).
     void group(std::int64_t g);
+    void follow() {}
 
 private:
     const Points& points_;

@@ -8,6 +8,7 @@
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/scan.h"
+#include "cpu/search/selected_scan.h"
 #include "cpu/search/tree_search.h"
 #include "exact/fallbacks.h"
 
@@ -40,14 +41,20 @@ void describe_retries(std::int64_t queries, Report& report) {
 
 void search(const Points& points, const MatrixView& queries, bool graph, const Plan& asked, ProgressMeter& progress,
             const Results& results, Report& report) {
+    if (!asked.selector.empty() && queries.rows > 0) {
+        selected_scan(points, queries, graph, asked, progress, results);
+        report.scanned += queries.rows;
+        report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
+        return;
+    }
     const Isa isa = isa_named(asked.isa);
     const bool tree = asked.path == Path::tree && queries.rows > 0;
     if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) return;
     Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
-    if (plan.path == Path::projected &&
-        !points.filter(isa, std::max(plan.threads, 1), Rounding::projected, progress, plan.forced)) {
-        plan.path = product_rounding(isa, points.rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
-        report.path = name(plan.path);
+    if (is_coarse(rounding_of(plan.path)) && queries.rows > 0) {
+        const Path served = points.served(plan.path, isa, std::max(plan.threads, 1), progress, plan.forced);
+        if (served != plan.path) report.path = name(served);
+        plan.path = served;
     }
     if (plan.path != Path::exact && queries.rows > 0 &&
         filter_search(points, queries, graph, isa, plan, progress, results, report)) {

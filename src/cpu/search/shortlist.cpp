@@ -4,6 +4,7 @@
 #include "cpu/search/shortlist.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kith::cpu {
 
@@ -11,6 +12,24 @@ namespace {
 
 // Appends that always fit into a list.
 constexpr std::int64_t room = 2 * panel_points;
+// Of a list of more than k: candidates that it takes before its threshold follows, at least, and as a share of k.
+constexpr std::int64_t least_behind = 8, behind_share = 2;
+
+// The first points, as shares of all, from which thresholds are guessed.
+constexpr double guessed_parts[] = {1.0 / 64, 1.0 / 16, 1.0 / 4};
+
+// Of m neighbours that are expected among some of the points hardly more than this are there: of a Poisson distribution
+// one time in 100,000.
+std::int64_t most_expected(double m) {
+    return static_cast<std::int64_t>(std::ceil(m + 4 * std::sqrt(m) + 4));
+}
+
+// The order statistic of the first points, a share of all, by which a threshold is guessed; k where it is no lower than
+// the one that follows from them.
+std::int64_t guessed_rank(std::int64_t k, double share) {
+    const std::int64_t rank = most_expected(static_cast<double>(k) * share);
+    return 2 * rank < k ? rank : k;
+}
 
 }  // namespace
 
@@ -23,23 +42,45 @@ Shortlist::Shortlist(const Search& search, const std::int64_t* numbers, std::int
       scattered_keys_(search.points.rows, distance_keys_),
       refined_(static_cast<std::size_t>(count), 0),
       ties_(refined_.size(), 0),
-      causes_(refined_.size(), exact::Cause::none) {
+      causes_(refined_.size(), exact::Cause::none),
+      guesses_(refined_.size(), 0) {
     distance_keys_.load_numbered(search.queries, numbers, count, rows_);
     terms_.reserve(static_cast<std::size_t>(count));
     candidates_.reserve(static_cast<std::size_t>(count));
     best_.reserve(static_cast<std::size_t>(count));
 }
 
-void Shortlist::add_query(const QueryTerms& terms, std::int64_t behind) {
+void Shortlist::add_query(const QueryTerms& terms) {
     terms_.push_back(terms);
     terms_.back().usable &= !terms.alike;
-    candidates_.emplace_back(search_.k, terms, room, behind);
+    const std::int64_t behind = std::max(least_behind, search_.k / behind_share);
+    candidates_.emplace_back(search_.k, terms, room, behind, kth_smallest(search_.isa));
     best_.emplace_back(search_.k);
     // Nothing but NaN passes the threshold of a query that is not filtered.
     const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
     const bool takes_part = filtered(i);
     if (!takes_part && !has_nan(i) && !alike(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
     thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
+    const std::int64_t rank = guessed_rank(search_.k, guessed_parts[0]);
+    if (!takes_part || !search_.guesses || rank == search_.k || !search_.guesses->next(i)) return;
+    guesses_[static_cast<std::size_t>(i)] = 1;
+    candidates_.back().set_rank(rank);
+}
+
+bool Shortlist::advance(std::int64_t seen, std::int64_t all) {
+    const std::size_t parts = std::size(guessed_parts);
+    const double share = static_cast<double>(seen) / static_cast<double>(all);
+    if (part_ == parts || share < guessed_parts[part_]) return false;
+    while (part_ < parts && share >= guessed_parts[part_]) ++part_;
+    const std::int64_t rank = part_ == parts ? search_.k : guessed_rank(search_.k, guessed_parts[part_]);
+    bool changed = false;
+    for (std::int64_t i = 0; i < count_; ++i) {
+        if (!guesses_[static_cast<std::size_t>(i)] || !filtered(i)) continue;
+        make_room(i);
+        candidates_[static_cast<std::size_t>(i)].set_rank(rank);
+        changed = true;
+    }
+    return changed;
 }
 
 void Shortlist::give_up(std::int64_t i, exact::Cause cause) {
@@ -97,8 +138,15 @@ void Shortlist::take_some(std::int64_t i, std::int64_t first, std::int64_t last)
 
 void Shortlist::finish_query(std::int64_t i) {
     if (!filtered(i)) return;
-    candidates_[static_cast<std::size_t>(i)].tighten();
+    const auto at = static_cast<std::size_t>(i);
+    candidates_[at].set_rank(search_.k);
+    candidates_[at].tighten();
     refine(i);
+    if (!guesses_[at]) return;
+    // Every point of the answer has a value within this, and none within a guess has been dropped.
+    const bool right = terms_[at].threshold_from_rank(best(i).threshold()) <= candidates_[at].guess();
+    search_.guesses->note(numbers_[i], right);
+    if (!right) give_up(i, exact::Cause::full_list);
 }
 
 }  // namespace kith::cpu

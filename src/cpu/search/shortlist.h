@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -16,6 +17,37 @@
 
 namespace kith::cpu {
 
+// How thresholds fare that are guessed from the first of the points, before those that lower them to the same have been
+// seen: wrong where the first points are unlike the others. Any thread.
+class Guesses {
+public:
+    explicit Guesses(std::int64_t queries) : wrong_(static_cast<std::size_t>(queries), 0) {}
+    // Whether the next query in a block, its i-th, is to guess: few do until these are known to be right.
+    bool next(std::int64_t i) const {
+        const std::int64_t tried = tried_.load(std::memory_order_relaxed);
+        return tried < least_judged ? i % tried_of == 0 : missed_.load(std::memory_order_relaxed) * most_of <= tried;
+    }
+    // Query `number` has guessed; each once.
+    void note(std::int64_t number, bool right) {
+        tried_.fetch_add(1, std::memory_order_relaxed);
+        if (right) return;
+        missed_.fetch_add(1, std::memory_order_relaxed);
+        wrong_[static_cast<std::size_t>(number)] = 1;
+    }
+    // Those of `queries` that have guessed wrongly.
+    std::vector<std::int64_t> wrong(const std::vector<std::int64_t>& queries) const {
+        std::vector<std::int64_t> out;
+        for (const std::int64_t q : queries)
+            if (wrong_[static_cast<std::size_t>(q)]) out.push_back(q);
+        return out;
+    }
+
+private:
+    static constexpr std::int64_t least_judged = 8, tried_of = 8, most_of = 64;
+    std::vector<char> wrong_;
+    std::atomic<std::int64_t> tried_{0}, missed_{0};
+};
+
 // What a search asks for, the same for all its blocks.
 struct Search {
     const Points& points;
@@ -29,6 +61,7 @@ struct Search {
     double max_candidates = std::numeric_limits<double>::infinity();
     // The same of the rows that a projection leaves.
     double max_rows_read = std::numeric_limits<double>::infinity();
+    Guesses* guesses = nullptr;  // of thresholds; null: none are made
 };
 
 // The step in which a block of so many queries goes through panels. Hostile orders (each point nearer than the last)
@@ -46,9 +79,8 @@ public:
     Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count);
 
     const RowBlock& rows() const { return rows_; }
-    // The terms of query i, for every i in order. `behind`: candidates that its threshold may be behind, where taking
-    // one in costs more than finding the threshold does.
-    void add_query(const QueryTerms& terms, std::int64_t behind = std::numeric_limits<std::int64_t>::max());
+    // The terms of query i, for every i in order.
+    void add_query(const QueryTerms& terms);
     // Leaves query i to the next filter.
     void give_up(std::int64_t i, exact::Cause cause);
 
@@ -79,6 +111,9 @@ public:
     void settle(std::int64_t i) {
         if (candidates_[static_cast<std::size_t>(i)].full()) make_room(i);
     }
+    // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds: those that are guessed
+    // follow from larger and larger parts of the points.
+    bool advance(std::int64_t seen, std::int64_t all);
     // Refines what is left: best(i) is the answer among the points offered. Ends early when go_on() says so.
     template <class GoOn>
     void finish(const GoOn& go_on) {
@@ -112,6 +147,8 @@ private:
     std::vector<QueryTerms> terms_;
     std::vector<Candidates> candidates_;
     std::vector<TopK> best_;
+    std::vector<char> guesses_;  // whether a query does
+    std::size_t part_ = 0;       // of guessed_parts, in which the points are
     double evaluated_ = 0;  // distance keys
 };
 

@@ -16,7 +16,7 @@
     Table table();                \
     }
 #define KITH_TABLE_OF(isa, table) \
-    ((isa) == Isa::avx512 ? avx512::table() : (isa) == Isa::avx2 ? avx2::table() : baseline::table())
+    (has_avx512(isa) ? avx512::table() : (isa) == Isa::avx2 ? avx2::table() : baseline::table())
 #else
 #define KITH_TABLES(Table, table) \
     namespace baseline {          \

@@ -77,8 +77,8 @@ __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries
                         columns = shared_address(points);
     wgmma_fence();
     for (int w = 0; w < words; w += depth)
-        wgmma_count(acc, bits_descriptor(rows + w / run * run_bytes, run_bytes),
-                    bits_descriptor(columns + w / run * run_bytes, run_bytes));
+        wgmma_count(acc, core_matrices(rows + w / run * run_bytes, run_bytes),
+                    core_matrices(columns + w / run * run_bytes, run_bytes));
     wgmma_commit();
     wgmma_wait<0>();
 #else

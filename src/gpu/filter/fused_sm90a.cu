@@ -26,157 +26,23 @@
 // racecheck (compute-sanitizer 13.0) does not follow an arrival that one lane makes for its warp behind __syncwarp: it
 // reports a hazard of the half norms wherever a pipeline wraps, here and with sm_80's copies alike, and of a pipeline
 // of twenty lines; of the same twenty lines with every thread arriving it reports none. TMA it does not see at all.
-#include <algorithm>
 #include <array>
 
 #include "gpu/filter/candidates.cuh"
-#include "gpu/filter/segments.h"
+#include "gpu/filter/fused_sm90a.cuh"
 #include "gpu/filter/sure_pairs.h"
-#include "gpu/filter/wgmma.cuh"
-#include "gpu/primitives/async_copy.cuh"
-#include "gpu/runtime/check.h"
-#include "gpu/runtime/device.h"
 
 namespace kith::gpu {
 
 namespace {
 
-constexpr int tile_queries = static_cast<int>(filter_tile_queries), tile_points = static_cast<int>(filter_tile_points);
-constexpr int k_tile = 64, k_tile_bytes = k_tile * 2;  // a row of a K-tile: what one swizzle spans
-constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_tile_bytes = tile_points * k_tile_bytes;
-constexpr int half_norm_bytes = tile_points * 4;
-constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
-constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Candidate)) + 4);
-constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
-constexpr int shared_limit = 227 * 1024;
-
-// The tile schedule of a pass, and the layout of shared memory.
-struct TileSchedule {
-    int cluster = 1;                      // blocks per cluster
-    int steps = 0;                        // of an MMA: 16 coordinates
-    int k_tiles = 0;                      // of 64 coordinates
-    int stages = 0;                       // of the pipeline of K-tiles
-    int resident = 0;                     // K-tiles of queries that stay; 0: they are loaded with every tile
-    int tiles = 0, segment = 0;           // tiles of points, and how many a work tile has
-    int query_tiles = 0, work_tiles = 0;  // of a cluster
-    int pipeline = 0, half_norms = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
-    int stage_bytes = 0;                                                   // of a stage's K-tiles
-    int slots = 0;                                                         // of the pipeline of half norms
-    int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
-};
+using namespace sm90a;
 
 // What the epilogue does with the values: appends candidates of the rows, of rows and columns, stores all of them, or
 // counts sure ones of the rows and appends the others.
 enum class Epilogue { rows, both, all, counts };
 
 #if defined(KITH_SM_90A)
-
-// A pipeline state: stage and mbarrier parity.
-struct PipelineState {
-    int stage = 0, parity = 0;
-    __device__ void next(int stages) {
-        if (++stage == stages) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
-// A work tile of a cluster.
-struct WorkTile {
-    int number, first, end;  // tiles [first, end)
-    int query_tile;          // this block's
-
-    // The first work tile from `index` on that has tiles of points, or one past the last.
-    __device__ static WorkTile from(int index, const FilterPass& pass, const TileSchedule& schedule, int cta_rank) {
-        const int step = static_cast<int>(gridDim.x) / schedule.cluster;
-        for (; index < schedule.work_tiles; index += step) {
-            const int segment = index / schedule.query_tiles, group = index % schedule.query_tiles;
-            int first = segment * schedule.segment;
-            const int end = min(first + schedule.segment, schedule.tiles);
-            // Tiles left of the group's diagonal have been served by others.
-            if (pass.column_threshold)
-                first = max(first, group * schedule.cluster * tile_queries / tile_points -
-                                       static_cast<int>(pass.first / filter_tile_points));
-            if (first < end) return {index, first, end, group * schedule.cluster + cta_rank};
-        }
-        return {index, 0, 0, -1};
-    }
-    __device__ WorkTile next(const FilterPass& pass, const TileSchedule& schedule, int cta_rank) const {
-        return from(number + static_cast<int>(gridDim.x) / schedule.cluster, pass, schedule, cta_rank);
-    }
-};
-
-struct SharedStorage {
-    std::uint32_t base;
-    const TileSchedule& schedule;
-    __device__ std::uint32_t query_k_tile(int stage_or_k_tile) const {
-        return schedule.resident ? base + static_cast<std::uint32_t>(stage_or_k_tile * query_k_tile_bytes)
-                                 : point_k_tile(stage_or_k_tile) + point_k_tile_bytes;
-    }
-    __device__ std::uint32_t point_k_tile(int stage) const {
-        return base + static_cast<std::uint32_t>(schedule.pipeline + stage * schedule.stage_bytes);
-    }
-    __device__ std::uint32_t half_norms(int slot) const {
-        return base + static_cast<std::uint32_t>(schedule.half_norms + slot * schedule.half_norm_stride);
-    }
-    __device__ std::uint32_t full(int stage) const {
-        return base + static_cast<std::uint32_t>(schedule.barriers + stage * 8);
-    }
-    __device__ std::uint32_t empty(int stage) const { return full(max_stages + stage); }
-    __device__ std::uint32_t queries_full() const { return full(2 * max_stages); }
-    __device__ std::uint32_t queries_empty() const { return full(2 * max_stages + 1); }
-    __device__ std::uint32_t half_norms_empty(int slot) const { return full(2 * max_stages + 2 + slot); }
-};
-
-// The producer: one thread.
-__device__ void produce(const CUtensorMap* queries, const CUtensorMap* points, const FilterPass& pass,
-                        const TileSchedule& schedule, const SharedStorage& s, int cta_rank, int cluster) {
-    PipelineState at, slot;
-    int loaded = -1;
-    int reload = 0;
-    const int halves = 2 / schedule.cluster;
-    for (WorkTile work = WorkTile::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;
-         work = work.next(pass, schedule, cta_rank)) {
-        const int query_tile = work.query_tile;
-        if (schedule.resident && query_tile != loaded) {
-            mbarrier_wait(s.queries_empty(), (reload & 1) ^ 1);
-            mbarrier_expect_tx(s.queries_full(), schedule.k_tiles * query_k_tile_bytes);
-            for (int c = 0; c < schedule.k_tiles; ++c)
-                tma_load(s.query_k_tile(c), queries, s.queries_full(), c * k_tile, query_tile * tile_queries);
-            loaded = query_tile;
-            ++reload;
-        }
-        for (int tile = work.first; tile < work.end; ++tile) {
-            const auto row = static_cast<int>(pass.first) + tile * tile_points;
-            for (int c = 0; c < schedule.k_tiles; ++c) {
-                mbarrier_wait(s.empty(at.stage), at.parity ^ 1);
-                const std::uint32_t full = s.full(at.stage);
-                mbarrier_expect_tx(full, point_k_tile_bytes + (schedule.resident ? 0 : query_k_tile_bytes) +
-                                             (c == 0 ? schedule.half_norm_stride : 0));
-                for (int i = 0; i < halves; ++i) {
-                    const int half = cta_rank * halves + i;
-                    const std::uint32_t to =
-                        s.point_k_tile(at.stage) + static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2;
-                    const int from = row + half * tile_points / 2;
-                    if (schedule.cluster == 1) tma_load(to, points, full, c * k_tile, from);
-                    else tma_load_multicast(to, points, full, c * k_tile, from, 3);
-                }
-                if (!schedule.resident)
-                    tma_load(s.query_k_tile(at.stage), queries, full, c * k_tile, query_tile * tile_queries);
-                if (c == 0) {
-                    mbarrier_wait(s.half_norms_empty(slot.stage), slot.parity ^ 1);
-                    bulk_copy(s.half_norms(slot.stage), pass.half_norm + row, half_norm_bytes, full);
-                    if (pass.column_threshold)
-                        bulk_copy(s.half_norms(slot.stage) + half_norm_bytes, pass.column_threshold + row,
-                                  half_norm_bytes, full);
-                    slot.next(schedule.slots);
-                }
-                at.next(schedule.stages);
-            }
-        }
-    }
-}
 
 // A consumer warpgroup: upper or lower half of the queries (`rows`), left or right half of the points (`half`).
 template <Epilogue epilogue, int Tail>
@@ -310,28 +176,18 @@ __device__ void consume(const FilterPass& pass, const SurePairs& sure, const Til
 
 template <Epilogue epilogue, int Tail>
 __global__ void __launch_bounds__(threads, 1)
-    fused_sm_90a(const __grid_constant__ CUtensorMap queries, const __grid_constant__ CUtensorMap points,
-                 const FilterPass pass, const SurePairs sure, const TileSchedule schedule) {
+    fused_sm_90a(const __grid_constant__ TensorMaps maps, const FilterPass pass, const SurePairs sure,
+                 const TileSchedule schedule) {
 #if defined(KITH_SM_90A)
     extern __shared__ char raw[];
     char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
     const SharedStorage s{shared_address(shared), schedule};
     const int cta_rank = schedule.cluster == 1 ? 0 : cluster_cta_rank();
     const int cluster = static_cast<int>(blockIdx.x) / schedule.cluster;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < schedule.stages; ++i) {
-            mbarrier_init(s.full(i), 1);
-            mbarrier_init(s.empty(i), consumers * schedule.cluster);
-        }
-        for (int i = 0; i < schedule.slots; ++i) mbarrier_init(s.half_norms_empty(i), warps);
-        mbarrier_init(s.queries_full(), 1);
-        mbarrier_init(s.queries_empty(), consumers);
-        fence_mbarrier_init();
-    }
-    cluster_sync();
+    init_shared(s, shared);
     if (threadIdx.x < 128) {
         setmaxnreg_dec<56>();
-        if (threadIdx.x == 0) produce(&queries, &points, pass, schedule, s, cta_rank, cluster);
+        if (threadIdx.x == 0) produce<false>(maps, pass, schedule, s, cta_rank, cluster);
     } else {
         setmaxnreg_inc<104>();
         const int group = static_cast<int>(threadIdx.x) / 128 - 1;
@@ -342,72 +198,15 @@ __global__ void __launch_bounds__(threads, 1)
 #endif
 }
 
-TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
-    TileSchedule c;
-    c.steps = static_cast<int>(p.width / 16);
-    c.k_tiles = (c.steps + 3) / 4;
-    const std::int64_t blocks = (p.q + tile_queries - 1) / tile_queries;
-    c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
-    c.query_tiles = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
-    c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
-    // The diagonal of a symmetric pass makes work tiles shorter: many of them even that out.
-    c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster, c.query_tiles > 1 ? 0.7 : 0.05,
-                               p.column_threshold ? 16 : 64);
-    c.work_tiles = (c.tiles + c.segment - 1) / c.segment * c.query_tiles;
-    c.resident = c.k_tiles <= max_resident ? c.k_tiles : 0;
-    c.stage_bytes = point_k_tile_bytes + (c.resident ? 0 : query_k_tile_bytes);
-    // As many tiles in flight as stages, where a tile is one of these.
-    c.slots = c.k_tiles == 1 ? max_slots : max_slots / 2;
-    c.half_norm_stride = p.column_threshold ? 2 * half_norm_bytes : half_norm_bytes;
-    const int fixed = c.resident * query_k_tile_bytes + c.slots * c.half_norm_stride + warps * list_bytes + 1024 + 256;
-    c.stages = std::min(max_stages, (shared_limit - fixed) / c.stage_bytes);
-    c.pipeline = c.resident * query_k_tile_bytes;
-    c.half_norms = c.pipeline + c.stages * c.stage_bytes;
-    c.lists = c.half_norms + c.slots * c.half_norm_stride;
-    c.barriers = c.lists + warps * list_bytes;
-    c.bytes = c.barriers + 256 + 1024;
-    return c;
-}
-
-// The driver's function that encodes a tensor map; the library does not link the driver.
-using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
-                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-Encode encoder() {
-    static const Encode found = [] {
-        void* function = nullptr;
-        cudaDriverEntryPointQueryResult result{};
-        check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result),
-              "cuTensorMapEncodeTiled");
-        if (result != cudaDriverEntryPointSuccess)
-            throw Error(ErrorCode::device, "device: the driver has no tensor maps");
-        return reinterpret_cast<Encode>(function);
-    }();
-    return found;
-}
-
-CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t width) {
-    CUtensorMap map{};
-    const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(width), static_cast<cuuint64_t>(rows)};
-    const cuuint64_t strides[1] = {static_cast<cuuint64_t>(width) * 2};
-    const cuuint32_t box[2] = {k_tile, tile_queries}, steps[2] = {1, 1};
-    const CUresult status = encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(vectors), sizes,
-                                      strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (status != CUDA_SUCCESS)
-        throw Error(ErrorCode::device, "device: cuTensorMapEncodeTiled: " + std::to_string(static_cast<int>(status)));
-    return map;
-}
-
 }  // namespace
 
 void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
-    filter_pass_counting_sm_90a(pass, {}, stream);
+    if (pass.point_terms) augmented_pass_sm_90a(pass, stream);
+    else filter_pass_counting_sm_90a(pass, {}, stream);
 }
 
 void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) {
-    const int blocks = device_attributes().multiprocessors;
-    const TileSchedule schedule = make_schedule(pass, blocks);
+    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
     using enum Epilogue;
     static constexpr std::array kernels = {
         fused_sm_90a<rows, 0>,   fused_sm_90a<rows, 1>,   fused_sm_90a<rows, 2>,   fused_sm_90a<rows, 3>,
@@ -416,22 +215,7 @@ void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure, 
         fused_sm_90a<counts, 0>, fused_sm_90a<counts, 1>, fused_sm_90a<counts, 2>, fused_sm_90a<counts, 3>};
     const Epilogue epilogue = pass.all ? all : pass.column_threshold ? both : sure.up_to ? counts : rows;
     auto* const kernel = kernels.at(static_cast<std::size_t>(static_cast<int>(epilogue) * 4 + schedule.steps % 4));
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
-          "shared memory of the fused filter");
-    cudaLaunchConfig_t config{};
-    config.gridDim =
-        dim3(static_cast<unsigned>(std::min(blocks / schedule.cluster, schedule.work_tiles) * schedule.cluster));
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = static_cast<std::size_t>(schedule.bytes);
-    config.stream = stream;
-    cudaLaunchAttribute cluster{};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {static_cast<unsigned>(schedule.cluster), 1, 1};
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    check(cudaLaunchKernelEx(&config, kernel, map_of(pass.queries, pass.q, pass.width),
-                             map_of(pass.points, pass.first + pass.count, pass.width), pass, sure, schedule),
-          "fused filter");
+    launch_pass(kernel, pass, schedule, stream, sure);
 }
 
 }  // namespace kith::gpu

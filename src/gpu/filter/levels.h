@@ -23,6 +23,9 @@ inline constexpr std::int64_t filter_tile_points = 256, filter_tile_queries = 12
 constexpr std::int64_t whole_tiles(std::int64_t n) {
     return (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
 }
+constexpr std::int64_t whole_query_tiles(std::int64_t q) {
+    return (q + filter_tile_queries - 1) / filter_tile_queries * filter_tile_queries;
+}
 
 struct FilterLevels {
     int count = 1;                         // of samples: 1 or 2

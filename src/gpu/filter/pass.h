@@ -48,6 +48,9 @@ struct FilterPass {
     // filter_tile_points that is at least count.
     float* all = nullptr;
     std::int64_t ld = 0;
+    // Where not null (sm_90a, neither `all` nor columns that are queries), half norms and thresholds are terms of the
+    // products (augmented.h): a candidate is a pair whose sum is negative, and its a that sum plus its threshold.
+    const void *query_terms = nullptr, *point_terms = nullptr;
     // Largest cluster (sm_90a): 1 for tools that do not follow mbarriers of other blocks.
     int most_cluster = 2;
     // Of Step::logarithms what a query adds to its values, q.
@@ -65,6 +68,7 @@ enum class FilterIsa { sm_80, sm_90a };
 
 void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream);
 void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
+void augmented_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
 void filter_pass_sm_80(const FilterPass& pass, cudaStream_t stream);
 
 }  // namespace kith::gpu

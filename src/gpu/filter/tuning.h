@@ -17,6 +17,12 @@ namespace kith::gpu::tuning {
 inline constexpr std::int64_t filter_query_tile = 1 << 16;
 // Queries whose values with the first sample are in memory at a time: few enough for L2.
 inline constexpr std::int64_t dense_queries = 4096;
+// Vectors up to so many coordinates are augmented. On an NVIDIA H100, 2026-11-24, passes of 8,192 queries over
+// 1,048,576 points alone, some 200 candidates a query, plain and augmented, G/s: of 16 coordinates 4,864 and 6,893 (17
+// candidates), 32 3,600 and 4,403, 64 3,024 and 3,760, 96 2,314 and 2,846, 128 2,043 and 2,459, 192 1,600 and 1,698,
+// 256 1,238 and 1,190. In searches of so many pairs: of fewer, two launches more cost what the sums save (reasoned).
+inline constexpr std::int64_t augmented_width = 192;
+inline constexpr double augmented_pairs = 0x1p27;
 // Points and dimensions from which a graph's tiles serve both of their sides: half of the products, but more to
 // compare: of 131,072 x 128 at k 10 14.5 ms against 13.9 for tiles that serve their rows alone.
 inline constexpr std::int64_t symmetric_points = 1 << 18, symmetric_dimensions = 48;

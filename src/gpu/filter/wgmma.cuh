@@ -50,9 +50,19 @@ __device__ __forceinline__ void wgmma_subtract(float (&d)[64], std::uint64_t a, 
                  : "l"(a), "l"(b));
 }
 
-// Of a matrix of bits in shared memory, in core matrices of eight rows x 16 bytes: `next_words` bytes from one to that
+// d = -A B', of numbers in bf16: what d held does not count.
+__device__ __forceinline__ void wgmma_start(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+    asm volatile(
+        "{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, 0, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 " KITH_ACCUMULATORS
+        "%64, %65, accumulate, -1, 1, 0, 0;\n}"
+        : KITH_D64("=f")
+        : "l"(a), "l"(b));
+}
+
+// Of a matrix in shared memory, in core matrices of eight rows x 16 bytes: `next_words` bytes from one to that
 // of the next 16 bytes of its rows, 128 to that of the next rows.
-__device__ __forceinline__ std::uint64_t bits_descriptor(std::uint32_t address, std::uint32_t next_words) {
+__device__ __forceinline__ std::uint64_t core_matrices(std::uint32_t address, std::uint32_t next_words) {
     return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | static_cast<std::uint64_t>(next_words >> 4) << 16 |
            std::uint64_t{128 >> 4} << 32;
 }

@@ -11,6 +11,7 @@
 #include "exact/direct_scale.h"
 #include "exact/factor.h"
 #include "exact/rounding.h"
+#include "gpu/filter/augmented.h"
 #include "gpu/filter/bit_panels.h"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/direct.h"
@@ -217,7 +218,7 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     form.factor = metric.factor;
     form.terms = terms;
     form.width = filter_width(metric.params.d, terms);
-    form.gamma = filter_gamma(form.width);
+    form.gamma = filter_gamma(form.width + augmented_step);
     form.unit = form.gemm == metric::Gemm::cosine;
     // Rounding that costs less than accumulation is not worth telling apart.
     form.kappa = form.gamma / 2;

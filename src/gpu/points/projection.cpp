@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "gpu/filter/augmented.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/points/directions.h"
 #include "gpu/points/projection_trial.h"
@@ -125,7 +126,7 @@ std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std
     directions.form.centre = nullptr;
     directions.form.factor = {};
     directions.form.width = projected_width(directions.columns);
-    directions.form.gamma = filter_gamma(directions.form.width);
+    directions.form.gamma = filter_gamma(directions.form.width + augmented_step);
     out.vectors = Buffer<char>(vector_bytes(directions.form, n), stream);
     out.half_norm = Buffer<float>(whole_tiles(n), stream);
     project_points(directions, rows, filter.half_norm.get(), n, reinterpret_cast<__half*>(out.vectors.get()),

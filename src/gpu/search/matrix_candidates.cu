@@ -1,10 +1,10 @@
-// Lists from selected values, or from those of a fused kernel; see matrix_candidates.h. A thread owns an entry of a
-// list.
+// Lists from selected values, or from those of a fused kernel; see matrix_candidates.h.
 #include "gpu/search/matrix_candidates.h"
 
 #include <algorithm>
 
 #include "gpu/fused/fused.h"
+#include "gpu/primitives/block.cuh"
 #include "gpu/primitives/rows.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
@@ -33,20 +33,33 @@ struct PackedLists {
     }
 };
 
-// Of `q` queries from the first: `listed` entries each, adjacent, in order.
+// A block per query from the first, of threads_of(listed): its entries are adjacent, in any order.
 template <class Entries>
-__global__ void list_kernel(Entries entries, std::int64_t first, std::int64_t q, std::int64_t listed, std::int64_t n,
+__global__ void list_kernel(Entries entries, std::int64_t first, std::int64_t listed, std::int64_t n,
                             CandidateLists lists) {
-    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (cell >= q * listed) return;
-    const std::int64_t query = first + cell / listed, i = cell % listed;
-    const Candidate entry = entries.at(cell);
-    lists.candidates[query * lists.capacity + i] = entry;
-    if (i + 1 < listed) return;
+    using Order = exact::Order<float>;
+    __shared__ Order::Key largest;
+    if (threadIdx.x == 0) largest = 0;
+    __syncthreads();
+    const std::int64_t query = first + blockIdx.x, cell = blockIdx.x * listed;
+    Candidate* const list = lists.candidates + query * lists.capacity;
+    Order::Key mine = 0;
+    for (std::int64_t i = threadIdx.x; i < listed; i += blockDim.x) {
+        const Candidate entry = entries.at(cell + i);
+        list[i] = entry;
+        mine = max(mine, Order::key(entry.a));
+    }
+    mine = __reduce_max_sync(whole_warp, mine);
+    if (threadIdx.x % 32 == 0) atomicMax(&largest, mine);
+    __syncthreads();
+    if (threadIdx.x > 0) return;
     const float infinity = __int_as_float(0x7f800000);
     lists.counts[query] = static_cast<std::int32_t>(listed);
     lists.overflowed[query] = 0;
-    lists.threshold[query] = listed == n ? infinity : nextafterf(entry.a, -infinity);
+    lists.threshold[query] = listed == n ? infinity : nextafterf(Order::value(largest), -infinity);
+}
+unsigned threads_of(std::int64_t listed) {
+    return static_cast<unsigned>(std::min<std::int64_t>((listed + 31) / 32 * 32, item_threads));
 }
 
 void list_fused(const MatrixCandidates& task, const FusedKernel& kernel, const CandidateLists& lists,
@@ -64,8 +77,8 @@ void list_fused(const MatrixCandidates& task, const FusedKernel& kernel, const C
                                               .listed = lists.capacity,
                                               .stream = stream},
                                              task.fused_lists);
-    list_kernel<<<item_blocks(lists.q * lists.capacity), item_threads, 0, stream>>>(
-        PackedLists{found.get()}, 0, lists.q, lists.capacity, task.n, lists);
+    list_kernel<<<static_cast<unsigned>(lists.q), threads_of(lists.capacity), 0, stream>>>(
+        PackedLists{found.get()}, 0, lists.capacity, task.n, lists);
     check_launch("list_candidates");
 }
 
@@ -99,13 +112,13 @@ void list_candidates(const MatrixCandidates& task, const CandidateLists& lists, 
                                       .n = n,
                                       .values = matrix.get(),
                                       .stream = stream});
-        SelectJob job{.rows = q, .n = n, .k = listed};
+        SelectJob job{.rows = q, .n = n, .k = listed, .sorted = false};
         job.ids = positions.get();
         job.out = values.get();
         job.stream = stream;
         run_selector(task.selector, {matrix.get(), q, n, 1, ElementType::f32}, job);
-        list_kernel<<<item_blocks(q * listed), item_threads, 0, stream>>>(Selected{values.get(), positions.get()},
-                                                                          first, q, listed, n, lists);
+        list_kernel<<<static_cast<unsigned>(q), threads_of(listed), 0, stream>>>(
+            Selected{values.get(), positions.get()}, first, listed, n, lists);
         check_launch("list_candidates");
     }
 }

@@ -25,8 +25,8 @@ struct MatrixCandidates {
 // The length of a list: listed_points() within what the selector and a list take, or fused_listed().
 std::int64_t listed_of(const MatrixCandidates& task);
 
-// Fills all lists to their capacity (listed_of), with a threshold that lacks no point: below the largest value listed,
-// where points are left that may tie with it.
+// Fills all lists to their capacity (listed_of), in any order, with a threshold that lacks no point: below the largest
+// value listed, where points are left that may tie with it.
 void list_candidates(const MatrixCandidates& task, const CandidateLists& lists, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -1,6 +1,7 @@
 // All points within a radius on one device: tiles of queries through all chunks of points, by filters from coarse to
 // fine and, of what these leave, by the full scan; rows made in order and handed on.
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "gpu/metric/user.h"
@@ -9,6 +10,7 @@
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/search/radius_tile.h"
+#include "gpu/search/radius_tree.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
@@ -62,7 +64,7 @@ private:
         const std::int64_t count = queries.count(), n = chunk.points.rows.count;
         Buffer<std::int64_t> self(request_.graph ? count : 0, context_.stream);
         // Relative to the chunk; an id outside of it leaves nothing out.
-        if (request_.graph) count_up(self.get(), count, first_ - chunk.first, context_.stream);
+        if (request_.graph) count_up(self.get(), count, request_.first_own + first_ - chunk.first, context_.stream);
         queries.self = self.get();
         const Plan& plan = context_.plan;
         if (plan.path == Path::exact) {
@@ -172,28 +174,31 @@ struct TileRows {
     std::vector<double> distances64;
 };
 
-// In the order of (key, id).
-TileRows rows_of(const SearchContext& context, const RadiusRequest& request, RadiusFound found) {
+// Where the rows of a tile begin, on both sides.
+struct RowOffsets {
+    Buffer<std::int64_t> on_device;
+    std::vector<std::int64_t> on_host;
+    RowOffsets(const std::int64_t* totals, std::int64_t q, cudaStream_t stream)
+        : on_device(q + 1, stream), on_host(static_cast<std::size_t>(q) + 1) {
+        sum_counts(totals, q, on_device.get(), stream);
+        fetch(on_host, on_device.get(), stream);
+    }
+};
+
+// Rows in no order become those in the order of (key, id).
+TileRows in_order(const SearchContext& context, const RadiusRequest& request, RowOffsets offsets,
+                  const Buffer<std::uint64_t>& keys, const Buffer<std::int64_t>& ids) {
     cudaStream_t stream = context.stream;
-    Buffer<std::int64_t> offsets(found.q + 1, stream), cursors(found.q, stream);
-    sum_counts(found.totals.get(), found.q, offsets.get(), stream);
     TileRows out;
-    out.offsets.resize(static_cast<std::size_t>(found.q) + 1);
-    fetch(out.offsets, offsets.get(), stream);
+    out.offsets = std::move(offsets.on_host);
     const std::int64_t entries = out.offsets.back();
     if (entries == 0) return out;
-    Buffer<std::uint64_t> keys(entries, stream);
-    Buffer<std::int64_t> ids(entries, stream);
-    cursors.clear_to(0);
-    for (const RadiusPart& part : found.parts)
-        place_part(part, offsets.get(), cursors.get(), keys.get(), ids.get(), stream);
-    found.parts.clear();
-    sort_radius_rows(out.offsets, offsets.get(), context.points.n, keys, ids, stream);
+    sort_radius_rows(out.offsets, offsets.on_device.get(), context.points.n, keys, ids, stream);
     const DeviceMetric& metric = context.points.metric;
     Buffer<char> values(entries * (request.f64 ? 8 : 4), stream);
     auto* const values64 = reinterpret_cast<double*>(values.get());
     auto* const values32 = reinterpret_cast<float*>(values.get());
-    if (!metric.kernels) user_report(keys.get(), values.get(), request.f64, entries, stream);
+    if (!metric.kernels || request.keys) user_report(keys.get(), values.get(), request.f64, entries, stream);
     else if (request.f64) metric.kernels->report_f64(keys.get(), values64, entries, metric.params, stream);
     else metric.kernels->report_f32(keys.get(), values32, entries, metric.params, stream);
     const auto size = static_cast<std::size_t>(entries);
@@ -207,6 +212,19 @@ TileRows rows_of(const SearchContext& context, const RadiusRequest& request, Rad
         fetch(out.distances, values32, stream);
     }
     return out;
+}
+
+TileRows rows_of(const SearchContext& context, const RadiusRequest& request, RadiusFound found) {
+    cudaStream_t stream = context.stream;
+    RowOffsets offsets(found.totals.get(), found.q, stream);
+    const std::int64_t entries = offsets.on_host.back();
+    Buffer<std::uint64_t> keys(entries, stream);
+    Buffer<std::int64_t> ids(entries, stream), cursors(found.q, stream);
+    cursors.clear_to(0);
+    for (const RadiusPart& part : found.parts)
+        place_part(part, offsets.on_device.get(), cursors.get(), keys.get(), ids.get(), stream);
+    found.parts.clear();
+    return in_order(context, request, std::move(offsets), keys, ids);
 }
 
 // To who takes them: about so many bytes at a time.
@@ -225,6 +243,58 @@ void hand_on(const RadiusRequest& request, std::int64_t first, const TileRows& r
                          request.f64 ? rows.distances64.data() + from : nullptr});
         row = end;
     }
+}
+
+// The first of the queries, as many as a tree serves: a filter has the others.
+std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& request) {
+    cudaStream_t stream = context.stream;
+    const std::int64_t q = request.queries.rows,
+                       room = tuning::radius_entries(static_cast<double>(context.plan.workspace_bytes));
+    if (!RadiusTree::serves(context, request)) return 0;
+    std::int64_t first = 0;
+    std::unique_ptr<RadiusTree> tree;
+    for (std::int64_t tile = q; first < q;) {
+        TileRows made;
+        std::int64_t count = 0;
+        try {
+            if (!tree) {
+                tree = std::make_unique<RadiusTree>(context, request);
+                tile = tree->tile();
+            }
+            count = std::min(tile, q - first);
+            if (!tree->count(first, count)) return first;
+            if (request.counts) {
+                InFlight copy(stream);
+                check(
+                    cudaMemcpyAsync(request.counts + first, tree->totals(),
+                                    static_cast<std::size_t>(count) * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+                    "cudaMemcpy");
+                copy.wait("search by radius");
+            } else {
+                RowOffsets offsets(tree->totals(), count, stream);
+                const std::int64_t entries = offsets.on_host.back();
+                if (entries > room && count > 1) {
+                    const double share = 0.8 * static_cast<double>(room) / static_cast<double>(entries);
+                    tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<double>(count)), 1,
+                                                    count - 1);
+                    continue;
+                }
+                const Buffer<std::uint64_t> keys(entries, stream);
+                const Buffer<std::int64_t> ids(entries, stream);
+                if (entries > 0) tree->list(offsets.on_device.get(), keys.get(), ids.get());
+                made = in_order(context, request, std::move(offsets), keys, ids);
+            }
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory || request.progress.cancelled()) throw;
+            return first;
+        }
+        if (!request.counts) hand_on(request, first, made);
+        first += count;
+        request.report.path = name(Path::tree);
+        context.progress.add(static_cast<double>(count) * static_cast<double>(context.points.n));
+        cancel_if_asked(context);
+    }
+    return first;
 }
 
 }  // namespace
@@ -251,7 +321,7 @@ void radius(const Points& points, const RadiusRequest& request) {
     RadiusSearch search(context, request);
     const std::int64_t largest = std::min(request.plan.query_tile, q);
     std::int64_t tile = largest;
-    for (std::int64_t first = 0; first < q;) {
+    for (std::int64_t first = answer_by_tree(context, request); first < q;) {
         const std::int64_t count = std::min(tile, q - first);
         const double done = request.progress.done();
         const auto again_with = [&](std::int64_t fewer) {

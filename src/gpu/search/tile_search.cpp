@@ -10,6 +10,7 @@
 #include "gpu/points/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
+#include "gpu/search/augmented_pass.h"
 #include "gpu/search/matrix_candidates.h"
 #include "gpu/search/projected_pass.h"
 #include "gpu/search/results.h"
@@ -19,48 +20,6 @@
 #include "gpu/select/streaming/threshold_select.h"
 
 namespace kith::gpu {
-
-TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                     std::int64_t point_tile, cudaStream_t stream) {
-    const std::int64_t q = queries.rows.rows.count, n = chunk.points.rows.count, d = metric.params.d;
-    const std::int64_t tile = std::min(point_tile, n);
-    Buffer<double> query_values(q * d, stream), point_values(tile * d, stream);
-    Buffer<std::uint64_t> keys(q * tile, stream);
-    SelectState state(q, k, tile, 8, stream);
-    if (metric.kernels) metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
-    else user_convert(queries.rows.rows, query_values.get(), d, stream);
-    for (std::int64_t first = 0; first < n; first += tile) {
-        const std::int64_t count = std::min(tile, n - first);
-        const PreparedRows points{slice(chunk.points.rows, first, count),
-                                  chunk.points.aux.get() + first * metric::max_aux, chunk.points.nan.get() + first};
-        ScanTile scan{query_values.get(),
-                      point_values.get(),
-                      queries.rows.aux,
-                      points.aux,
-                      queries.rows.nan,
-                      points.nan,
-                      q,
-                      count,
-                      first,
-                      queries.self,
-                      keys.get(),
-                      tile};
-        if (metric.kernels) {
-            metric.kernels->convert(points, point_values.get(), metric.params, stream);
-            metric.kernels->scan(scan, metric.params, stream);
-        } else {
-            user_convert(points.rows, point_values.get(), d, stream);
-            user_scan(scan, metric.spec, stream);
-        }
-        scan_keys(state, keys.get(), tile, count, first, stream);
-    }
-    finish(state, stream);
-    TileResult result{Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)};
-    sort_rows({reinterpret_cast<const std::uint64_t*>(state.keys.get()), state.ids.get(), state.counts.get(),
-               state.slices, q, state.stride(), std::min(k, n)},
-              {result.keys.get(), result.ids.get(), k}, stream);
-    return result;
-}
 
 namespace {
 
@@ -84,7 +43,8 @@ public:
           query_error_(2 * q_, stream),
           threshold_(q_, stream),
           flags_(3 * q_, stream),
-          counts_(q_, stream) {
+          counts_(q_, stream),
+          augmented_(stream) {
         const FilterVectors& filter = filter_;
         if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
@@ -108,6 +68,7 @@ public:
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
         const FilterLevels levels = filter_levels(n_, q_, wanted_);
+        augments_ = AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
@@ -356,8 +317,10 @@ private:
         used_projection_ = true;
         return true;
     }
-    void run(const FilterPass& pass) const {
+    void run(const FilterPass& pass) {
         if (metric_.spec.formula) formula_pass(*metric_.spec.formula, pass, stream_);
+        else if (augments_ && !pass.all && !pass.column_threshold)
+            augmented_.run(pass, filter_.form, query_error_.get(), threshold_.get());
         else filter_pass(pass, isa(), stream_);
     }
 
@@ -378,6 +341,8 @@ private:
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;
+    bool augments_ = false;
+    AugmentedPass augmented_;
     ExpandedTerms expanded_;
     ValueCandidates values_;
     FilterPass pass_;

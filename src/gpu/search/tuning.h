@@ -222,6 +222,9 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
         most += static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
                 8.0 * (most_directions + 1) *
                     static_cast<double>(std::min(std::max(q, n), projected_rows(most_directions + 1)));
+    // Terms of augmented vectors, of points and of queries, and their errors.
+    else if (path == Path::gemm_f16)
+        most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));
     // Panels of the direct filter are whole, of points and of queries.
     return most + (1 << 20) + (path == Path::direct_f32 ? 2 * 256 * vector_bytes(path, d) : 0);
 }

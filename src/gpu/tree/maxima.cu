@@ -1,11 +1,13 @@
 // Trees of metrics whose distance key is the largest difference.
+#include "gpu/tree/ball.cuh"
 #include "gpu/tree/traverse.cuh"
 #include "metric/chebyshev.h"
 
 namespace kith::gpu {
 
 TreeSearch tree_of_maxima() {
-    return TraverseLaunch<metric::Chebyshev>::table();
+    using M = metric::Chebyshev;
+    return {TraverseLaunch<M>::visit, TraverseLaunch<M>::homes, BallLaunch<M>::balls};
 }
 
 }  // namespace kith::gpu

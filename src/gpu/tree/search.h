@@ -26,10 +26,35 @@ struct TreeTask {
 };
 inline constexpr int tree_tallies = 64;
 
+// All points of a tree with distance keys up to a bound. Queries are those of a TreeTask.
+struct BallTask {
+    TreeView tree;
+    const double* queries = nullptr;
+    const std::uint8_t* nan = nullptr;
+    const std::uint32_t* order = nullptr;
+    std::int64_t first = 0, count = 0, step = 1;
+    bool graph = false;  // query i leaves out id first_own + i, where there is such a point
+    std::int64_t first_own = 0;
+    // Of each query: keys up to it are within; NaN: none is. Boxes whose keys all are are counted, not looked into.
+    const double* outer = nullptr;
+    std::uint32_t most_steps = 0xffffffffu;  // nodes and leaves that a query opens
+    std::int64_t* totals = nullptr;          // of each query, of as much as it opened
+    // Of query i from offsets[i] on, as many as its total: ordered keys and ids, in no order. Null: they are counted.
+    const std::int64_t* offsets = nullptr;
+    std::uint64_t* keys = nullptr;
+    std::int64_t* ids = nullptr;
+    // Added to tree_tallies triples: points looked at, nodes and leaves opened, queries that came to `most_steps`.
+    unsigned long long* tallies = nullptr;
+};
+// The most dimensions of points that it serves.
+inline constexpr std::int64_t most_ball_dimensions = 8;
+
 struct TreeSearch {
     void (*visit)(const TreeTask& task, cudaStream_t stream);
     // The leaf that looks nearest to each query of task.queries.
     void (*homes)(const TreeTask& task, std::uint32_t* leaves, cudaStream_t stream);
+    // Up to most_ball_dimensions.
+    void (*balls)(const BallTask& task, cudaStream_t stream);
 };
 
 // Of a monotone metric.

@@ -1,11 +1,13 @@
 // Trees of metrics whose distance key is the sum of the differences' magnitudes.
+#include "gpu/tree/ball.cuh"
 #include "gpu/tree/traverse.cuh"
 #include "metric/cityblock.h"
 
 namespace kith::gpu {
 
 TreeSearch tree_of_sums() {
-    return TraverseLaunch<metric::Cityblock>::table();
+    using M = metric::Cityblock;
+    return {TraverseLaunch<M>::visit, TraverseLaunch<M>::homes, BallLaunch<M>::balls};
 }
 
 }  // namespace kith::gpu

@@ -299,7 +299,6 @@ struct TraverseLaunch {
         else if (task.tree.d <= few_coordinates) homes_sums<few_coordinates>(task, leaves, stream);
         else homes_sums<exact::partials>(task, leaves, stream);
     }
-    static TreeSearch table() { return {visit, homes}; }
 };
 
 }  // namespace kith::gpu

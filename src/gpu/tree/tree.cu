@@ -48,15 +48,16 @@ __device__ __forceinline__ double warp_most(double x) {
 // A warp owns a box of a level, of the `boxes` boxes that its nodes have room for: from the leaf of that number, or the
 // node of the level below. Beyond `filled` boxes there are none.
 __global__ void join_kernel(TreeView tree, int level, std::int64_t filled, std::int64_t boxes, double* ends,
-                            std::uint32_t* least_ids) {
+                            std::uint32_t* least_ids, std::uint32_t* counts) {
     const std::int64_t box = own_item() / 32, d = tree.d;
     if (box >= boxes) return;
     const int lane = threadIdx.x % 32;
     const std::int64_t below = level > 0 ? tree.first_node[level - 1] + box : box;
-    std::uint32_t least = no_point;
+    std::uint32_t least = no_point, count = 0;
     if (box < filled) {
         least = level > 0 ? least_ids[below * node_boxes + lane] : tree.ids[below * leaf_points + lane];
         if (least & nan_point) least = no_point;
+        else count = level > 0 ? counts[below * node_boxes + lane] : 1;
     }
     const bool any = least != no_point;
     const std::int64_t node = tree.first_node[level] + box / node_boxes, own = box % node_boxes;
@@ -77,7 +78,11 @@ __global__ void join_kernel(TreeView tree, int level, std::int64_t filled, std::
         }
     }
     least = __reduce_min_sync(whole_warp, least);
-    if (lane == 0) least_ids[node * node_boxes + own] = least;
+    count = __reduce_add_sync(whole_warp, count);
+    if (lane == 0) {
+        least_ids[node * node_boxes + own] = least;
+        counts[node * node_boxes + own] = count;
+    }
 }
 
 }  // namespace
@@ -114,10 +119,12 @@ Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const met
     tree.ids = Buffer<std::uint32_t>(places, stream);
     tree.ends = Buffer<double>(nodes * d * 2 * node_boxes, stream);
     tree.least_ids = Buffer<std::uint32_t>(nodes * node_boxes, stream);
+    tree.counts = Buffer<std::uint32_t>(nodes * node_boxes, stream);
     view.coordinates = tree.coordinates.get();
     view.ids = tree.ids.get();
     view.ends = tree.ends.get();
     view.least_ids = tree.least_ids.get();
+    view.counts = tree.counts.get();
     {
         const Buffer<double> values = map_rows(rows, kernels, params, stream);
         const Buffer<std::uint32_t> order =
@@ -128,8 +135,8 @@ Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const met
     }
     for (int level = 0; level < view.levels; ++level) {
         const std::int64_t boxes = (filled[level] + node_boxes - 1) / node_boxes * node_boxes;
-        join_kernel<<<blocks_for(boxes, item_warps), item_threads, 0, stream>>>(view, level, filled[level], boxes,
-                                                                                tree.ends.get(), tree.least_ids.get());
+        join_kernel<<<blocks_for(boxes, item_warps), item_threads, 0, stream>>>(
+            view, level, filled[level], boxes, tree.ends.get(), tree.least_ids.get(), tree.counts.get());
         check_launch("join");
     }
     return tree;

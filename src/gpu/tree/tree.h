@@ -17,10 +17,11 @@ inline constexpr std::uint32_t no_point = 0xffffffffu, nan_point = 0x80000000u;
 struct TreeView {
     const double* coordinates = nullptr;  // leaves x d x leaf_points, as the metric maps them
     const std::uint32_t* ids = nullptr;   // leaves x leaf_points
-    // Of all nodes, level after level. d x 2 x node_boxes: of each coordinate the lower ends, then the upper ones; and
-    // the least id of the points of each box, no_point where it has none.
+    // Of all nodes, level after level. d x 2 x node_boxes: of each coordinate the lower ends, then the upper ones; the
+    // least id of the points of each box, no_point where it has none; and how many they are, without those with a NaN.
     const double* ends = nullptr;
     const std::uint32_t* least_ids = nullptr;
+    const std::uint32_t* counts = nullptr;
     std::int64_t first_node[most_tree_levels] = {};
     std::int64_t points = 0, d = 0;
     int levels = 0;
@@ -30,7 +31,7 @@ struct TreeView {
 struct Tree {
     TreeView view;
     Buffer<double> coordinates, ends;
-    Buffer<std::uint32_t> ids, least_ids;
+    Buffer<std::uint32_t> ids, least_ids, counts;
 };
 
 // Of a monotone metric (metric::Traits). Enqueues.

@@ -1,6 +1,7 @@
-// The filter of a projection.
-#include "cpu/search/projected_filter.h"
+// The filter of coarse panels.
+#include "cpu/search/coarse_filter.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -8,39 +9,38 @@ namespace kith::cpu {
 
 namespace {
 
-// A query that reads more than n over max_share rows (or these few) is left to the next filter: a row takes about what
 // Of a row ahead of its use: hardware goes on from there.
 constexpr std::int64_t prefetched_words = 128;
-// Candidates that a threshold may be behind: their rows have been read, and each that is left of them saves others.
-constexpr std::int64_t least_behind = 8, behind_share = 2;
 
 }  // namespace
 
-ProjectedFilter::ProjectedFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count)
+CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count)
     : filter_(filter),
       list_(list),
       kernels_(tile_kernels(search.isa)),
       count_(count),
       row_words_(filter.row_words()),
       words_(filter.words()),
+      query_words_(filter.query_words()),
       width_(filter.tile_queries(kernels_)),
       most_read_(search.max_rows_read),
       queries_(count * row_words_),
-      projected_(count * words_),
+      projected_(count * query_words_),
       thresholds_(static_cast<std::size_t>(count)),
       further_(thresholds_.size(), 0),
       read_(thresholds_.size(), 0) {
-    const std::int64_t behind = std::max(least_behind, search.k / behind_share);
     for (std::int64_t i = 0; i < count; ++i)
-        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_), behind);
-    Buffer<float> forms(count * words_);
-    filter.project_queries(list.rows(), count, kernels_, forms.data(), further_.data());
+        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_));
+    Buffer<float> forms(count * query_words_);
+    filter.coarse_queries(list.rows(), count, kernels_, forms.data(), further_.data());
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
-        float* out = projected_.data() + tile * words_ + (i - tile);
-        const float* form = forms.data() + i * words_;
+        float* out = projected_.data() + (filter.by_query() ? i : tile) * query_words_;
+        const std::int64_t step = filter.by_query() ? 1 : here;
+        if (!filter.by_query()) out += i - tile;
+        const float* form = forms.data() + i * query_words_;
         const bool used = list.filtered(i);
-        for (std::int64_t j = 0; j < words_; ++j) out[j * here] = used ? form[j] : 0.0f;
+        for (std::int64_t j = 0; j < query_words_; ++j) out[j * step] = used ? form[j] : 0.0f;
         further_[static_cast<std::size_t>(i)] -= list.error(i);
         if (!used) further_[static_cast<std::size_t>(i)] = 0;
         follow(i);
@@ -48,22 +48,23 @@ ProjectedFilter::ProjectedFilter(const Search& search, const Filter& filter, Sho
 }
 
 // A panel's value is at most w + its error where a row's is at most w + its own.
-void ProjectedFilter::follow(std::int64_t i) {
+void CoarseFilter::follow(std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     const float of_rows = list_.thresholds()[i];
     const double w = of_rows;
     thresholds_[at] = std::isfinite(of_rows) ? round_up(w + further_[at] + std::abs(w) * 0x1p-50) : of_rows;
 }
 
-void ProjectedFilter::group(std::int64_t p) {
+void CoarseFilter::group(std::int64_t p) {
     const float* panel = filter_.panel(p);
-    std::uint32_t hits[max_tile_queries];
-    alignas(64) float values[max_tile_queries * panel_points];
+    constexpr int most = std::max(max_tile_queries, max_byte_queries);
+    std::uint32_t hits[most];
+    alignas(64) float values[most * panel_points];
     for (std::int64_t first = 0; first < count_; first += width_) {
         const std::int64_t here = std::min(width_, count_ - first);
         const Tile tile = filter_.tiles(kernels_)[here];
-        if (!tile(panel, words_, projected_.data() + first * words_, thresholds_.data() + first, filter_.exponent(),
-                  hits, values))
+        if (!tile(panel, words_, projected_.data() + first * query_words_, thresholds_.data() + first,
+                  filter_.exponent(), hits, values))
             continue;
         for (std::int64_t i = 0; i < here; ++i) {
             for (; hits[i]; hits[i] &= hits[i] - 1) {

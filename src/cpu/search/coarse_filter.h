@@ -1,4 +1,4 @@
-// The filter of a projection: panels of its few coordinates, then each candidate by all of its own.
+// The filter of coarse panels, along a projection or of whole numbers of 8 bits, then of each candidate by its row.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,18 @@
 
 namespace kith::cpu {
 
-// `filter` is one of Rounding::projected. Values of its panels bound those of its rows from below, which decide what
+// `filter` is a coarse one. Values of its panels bound those of its rows from below, which decide what
 // the shortlist is offered; thresholds of the panels follow from the rows'.
-class ProjectedFilter {
+class CoarseFilter {
 public:
-    ProjectedFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count);
+    CoarseFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count);
     std::int64_t stride(std::int64_t panels) const { return panel_stride(count_, panels); }
     // Points [32 p, 32 p + 32).
     void group(std::int64_t p);
+    // Thresholds of the shortlist have changed.
+    void follow() {
+        for (std::int64_t i = 0; i < count_; ++i) follow(i);
+    }
 
 private:
     struct Pair {
@@ -26,7 +30,7 @@ private:
     const Filter& filter_;
     Shortlist& list_;
     const TileKernels& kernels_;
-    std::int64_t count_, row_words_, words_, width_;
+    std::int64_t count_, row_words_, words_, query_words_, width_;
     double most_read_;  // rows that a query reads before it is given up
     Buffer<float> queries_, projected_;
     std::vector<float> thresholds_;       // of panels

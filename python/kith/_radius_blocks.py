@@ -1,0 +1,298 @@
+"""Points within a radius that need not fit into memory: radius_blocks hands rows on as they are found, radius_csr writes them."""
+from __future__ import annotations
+
+import os
+import threading
+from collections import namedtuple
+from typing import Any, Callable, Iterator, Union
+
+from . import _core
+from ._arguments import Progress, _metric, _rows, _settings
+from ._arrays import array_interface, readable
+from ._core import Report
+from ._kinds import kind_of
+from ._progress import callback_of
+from ._radius import RadiusMethods, _int64, _radii, _split
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class RadiusBlock(namedtuple("RadiusBlock", ("first", "distances", "indices", "offsets"))):
+    """Rows of an answer that follow each other: ``for first, distances, indices, offsets in kith.radius_blocks(...)``.
+
+    Row ``first + i`` is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances beside it.
+
+    Attributes
+    ----------
+    first : int
+        The query of the first row.
+    distances, indices : arrays
+        As those of `RadiusNeighbors`.
+    offsets : array of shape (rows + 1,)
+        int64; the first is 0.
+    """
+
+    first: int
+    distances: Any
+    indices: Any
+    offsets: Any
+    __slots__ = ()
+
+    def rows(self) -> list[tuple[Any, Any]]:
+        """Of each of its queries the (distances, indices), as views."""
+        return _split(self.distances, self.indices, self.offsets)
+
+
+def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
+                  metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
+                  device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+                  stream: int | None = None, progress: Progress = None) -> Iterator[RadiusBlock]:
+    """All points within a radius of each query, in blocks of rows as they are found.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        As in `search`.
+    queries : array of shape (q, d), or None
+        None: the points among themselves, each without itself unless ``include_self``.
+    r, open
+        As in `radius`.
+    memory : int
+        Bytes that a block may have, about, where no single row takes more; 0: 256 MiB. Beside the block that the caller
+        has, one waits and one is being made.
+
+    The other parameters: as in `radius`.
+
+    Returns
+    -------
+    iterator of RadiusBlock
+        All rows, in order, of the queries' kind on their device. The search goes on in a thread while the caller works; it
+        ends where the iterator is closed or dropped.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        What the search raises comes when the first block is asked for.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> points = numpy.arange(6.0).reshape(6, 1)
+    >>> for block in kith.radius_blocks(points, None, 1):
+    ...     print(block.first, block.indices, block.offsets)
+    0 [1 0 2 1 3 2 4 3 5 4] [ 0  1  3  5  7  9 10]
+    """
+    like = points if queries is None else queries
+    kind = kind_of(like)
+    stream = kind.stream(like) if stream is None else stream
+    points = readable(points, "points")
+    asked = None if queries is None else readable(queries, "queries")
+    one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
+    with_metric = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
+
+    def search(to: Any, shown: Progress) -> Report:
+        return _core.radius_blocks(
+            array_interface(points, "points", stream),
+            None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self, with_metric,
+            _settings(f64, device, memory, threads, path, isa, stream, shown), to)
+
+    return _blocks(search, kind, like, progress)
+
+
+def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
+               metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+               packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
+               device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+               stream: int | None = None, progress: Progress = None) -> Report:
+    """All points within a radius of each query, written as they are found to a sparse matrix file.
+
+    Parameters
+    ----------
+    file : path
+        What ``scipy.sparse.load_npz`` reads: a csr matrix of queries x points, whose data are the distances in the order of
+        each row. It appears whole, at the end; as much again is needed on the disk until then, and next to no memory.
+    points, queries, r, memory
+        As in `radius_blocks`.
+
+    The other parameters: as in `radius`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, OSError, DeviceError, Cancelled
+        OSError where the file cannot be written.
+
+    Examples
+    --------
+    >>> import numpy, kith, tempfile
+    >>> points = numpy.arange(6.0).reshape(6, 1)
+    >>> kith.radius_csr(tempfile.mkdtemp() + "/near.npz", points, None, 1).queries
+    6
+    """
+    like = points if queries is None else queries
+    kind = kind_of(like)
+    stream = kind.stream(like) if stream is None else stream
+    points = readable(points, "points")
+    asked = None if queries is None else readable(queries, "queries")
+    one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
+    return _core.radius_blocks(
+        array_interface(points, "points", stream),
+        None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _settings(f64, device, memory, threads, path, isa, stream, progress), os.fspath(file))
+
+
+class RadiusBlockMethods(RadiusMethods):
+    """The same of an Index."""
+
+    def radius_blocks(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
+                      f64: bool = False, memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+                      stream: int | None = None, progress: Progress = None) -> Iterator[RadiusBlock]:
+        """All of the Index's points within a radius of each query, as `kith.radius_blocks` gives them.
+
+        Parameters
+        ----------
+        queries : array of shape (q, d), or None
+            None: the points among themselves.
+        r : float or array of shape (q,) or (n,)
+            As in `kith.radius`.
+        open, include_self, f64, memory, threads, path, isa, stream, progress
+            As in `kith.radius_blocks`.
+
+        Returns
+        -------
+        iterator of RadiusBlock
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, DeviceError, Cancelled
+            As in `kith.radius_blocks`.
+
+        Examples
+        --------
+        >>> import numpy, kith
+        >>> [block.indices for block in kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius_blocks(None, 1)]
+        [array([1, 0])]
+        """
+        like, kind = (self._place, self._kind) if queries is None else (queries, kind_of(queries))
+        stream = kind.stream(like) if stream is None else stream
+        asked = None if queries is None else readable(queries, "queries")
+        one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
+
+        def search(to: Any, shown: Progress) -> Report:
+            return self._core.radius_blocks(
+                None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
+                _settings(f64, "auto", memory, threads, path, isa, stream, shown), to)
+
+        return _blocks(search, kind, like, progress)
+
+    def radius_csr(self, file: Path, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
+                   f64: bool = False, memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
+                   stream: int | None = None, progress: Progress = None) -> Report:
+        """They are written to a sparse matrix file, as `kith.radius_csr` does.
+
+        Parameters
+        ----------
+        file : path
+            As in `kith.radius_csr`.
+        queries : array of shape (q, d), or None
+            None: the points among themselves.
+        r : float or array of shape (q,) or (n,)
+            As in `kith.radius`.
+        open, include_self, f64, memory, threads, path, isa, stream, progress
+            As in `kith.radius_blocks`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        ValueError, TypeError, MemoryError, OSError, DeviceError, Cancelled
+            As in `kith.radius_csr`.
+
+        Examples
+        --------
+        >>> import numpy, kith, tempfile
+        >>> index = kith.Index(numpy.array([[0.0], [1.0], [3.0]]))
+        >>> index.radius_csr(tempfile.mkdtemp() + "/near.npz", None, 1).queries
+        3
+        """
+        like, kind = (self._place, self._kind) if queries is None else (queries, kind_of(queries))
+        stream = kind.stream(like) if stream is None else stream
+        asked = None if queries is None else readable(queries, "queries")
+        one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
+        return self._core.radius_blocks(
+            None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress), os.fspath(file))
+
+
+class _Closed(BaseException):
+    """Nobody wants the next block."""
+
+
+class _Handover:
+    """One block at a time, from the thread that searches to the caller's."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[Any] = []
+        self.closed = False
+
+    def put(self, thing: Any) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self.closed or not self._waiting)
+            if self.closed:
+                raise _Closed
+            self._waiting.append(thing)
+            self._changed.notify_all()
+
+    def get(self) -> Any:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting)
+            self._changed.notify_all()
+            return self._waiting.pop()
+
+    def close(self) -> None:
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()
+
+
+def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, progress: Progress) -> Iterator[RadiusBlock]:
+    handover = _Handover()
+    shown = callback_of(progress)
+
+    def go_on(*where: Any) -> bool:
+        return not handover.closed and (shown is None or shown(*where) is not False)
+
+    def work() -> None:
+        end: Any = None
+        try:
+            search(lambda *block: handover.put(block), go_on)
+        except BaseException as error:  # noqa: BLE001  # which belongs to the caller's thread
+            end = error
+        try:
+            handover.put(end)
+        except _Closed:
+            pass
+
+    thread = threading.Thread(target=work, name="kith.radius_blocks", daemon=True)
+    thread.start()
+    try:
+        while True:
+            block = handover.get()
+            if block is None:
+                return
+            if isinstance(block, BaseException):
+                raise block
+            first, distances, indices, offsets = block
+            yield RadiusBlock(first, kind.of_numpy(like, distances), kind.of_numpy(like, _int64(indices)),
+                              kind.of_numpy(like, _int64(offsets)))
+    finally:
+        handover.close()
+        thread.join()

@@ -1,0 +1,130 @@
+"""topk: the largest or smallest values along a dimension."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arguments import _integer, _out, _settings
+from ._arrays import array_interface, element_name, readable
+from ._kinds import Kind, kind_of
+from ._results import TopK
+from ._search import Out, _outputs
+
+
+def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *,  # noqa: A002
+         out: Out = None, device: str = "auto", threads: int = 0, selector: str = "",
+         stream: int | None = None) -> TopK:
+    """The k largest (or smallest) values along a dimension, and where they are: torch.topk's arguments.
+
+    Parameters
+    ----------
+    values : array of at least one dimension
+        As in `search`. float16, bfloat16, float32 and float64 are read in place; integers are compared as float32 or
+        float64 that hold the same values.
+    k : int
+        From 1 to the size of ``dim``.
+    dim : int
+        The dimension along which to select.
+    largest : bool
+        The largest values first, or the smallest.
+    sorted : bool
+        False permits any order within the result.
+    out : (values, indices), optional
+        Arrays of the result's shape to write to: of the values' type and library, and int64. Where ``dim`` is the last and
+        they are contiguous nothing is copied.
+
+    Returns
+    -------
+    TopK
+        ``(values, indices)``. Unlike torch's, the result is the same every time and everywhere: of equal values the
+        smaller index comes first, and NaN comes last.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError
+        Naming the argument.
+
+    Examples
+    --------
+    >>> import numpy, kith
+    >>> values, indices = kith.topk(numpy.array([3.0, 1.0, 2.0]), 2)
+    >>> values, indices
+    (array([3., 2.]), array([0, 2]))
+    """
+    kind = kind_of(values)
+    array = values if hasattr(values, "shape") and hasattr(values, "dtype") or hasattr(values, "__cuda_array_interface__") else (
+        np.asarray(values))
+    dims = len(array.shape)
+    if dims == 0 or not -dims <= dim < dims:
+        raise ValueError(f"dim is {dim}: the values have {dims} dimensions")
+    size = int(array.shape[dim])
+    if not 1 <= _integer(k, "k") <= size:
+        raise ValueError(f"k is {k}: expected 1 to {size}, the size of dimension {dim}")
+    stream = kind.stream(array) if stream is None else stream
+    if (dims != 2 or dim % 2 != 1) and not hasattr(array, "reshape"):
+        raise TypeError(f"values: {type(array).__name__} has no reshape(); expected 2 dimensions, the last to select along")
+    last = _move_axis(array, dim, dims - 1)
+    matrix = _floats(readable(last if dims == 2 else last.reshape((-1, size)), "values"))
+    name = element_name(matrix)
+    shape = (*last.shape[:-1], k)
+    of_type = name == element_name(array)
+    given = None if out is None else _topk_out(kind, array, out, _moved(shape, dims - 1, dim))
+    in_place = given is not None and of_type and last is array and all(map(_contiguous, given))
+    if given is not None and in_place:
+        parts = [part if dims == 2 else part.reshape((-1, k)) for part in given]
+    else:
+        parts = list(_outputs(kind, array, int(matrix.shape[0]), k, name, None))
+    if matrix.shape[0]:
+        _core.select(array_interface(matrix, "values", stream), k, largest, sorted,
+                     _settings(False, device, 0, threads, "", "", stream, None, selector),
+                     array_interface(parts[1], "indices", writable=True), array_interface(parts[0], "values", writable=True))
+    if given is not None and in_place:
+        return TopK(*given)
+    found = [kind.finished(array, part) for part in parts]
+    if dims != 2 or last is not array:
+        found = [_move_axis(part.reshape(shape), dims - 1, dim) for part in found]
+    if not of_type:
+        found[0] = found[0].astype(array.dtype) if hasattr(found[0], "astype") else found[0].to(array.dtype)
+    if given is None:
+        return TopK(*found)
+    for to, part in zip(given, found):
+        to[...] = part
+    return TopK(*given)
+
+
+def _topk_out(kind: Kind, values: Any, out: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    selected, indices = _out(out, "values")
+    for name, part, dtype in (("values", selected, element_name(values)), ("indices", indices, "int64")):
+        if part is None or kind_of(part) is not kind or not kind.writable:
+            raise TypeError(f"out: {name} of {type(part).__name__}; expected an array of the values' library to write to")
+        if tuple(part.shape) != shape or element_name(part) != dtype:
+            raise ValueError(f"out: {name} {element_name(part)} of shape {tuple(part.shape)}; expected {dtype} of {shape}")
+    return selected, indices
+
+
+def _contiguous(array: Any) -> bool:
+    flags = getattr(array, "flags", None)
+    return bool(array.is_contiguous() if flags is None else flags.c_contiguous)
+
+
+def _floats(values: Any) -> Any:
+    """Of a type that the library selects from."""
+    if element_name(values) in ("float16", "bfloat16", "float32", "float64"):
+        return values
+    return values.astype("float32") if hasattr(values, "astype") else values.float()
+
+
+def _move_axis(array: Any, source: int, target: int) -> Any:
+    if source % len(array.shape) == target % len(array.shape):
+        return array
+    if hasattr(array, "movedim"):
+        return array.movedim(source, target)
+    return array.transpose(_moved(tuple(range(len(array.shape))), source, target))
+
+
+def _moved(axes: tuple[int, ...], source: int, target: int) -> tuple[int, ...]:
+    rest = list(axes)
+    rest.insert(target % len(axes), rest.pop(source % len(axes)))
+    return tuple(rest)

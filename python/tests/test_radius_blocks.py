@@ -1,0 +1,118 @@
+"""Rows within a radius as they are found: kith.radius_blocks, kith.radius_csr, and DBSCAN that holds no more than a block."""
+from __future__ import annotations
+
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kith
+
+GENERATOR = np.random.default_rng(4)
+POINTS = GENERATOR.integers(-3, 4, (3000, 3)).astype(np.float32)
+QUERIES = GENERATOR.integers(-3, 4, (500, 3)).astype(np.float32)
+
+
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "kith.radius_blocks"]
+
+
+@pytest.mark.parametrize("f64", [False, True])
+@pytest.mark.parametrize("memory", [0, 1 << 16])
+def test_blocks_are_the_rows(memory: int, f64: bool) -> None:
+    index = kith.Index(POINTS)
+    for queries, include_self in ((QUERIES, False), (None, False), (None, True)):
+        whole = (kith.radius(POINTS, QUERIES, 3, f64=f64) if queries is not None else
+                 kith.radius_graph(POINTS, 3, include_self=include_self, f64=f64))
+        how: dict[str, Any] = {"include_self": include_self, "memory": memory, "f64": f64}
+        for blocks in (kith.radius_blocks(POINTS, queries, 3, **how), index.radius_blocks(queries, 3, **how)):
+            rows, count, number = [], 0, 0
+            for block in blocks:
+                first, distances, indices, offsets = block
+                assert first == count and offsets[0] == 0 and offsets[-1] == len(indices) == len(distances)
+                assert distances.dtype == whole.distances.dtype and indices.dtype == offsets.dtype == np.int64
+                count, number = count + len(offsets) - 1, number + 1
+                rows += block.rows()
+            assert count == len(whole.offsets) - 1 and (number > 1 or not memory)
+            for (distances, indices), (d, i) in zip(rows, whole.rows()):
+                np.testing.assert_array_equal(indices, i)
+                np.testing.assert_array_equal(distances, d)
+
+
+def test_blocks_end_with_their_reader() -> None:
+    blocks = kith.radius_blocks(POINTS, None, 9, memory=1 << 16)
+    next(blocks)
+    assert threads()
+    blocks.close()  # type: ignore[attr-defined]
+    assert not threads()
+    for block in kith.radius_blocks(POINTS, None, 9, memory=1 << 16):
+        assert block.first == 0
+        break
+    gc.collect()
+    assert not threads()
+    never = kith.radius_blocks(POINTS, None, 9)
+    assert not threads()
+    del never
+
+
+def test_blocks_of_tensors() -> None:
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    for _, distances, indices, offsets in kith.radius_blocks(POINTS, torch.from_numpy(QUERIES), 3):
+        assert isinstance(indices, torch.Tensor) and isinstance(distances, torch.Tensor) and isinstance(offsets, torch.Tensor)
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="500 queries"):
+        kith.radius_blocks(POINTS, QUERIES, np.ones(3))
+    with pytest.raises(ValueError, match="at least 0"):
+        next(kith.radius_blocks(POINTS, QUERIES, -1))
+    many = np.tile(POINTS, (40, 1))
+    with pytest.raises(kith.Cancelled):
+        list(kith.radius_blocks(many, many, 1, metric="euclidean", path="exact", progress=lambda *_: False))
+    with pytest.raises(ZeroDivisionError):
+        list(kith.radius_blocks(many, many, 1, metric="euclidean", path="exact", progress=lambda *_: 1 / 0))
+    with pytest.raises(OSError):
+        kith.radius_csr(tmp_path / "absent" / "near.npz", POINTS, QUERIES, 3)
+    with pytest.raises(ValueError, match="at least 0"):
+        kith.radius_csr(tmp_path / "near.npz", POINTS, QUERIES, -1)
+    assert not list(tmp_path.iterdir()) and not threads()
+
+
+def test_csr(tmp_path: Path) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    index = kith.Index(POINTS, metric="euclidean")
+    file = tmp_path / "near.npz"
+    for queries in (QUERIES, None):
+        whole = (kith.radius(POINTS, QUERIES, 2, metric="euclidean", f64=True) if queries is not None else
+                 kith.radius_graph(POINTS, 2, metric="euclidean", f64=True))
+        for report in (kith.radius_csr(file, POINTS, queries, 2, metric="euclidean", f64=True),
+                       index.radius_csr(str(file), queries, 2, f64=True)):
+            assert report.queries == len(whole.offsets) - 1
+            written = sparse.load_npz(file)
+            np.testing.assert_array_equal(written.data, whole.distances)
+            np.testing.assert_array_equal(written.indices, whole.indices)
+            np.testing.assert_array_equal(written.indptr, whole.offsets)
+            assert written.shape == (len(whole.offsets) - 1, len(POINTS))
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 1 << 30])
+def test_density_clusters(kept_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """scikit-learn's labels, also those of points that several clusters reach, from blocks however small."""
+    cluster = pytest.importorskip("sklearn.cluster")
+    from kith import _density
+    small_blocks = kith.Index.radius_blocks
+    monkeypatch.setattr(kith.Index, "radius_blocks", lambda self, *a, **how: small_blocks(self, *a, **how, memory=1 << 15))
+    generator = np.random.default_rng(7)
+    for case in range(12):
+        points = generator.integers(0, 60, (600, 2)).astype(float)
+        weights = generator.integers(0, 3, 600).astype(float) if case % 3 == 2 else None
+        eps, least = (1.0, 3) if case % 2 else (2.3, 5)
+        theirs = cluster.DBSCAN(eps=eps, min_samples=least).fit(points, sample_weight=weights)
+        core, labels = _density.density_clusters(kith.Index(points, metric="euclidean"), eps, least, weights, 0, kept_bytes)
+        np.testing.assert_array_equal(np.flatnonzero(core), theirs.core_sample_indices_)
+        np.testing.assert_array_equal(labels, theirs.labels_)
+    nothing = _density.density_clusters(kith.Index(np.arange(9.0)[:, None] * 9, metric="euclidean"), 1, 2)
+    assert not nothing[0].any() and (nothing[1] == -1).all()

@@ -1,0 +1,166 @@
+// Coarse panels, along a projection or of whole numbers of 8 bits, and the rows of all coordinates behind them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "cpu/filter/panels.h"
+#include "exact/watched.h"
+
+namespace kith::cpu {
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+// Rows that a projection is chosen by: one in 16, between these, and of few values in all; of bytes the fewest. Scaled,
+// typical ones are as long as 1 to 2, and longer than this are outliers.
+constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
+constexpr double largest_sampled = 8;
+
+double norm2_of(const double* v, std::int64_t d) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < d; ++j) sum += v[j] * v[j];
+    return sum;
+}
+
+}  // namespace
+
+RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const {
+    const double error = projection_->complete(norm2, coordinates);
+    RowSums s = round(tiles, coordinates, form_.zero.data(), 1, projection_->columns() + 1, out);
+    const double residual = std::sqrt(s.residual2) + error;
+    s.norm2 = norm2;
+    s.residual2 = residual * residual;
+    return s;
+}
+
+void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                         std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed) {
+    const std::int64_t first = panel * panel_points, stride = std::max(rows.stride(), words_);
+    const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
+    const std::int64_t room = projection_ ? projection_->room() : 0;
+    float* out = data_.data() + panel * panel_floats(words_);
+    distance_keys.load(points, first, count, rows);
+    Buffer<double> vectors(panel_points * form_.d), coordinates(panel_points * room);
+    RowSums sums[panel_points] = {};
+    double more[panel_points] = {};
+    for (std::int64_t i = 0; i < count; ++i) {
+        double* const vector = vectors.data() + i * form_.d;
+        float* const to = rows_.data() + (first + i) * row_words();
+        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, more[i]);
+        RowSums& s = sums[i];
+        if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
+        if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
+            row_terms_[first + i] = bound_.point(s, more[i]);
+            packed.largest = std::max(packed.largest, s.rounded2);
+            continue;
+        }
+        std::fill_n(vector, form_.d, 0.0);
+        std::fill_n(to, row_words(), 0.0f);
+        s = {};
+        row_terms_[first + i] = {rows.nan()[i] ? infinity : nan, 0};
+        packed.uncovered += !rows.nan()[i];
+    }
+    if (projection_) projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
+    for (std::int64_t i = 0; i < panel_points; ++i) {
+        float* const to = rounded + i * stride;
+        out[i] = i < count ? row_terms_[first + i].half_norm : infinity;
+        // Nothing is an upper value here.
+        out[panel_points + i] = bytes_ ? 0 : infinity;
+        std::fill_n(to, words_, 0.0f);
+        if (!(out[i] < infinity)) continue;
+        const RowSums s = bytes_ ? round_bytes(vectors.data() + i * form_.d, form_.scale, to, out[panel_points + i])
+                                 : round_projected(tiles, sums[i].norm2, coordinates.data() + i * room, to);
+        out[i] = coarse_bound_.point(s, more[i]).half_norm;
+        packed.largest_coarse = std::max(packed.largest_coarse, s.rounded2);
+    }
+    tiles.transpose(rounded, stride, words_, out + panel_header);
+    if (bytes_) bytes_->raise(out + panel_header, words_ * panel_points);
+}
+
+bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                           int threads, bool always, ProgressMeter& progress) {
+    if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
+    if (form_.d > max_projected_dimensions) return false;
+    const std::int64_t most = std::clamp(std::min(points.rows / 16, sampled_values / form_.d), least_sample,
+                                         bytes_ ? least_sample : most_sample);
+    const std::int64_t sample = std::min(points.rows, most);
+    Buffer<double> vectors(sample * form_.d);
+    std::vector<char> used(static_cast<std::size_t>(sample));
+    watched_for(threads, sample, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+        RowBlock rows(1, form_.d);
+        for (std::int64_t i = first; i < last; ++i) {
+            distance_keys.load(points, i * points.rows / sample, 1, rows);
+            double* const v = vectors.data() + i * form_.d;
+            double more = 0;
+            // Far outliers have directions of their own.
+            used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, more) &&
+                                                (bytes_ || norm2_of(v, form_.d) <= largest_sampled * largest_sampled);
+        }
+    });
+    progress.throw_if_cancelled();
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < sample; ++i)
+        if (used[static_cast<std::size_t>(i)])
+            std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
+    if (count < 2) return false;
+    const FilterSample sampled{form_.own, vectors.data(), count, form_.d};
+    if (!bytes_) {
+        projection_ = find_projection(tiles, sampled, points.rows, always, threads, progress);
+        return projection_.has_value();
+    }
+    std::vector<RowSums> sums;
+    std::vector<float> words(static_cast<std::size_t>(byte_words()));
+    double typical = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        float scale = 0;
+        sums.push_back(round_bytes(vectors.data() + i * form_.d, form_.scale, words.data(), scale));
+        const RowSums& s = sums.back();
+        if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(count);
+    }
+    coarse_bound_ = FilterBound::of_bytes(form_.own, form_.d, typical);
+    return always || bytes_pay(sampled, coarse_bound_, sums, points.rows);
+}
+
+void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
+                            double* errors) const {
+    const std::int64_t room = projection_ ? projection_->room() : 0;
+    std::vector<double> row(static_cast<std::size_t>(form_.d)), norms2, mores, norms;
+    Buffer<double> vectors(count * form_.d), coordinates(count * room);
+    for (std::int64_t i = 0; i < count; ++i) {
+        double* const v = vectors.data() + i * form_.d;
+        double more = 0, norm = 0;
+        row.assign(block.row(i), block.row(i) + form_.d);
+        if (form_.metric == metric::Gemm::dot) {
+            form_.make_unit(row.data(), norm);
+            std::copy(row.begin(), row.end(), v);
+        } else {
+            form_.make_vector(tiles, row.data(), v, more);
+        }
+        norms.push_back(norm);
+        norms2.push_back(norm2_of(v, form_.d));
+        mores.push_back(more);
+    }
+    if (projection_) projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        float* const to = out + i * query_words();
+        RowSums s;
+        if (bytes_) {
+            float* const words = to + bytes_->query_header;
+            std::fill_n(to, query_words(), 0.0f);
+            const double whole = form_.metric == metric::Gemm::dot ? 1 / norms[at] : form_.scale;
+            s = round_bytes(vectors.data() + i * form_.d, whole, words, to[1]);
+            const auto start = static_cast<std::int32_t>(-128 * bytes_->sum(words, words_));
+            std::memcpy(to, &start, sizeof start);
+        } else {
+            s = round_projected(tiles, norms2[at], coordinates.data() + i * room, to);
+            flip_signs(to, words_);
+        }
+        errors[i] = coarse_bound_.query(s, form_.scale, 1, mores[at]).error + centring_error();
+    }
+}
+
+}  // namespace kith::cpu

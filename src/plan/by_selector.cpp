@@ -1,0 +1,112 @@
+// Searches by a selector that was asked for: which device serves it, behind which distances.
+#include "plan/by_selector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cpu/select/selectors.h"
+#include "exact/refuse.h"
+#include "gpu/select/selectors.h"
+#include "plan/composed.h"
+
+namespace kith::planner {
+
+namespace {
+
+std::string cpu_names() {
+    std::string names;
+    for (const cpu::Selector& each : cpu::selectors) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    return names;
+}
+
+// All distances in binary64, of as many queries at a time as half of the memory holds.
+Plan on_cpu(const Request& r, const Machine& machine, const cpu::Selector& selector) {
+    if (!r.path.empty() && r.path != name(Path::exact))
+        refuse("selector: '{}' selects among all distances on a CPU; path is '{}', expected exact or none", r.selector,
+               r.path);
+    const std::int64_t n = r.shape.n, kept = std::min(r.shape.k, n);
+    if (kept < selector.min_k || (selector.max_k > 0 && kept > selector.max_k))
+        refuse("selector: '{}' serves k from {} to {}; k is {}", r.selector, selector.min_k,
+               selector.max_k > 0 ? std::to_string(selector.max_k) : "the number of points", r.shape.k);
+    Request own = r;
+    own.path = name(Path::exact);
+    own.selector.clear();
+    Plan p = make(own, machine);
+    // Per query its distance keys and what is selected of them; per thread what a selector may copy of a row, and tiles
+    // of rows.
+    const double each = 8 * static_cast<double>(n) + 16 * static_cast<double>(kept),
+                 fixed = (16 * static_cast<double>(n) + (1 << 20)) * p.threads,
+                 budget = cpu_budget(r, machine, each + fixed);
+    constexpr double most_bytes = 1 << 30;
+    constexpr std::int64_t queries_of_thread = 64;
+    const auto fit = static_cast<std::int64_t>(std::min(budget - fixed, std::max(most_bytes, each)) / each);
+    p.query_tile =
+        std::clamp<std::int64_t>(fit, 1, std::max<std::int64_t>(std::min(r.shape.q, queries_of_thread * p.threads), 1));
+    p.point_tile = n;
+    p.candidate_capacity = 0;
+    p.workspace_bytes = static_cast<std::int64_t>(std::min(fixed + each * static_cast<double>(p.query_tile), 9e18));
+    p.selector = r.selector;
+    p.forced = true;
+    p.why += fmt::format("selector {}: forced, of all distances of {} queries at a time. ", r.selector, p.query_tile);
+    return p;
+}
+
+Plan on_gpu(const Request& r, const Machine& machine) {
+    if (r.metric.user || r.metric.traits.direct == metric::Direct::none)
+        refuse(
+            "selector: '{}' selects among distances in f32 on a GPU, where it serves built-in metrics with a direct "
+            "form "
+            "in f32; on a CPU every metric has {}",
+            r.selector, cpu_names());
+    // "kato" alone is a path of its own.
+    const bool kernel_given = r.path != "kato" && gpu::find_distance_kernel(r.path) != nullptr;
+    if (!r.path.empty() && !kernel_given)
+        refuse(
+            "selector: '{}' takes a distance kernel for a path on a GPU, or none; path is '{}', which has a selection "
+            "of its own",
+            r.selector, r.path);
+    const bool products = r.metric.traits.direct == metric::Direct::squares &&
+                          (!machine.products_absence || machine.products_absence().empty());
+    const KernelRow& fastest = fastest_kernel(r.shape.q, r.shape.d, products);
+    Request own = r;
+    own.selector.clear();
+    own.path = fmt::format("{}+{}", kernel_given ? r.path : std::string(fastest.name), r.selector);
+    Plan p = make(own, machine);
+    p.why = fmt::format("selector {}: forced, behind {}{}. {}", r.selector, kernel_given ? r.path : fastest.name,
+                        kernel_given ? "" : fmt::format(" ({})", fastest.reason), p.why);
+    return p;
+}
+
+}  // namespace
+
+Plan by_selector(const Request& r, const Machine& machine) {
+    if (is_composed(r.path)) {
+        if (r.path.substr(r.path.find('+') + 1) != r.selector)
+            refuse("selector: '{}'; path is '{}', which has another", r.selector, r.path);
+        Request own = r;
+        own.selector.clear();
+        return make(own, machine);
+    }
+    const cpu::Selector* const of_cpu = cpu::find_selector(r.selector);
+    const gpu::Selector* const of_gpu = gpu::find_selector(r.selector);
+    if (!of_cpu && !of_gpu)
+        refuse("selector: '{}' is unknown; expected on the CPU one of {}, or one of a GPU (kith info --selectors)",
+               r.selector, cpu_names());
+    const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
+    if (devices.size() > 1) refuse("selector: '{}' runs on one device; device is {}", r.selector, spelled(devices));
+    const bool any_device = r.device.empty() || r.device == "auto";
+    if (devices.front() == host_memory) {
+        if (of_cpu) return on_cpu(r, machine, *of_cpu);
+        refuse("selector: '{}' runs on a GPU only, and {}; expected on the CPU one of {}", r.selector,
+               any_device && !machine.no_device.empty() ? machine.no_device : "the device is cpu", cpu_names());
+    }
+    if (of_gpu) return on_gpu(r, machine);
+    if (!any_device || r.data_device != host_memory)
+        refuse("selector: '{}' runs on the CPU only; device is {}", r.selector, spelled(devices));
+    Request own = r;
+    own.device = "cpu";
+    return on_cpu(own, machine, *of_cpu);
+}
+
+}  // namespace kith::planner
