@@ -67,7 +67,7 @@ void draw(const std::vector<std::string>& files) {
     for (const std::string& each : files) command.append(1, ' ').append(quoted(each));
     std::fflush(stdout);
     if (std::system((command + " 2> /dev/null").c_str()) != 0)
-        fmt::print("no drawings: bench/plot needs Python's matplotlib\n");
+        fmt::print("not all are drawn: bench/plot, which needs Python's matplotlib, says why\n");
 }
 
 }  // namespace

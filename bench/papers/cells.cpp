@@ -156,14 +156,14 @@ private:
     }
 
     // From the measured cell of these dimensions that has the most pairs, of those with fewer; where there is none, the
-    // most by those of fewer dimensions.
+    // most by those of fewer dimensions. Cells of larger k say nothing.
     double expected(const Method& method, const Shape& shape) const {
         double most = 0, seconds = 0, of_fewer_d = 0;
         const double own = static_cast<double>(shape.n) * static_cast<double>(shape.q);
         for (const auto& [key, cell] : results_.cells) {
             const auto& [name, n, q, d, k] = key;
             const double other = static_cast<double>(n) * static_cast<double>(q);
-            if (name != method.name || d > shape.d || other > own) continue;
+            if (name != method.name || d > shape.d || k > shape.k || other > own) continue;
             const double scaled = cell.steps.total * own / other;
             if (d < shape.d) of_fewer_d = std::max(of_fewer_d, scaled);
             if (d < shape.d || other < most) continue;

@@ -150,14 +150,16 @@ Json to_json(const Results& results, const Panel& panel, const Line& line) {
     const std::vector<double> seconds =
         measured(results, panel, line, shows == Shows::crossing ? &Steps::sort : &Steps::total);
     json["seconds"] = list(seconds);
-    if (!line.paper_seconds.empty())
-        json["paper_seconds"] = list(
-            {line.paper_seconds.begin(), line.paper_seconds.begin() + static_cast<std::ptrdiff_t>(panel.at.size())});
+    // At each x that ran, of the whole grid's.
+    const auto of_paper = [&](const std::vector<double>& figures) {
+        return list({figures.begin(), figures.begin() + static_cast<std::ptrdiff_t>(panel.at.size())});
+    };
+    if (!line.paper_seconds.empty()) json["paper_seconds"] = of_paper(line.paper_seconds);
     if (shows == Shows::shares)
         for (const Part& part : parts) {
             if (const auto own = shares(results, panel, line, part.step); any(own))
                 json["shares"][part.name] = list(own);
-            if (any(line.*part.paper)) json["paper_shares"][part.name] = list(line.*part.paper);
+            if (any(line.*part.paper)) json["paper_shares"][part.name] = of_paper(line.*part.paper);
         }
     if (panel.axis == Axis::d && shows == Shows::seconds) {
         json["slope"] = number(along(panel, seconds).slope);

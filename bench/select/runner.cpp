@@ -285,7 +285,7 @@ std::vector<double> Runner::operations(const Case& c) {
     std::vector<double>& per_row = counts_[c];
     for (const std::uint64_t count : gpu::take_operation_counts())
         per_row.push_back(static_cast<double>(count) / static_cast<double>(c.rows));
-    const std::vector<double> counted = per_row;
+    std::vector<double> counted = per_row;
     if (measured_) measured_();
     return counted;
 }
