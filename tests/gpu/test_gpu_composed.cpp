@@ -219,6 +219,32 @@ std::string selector_test_name(const testing::TestParamInfo<gpu::Selector>& info
         if (c == '-' || c == '+') c = '_';
     return name;
 }
+// A search by a selector alone is that of a kernel and it, a selector of the CPU runs there.
+TEST(ComposedSelector, AsAsked) {
+    for (const std::int64_t q : {1, 10, 40, 200}) {
+        const search_cases::Size size{3000, q, 17, 12};
+        const auto c = search_cases::make_case(variants("cityblock", size.d, ElementType::f32).front(), "lattice", size,
+                                               ElementType::f32, ElementType::f32, arrays::Shape::dense, 3);
+        const Truth truth = c.truth();
+        kith::Options options = search_cases::options_of("cuda", c.variant, {}, true);
+        const kith::Index index(c.points.view, options);
+        for (const char* const selector : {"bits", "radix-select", "heap-queue+buffer", "threshold"}) {
+            options.selector = selector;
+            const auto got = kith::search(c.points.view, c.queries.view, c.k, options);
+            ASSERT_EQ("", truth.difference(got)) << selector;
+            const bool own = options.selector == "threshold";
+            EXPECT_EQ(own, !got.report.path.ends_with("+" + options.selector)) << got.report.path;
+            ASSERT_EQ("", truth.difference(index.search(c.queries.view, c.k, options))) << selector;
+        }
+        options.device = "auto";
+        options.selector = "heap";
+        const auto got = kith::search(c.points.view, c.queries.view, c.k, options);
+        ASSERT_EQ("", truth.difference(got));
+        EXPECT_EQ("exact", got.report.path);
+        EXPECT_EQ(0U, got.report.device.find("cpu")) << got.report.device;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(GpuComposed, ComposedLists, testing::ValuesIn(gpu::selectors), selector_test_name);
 
 }  // namespace
