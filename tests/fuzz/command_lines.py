@@ -225,7 +225,7 @@ class Trial:
         if r.random() < 0.7:
             self.arguments += ["-o", self.output("pairs", [".npy"], ("ids", expected))]
         if r.random() < 0.5:
-            self.arguments += ["--distances", self.output("far", [".npy", ".fbin"], ("distances", expected))]
+            self.arguments += ["--distances", self.output("far", [".npy", ".npy.gz"], ("distances", expected))]
         self.hostile = self.hostile or not expected.pairs  # nothing to write
         self.arguments += self.options_of_speed()
 
