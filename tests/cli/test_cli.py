@@ -319,6 +319,20 @@ class Search(Cli):
                                code=2), "new", "nearest")
         self.assert_error(kith("estimate", code=2), "entropy")
 
+    def test_error_of_an_estimate(self):
+        write_npy(self.at("wave.npy"), [[math.sin(i * i)] for i in range(200)])
+        command = ["estimate", "entropy", "-x", self.at("wave.npy"), "--json"]
+        self.assertNotIn("error", json.loads(kith(*command).stdout))
+        self.assertNotIn("error", kith(*command[:-1]).stdout)
+        once, again, other, fewer = (json.loads(kith(*command, "--bootstrap", 3, *more).stdout)["error"]
+                                     for more in ([], ["--seed", 0], ["--seed", 1], ["--parts", 4, "--stretch", 5]))
+        self.assertEqual(once, again)
+        self.assertGreater(once, 0)
+        self.assertEqual(len({once, other, fewer}), 3)
+        self.assertIn("error", kith(*command[:-1], "--bootstrap", 3).stdout)
+        self.assert_error(kith(*command, "--bootstrap", 1, "--parts", 100, code=2), "bootstrap", "100 parts")
+        self.assert_error(kith(*command, "--bootstrap", "few", code=2), "few")
+
 
 class Verify(Cli):
     K = 6

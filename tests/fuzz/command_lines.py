@@ -198,6 +198,56 @@ class Trial:
         if r.random() < 0.5:
             self.arguments += ["--values", self.output("best", [".npy", ".fbin"], ("distances", expected))]
 
+    def radius(self):
+        r = self.random
+        d, metric, open_ = r.randrange(1, 9), r.choice(PLAIN), r.random() < 0.5
+        base = self.matrix("base", r.choice([1, 60, r.randrange(1, 300)]), d, -5, 6)
+        self.arguments = ["radius", "-b", base]
+        queries = base
+        if r.random() < 0.5:
+            queries = self.matrix("queries", r.randrange(1, 12), d, -5, 6)
+            self.arguments += ["-q", queries]
+        # Whole numbers lie at it; 0 and infinity are radii, too.
+        radius = r.choice(["0", "1", "5", "12.5", "40", "inf"])
+        self.arguments += ["-r", radius, "-m", metric, *(["--open"] if open_ else []), *self.options_of_speed()]
+        expected = oracle.Counts(self.inputs[base].values, self.inputs[queries].values, float(radius), metric, open_, queries == base)
+        if r.random() < 0.7:
+            self.arguments += ["--counts", self.output("counts", [".npy", ".ivecs", ".hdf5/counts"], ("counts", expected))]
+
+    def match(self):
+        r = self.random
+        d, mutual = r.randrange(1, 9), r.random() < 0.5
+        ratio = r.choice([None, "0.5", "0.8", "1"])
+        a = self.matrix("left", r.randrange(1, 40), d, -5, 6)
+        b = self.matrix("right", r.randrange(2, 40), d, -5, 6)
+        expected = oracle.Matches(self.inputs[a].values, self.inputs[b].values, float(ratio) if ratio else None, mutual)
+        self.arguments = ["match", a, b, *(["--ratio", ratio] if ratio else []), *(["--mutual"] if mutual else [])]
+        if r.random() < 0.7:
+            self.arguments += ["-o", self.output("pairs", [".npy"], ("ids", expected))]
+        if r.random() < 0.5:
+            self.arguments += ["--distances", self.output("far", [".npy", ".npy.gz"], ("distances", expected))]
+        self.hostile = self.hostile or not expected.pairs  # nothing to write
+        self.arguments += self.options_of_speed()
+
+    def estimate(self):
+        r = self.random
+        n, d = r.choice([2, 9, r.randrange(2, 300)]), r.randrange(1, 5)
+        x, y = self.matrix("x", n, d, -50, 51), self.matrix("y", n, d, -50, 51)
+        self.hostile = True  # too few samples, or all of them equal
+        what = r.choice(["entropy", "divergence", "mutual-information", "transfer-entropy"])
+        if what == "transfer-entropy":
+            self.arguments = ["estimate", what, "--source", x, "--target", y, "--source-lags", r.choice(["1", "2", "8"])]
+        else:
+            self.arguments = ["estimate", what, "-x", x, *(["-y", y] if what != "entropy" else [])]
+        if what == "divergence" and r.random() < 0.5:
+            self.arguments += ["--form", r.choice(["nearest", "ball", "ball-distances"])]
+        if what == "mutual-information" and r.random() < 0.4:
+            self.arguments += ["-z", self.matrix("z", n, 1, -50, 51)]
+        if r.random() < 0.5:
+            self.arguments += ["--bootstrap", r.choice(["0", "1", "3"]), "--parts", r.choice(["2", "3", "9"]),
+                               "--stretch", r.choice(["1", "2", "7", "400"]), "--seed", r.choice(["0", "1", "9223372036854775807"])]
+        self.arguments += ["-k", r.choice(["1", "3", str(n)]), *self.options_of_speed()]
+
     def convert(self):
         r = self.random
         rows, cols = r.randrange(1, 200), r.randrange(1, 9)
@@ -288,7 +338,7 @@ class Trial:
         r = self.random
         self.wrong = False
         r.choice([self.search, self.search, self.search, self.graph, self.select, self.convert, self.convert,
-                  self.verify, self.plain])()
+                  self.radius, self.match, self.estimate, self.verify, self.plain])()
         if r.random() < 0.15:
             self.spoil()
         self.conditions = Conditions(r, r.random() < 0.4)
@@ -325,7 +375,7 @@ class Trial:
 
     def prints(self):
         a = self.arguments
-        return a in (["--help"], ["--version"]) or a[:1] in (["info"], ["plan"], ["verify"]) or "--json" in a
+        return a in (["--help"], ["--version"]) or a[:1] in (["info"], ["plan"], ["verify"], ["estimate"]) or "--json" in a
 
     def judge_files(self, result, shown):
         after = self.snapshot()

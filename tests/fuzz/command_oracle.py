@@ -148,3 +148,36 @@ class Copy(Expected):
 
     def differs(self, kind, rows):
         return self.compare(rows, self.values)
+
+
+class Counts(Expected):
+    """How many points lie within a radius: a column."""
+
+    def __init__(self, base, queries, radius, metric, open_, graph):
+        self.base, self.queries, self.radius, self.metric, self.open, self.graph = base, queries, radius, metric, open_, graph
+
+    def differs(self, kind, rows):
+        rank, report = SIMPLE[self.metric]
+        want = []
+        for i, query in enumerate(self.queries):
+            distances = [report(rank(query, x), len(query)) for id_, x in enumerate(self.base) if not (self.graph and id_ == i)]
+            want.append(sum(d < self.radius if self.open else d <= self.radius for d in distances))
+        return self.compare([[v for row in rows for v in row]], [want])
+
+
+class Matches(Expected):
+    """Pairs of rows, or their distances, by the definition of a match in the Euclidean distance."""
+
+    def __init__(self, a, b, ratio, mutual):
+        far = [[math.sqrt(sum((u - v) ** 2 for u, v in zip(x, y))) for y in b] for x in a]
+        self.pairs, self.distances = [], []
+        for i, row in enumerate(far):
+            order = sorted((d, j) for j, d in enumerate(row))
+            d, j = order[0]
+            kept = ratio is None or d < ratio * order[1][0]
+            if kept and (not mutual or min((far[o][j], o) for o in range(len(a)))[1] == i):
+                self.pairs.append([i, j])
+                self.distances.append(d)
+
+    def differs(self, kind, rows):
+        return self.compare(rows, self.pairs) if kind == "ids" else self.compare([[v for row in rows for v in row]], [self.distances])
