@@ -111,8 +111,8 @@ public:
     void settle(std::int64_t i) {
         if (candidates_[static_cast<std::size_t>(i)].full()) make_room(i);
     }
-    // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds: those that are guessed
-    // follow from larger and larger parts of the points.
+    // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds: those that are
+    // guessed follow from larger and larger parts of the points.
     bool advance(std::int64_t seen, std::int64_t all);
     // Refines what is left: best(i) is the answer among the points offered. Ends early when go_on() says so.
     template <class GoOn>
@@ -149,7 +149,7 @@ private:
     std::vector<TopK> best_;
     std::vector<char> guesses_;  // whether a query does
     std::size_t part_ = 0;       // of guessed_parts, in which the points are
-    double evaluated_ = 0;  // distance keys
+    double evaluated_ = 0;       // distance keys
 };
 
 }  // namespace kith::cpu
