@@ -11,6 +11,7 @@
 #include "gpu/select/selectors.h"
 #include "select/buffered_inserts.h"
 #include "select/partition_inserts.h"
+#include "select/study.h"
 #include "select/table.h"
 
 namespace {
