@@ -286,7 +286,7 @@ KITH_EXPORT int kith_index_graph(const kith_index* index, int64_t k, const kith_
 /* What an estimator found, as estimators.h defines it. */
 typedef struct kith_estimate {
     double value;     /* nats; not cut off at 0 */
-    double error;     /* the standard deviation of `value` by the bootstrap, in closed form */
+    double error;     /* NaN: a bootstrap is C++'s and Python's alone */
     int64_t samples;  /* that were used */
     int64_t left_out; /* those of equal samples (entropy, divergence) */
 } kith_estimate;

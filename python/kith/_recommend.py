@@ -7,8 +7,8 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _integer, _metric, _rows, _settings
-from ._arrays import kind_of
 from ._core import Report
+from ._kinds import kind_of
 
 _FORMS = ("shares", "as-given")
 _WEIGHTS = ("inverse", "uniform")
@@ -126,6 +126,6 @@ def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "s
         _one_of("form", form, _FORMS) == "as-given", _one_of("weight", weight, _WEIGHTS) == "uniform", epsilon, hold_out,
         _integer(seed, "seed"), _integer(users_at_once, "users_at_once"),
         _metric(metric if formula is None else "sqeuclidean", p, inverse_covariance, variances, False, formula, start),
-        _settings(values, kind_of(values), True, device, memory, threads, path, "", None, progress))
+        _settings(True, device, memory, threads, path, "", kind_of(values).stream(values), progress))
     return Recommendations(told.view(np.int64), predictions, None if held_out is None else held_out.view(np.int64), judged,
                            hit_rate, popular, report)

@@ -7,7 +7,8 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _integer, _metric, _settings
-from ._arrays import array_interface, kind_of, readable
+from ._arrays import array_interface, readable
+from ._kinds import kind_of
 
 _FORMS = ("nearest", "ball", "ball-distances")
 
@@ -120,9 +121,10 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
         raise ValueError(f"form: {form!r}; expected one of {', '.join(_FORMS)}")
     held = [[readable(scale, "images") for scale in image] for image in images]
     first = held[0][0] if held and held[0] else np.empty((0, 0))
+    stream = kind_of(first).stream(first)
     divergences, order, who, left_out = _core.retrieve(
-        [[array_interface(scale, "images") for scale in image] for image in held], _integer(k, "k"), _FORMS.index(form),
+        [[array_interface(scale, "images", stream) for scale in image] for image in held], _integer(k, "k"), _FORMS.index(form),
         both_ways, [] if asked is None else [_integer(i, "asked") for i in asked],
         _metric(metric, p, None, None, False, None, 0.0),
-        _settings(first, kind_of(first), True, device, memory, threads, "", "", None, progress))
+        _settings(True, device, memory, threads, "", "", stream, progress))
     return Retrieved(divergences, order.view(np.int64), who.view(np.int64), left_out)

@@ -294,7 +294,7 @@ private:
         const std::int64_t n = points_.view.rows, q = queries_.view.rows;
         const std::vector<float> values = to_host(pass.all, q * padded);
         gpu::Buffer<char> point_terms(padded * 2 * gpu::augmented_terms, nullptr),
-            query_terms(gpu::whole_query_tiles(q) * 2 * gpu::augmented_terms, nullptr);
+            query_terms(gpu::augmented_query_rows(q) * 2 * gpu::augmented_terms, nullptr);
         gpu::Buffer<float> threshold(q, nullptr), base(q, nullptr), error(q, nullptr);
         gpu::Buffer<gpu::Candidate> candidates(q * padded, nullptr);
         gpu::Buffer<std::int32_t> counts(q, nullptr);

@@ -126,7 +126,8 @@ TEST_P(GpuRing, LeavesTheSameValues) {
         gpu::column_thresholds(threshold.get(), half_norms.get(), n, column_threshold.get(), nullptr);
         pass.column_threshold = column_threshold.get();
     }
-    const std::int64_t term_bytes = 2 * gpu::augmented_terms, whole_queries = gpu::whole_query_tiles(numbers.queries);
+    const std::int64_t term_bytes = 2 * gpu::augmented_terms,
+                       whole_queries = gpu::augmented_query_rows(numbers.queries);
     const gpu::Buffer<char> point_terms(padded * term_bytes, nullptr), query_terms(whole_queries * term_bytes, nullptr);
     if (c.kept == Kept::augmented) {
         const auto base = on_device(std::vector<float>(static_cast<std::size_t>(numbers.queries))),

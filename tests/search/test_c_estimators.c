@@ -98,8 +98,8 @@ static void test_estimators(void) {
     kith_options_init(&options, sizeof(options));
     options.threads = 1;
     CHECK(kith_entropy(&xs, 3, NULL, &e) == KITH_OK && e.samples == n && e.left_out == 0);
-    CHECK(fabs(e.value - 1.418938533) < 0.1 && e.error > 0 && e.error < 0.1);
-    CHECK(kith_entropy(&xs, 3, &options, &again) == KITH_OK && again.value == e.value && again.error == e.error);
+    CHECK(fabs(e.value - 1.418938533) < 0.1 && isnan(e.error));
+    CHECK(kith_entropy(&xs, 3, &options, &again) == KITH_OK && again.value == e.value && isnan(again.error));
     CHECK(kith_mutual_information(&xs, &ys, 3, KITH_KRASKOV_FIRST, NULL, &e) == KITH_OK);
     CHECK(fabs(e.value - correlated) < 0.1);
     CHECK(kith_mutual_information(&xs, &ys, 3, KITH_KRASKOV_SECOND, NULL, &again) == KITH_OK);

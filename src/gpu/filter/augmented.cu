@@ -65,7 +65,7 @@ void augment_points(const float* half_norm, std::int64_t count, void* terms, cud
 
 void augment_queries(std::int64_t q, double gamma, const float* base_error, float* threshold, float* error, void* terms,
                      cudaStream_t stream) {
-    const std::int64_t padded = whole_query_tiles(q);
+    const std::int64_t padded = augmented_query_rows(q);
     // T grows by no more than gamma of itself.
     const auto share = static_cast<float>(gamma * (1 + 0x1p-10));
     queries_kernel<<<item_blocks(padded), item_threads, 0, stream>>>(q, padded, share, base_error, threshold, error,

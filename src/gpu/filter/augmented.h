@@ -21,10 +21,15 @@ namespace kith::gpu {
 // Numbers of a row's terms in memory, and what the matrix units multiply.
 inline constexpr int augmented_terms = 8, augmented_step = 16;
 
+// Rows of the terms of q queries: whole tiles for both blocks of a cluster, which copy them unasked.
+constexpr std::int64_t augmented_query_rows(std::int64_t q) {
+    return whole_query_tiles(q + filter_tile_queries) / (2 * filter_tile_queries) * (2 * filter_tile_queries);
+}
+
 // Terms of `count` points, a multiple of filter_tile_points: rows of augmented_terms numbers.
 void augment_points(const float* half_norm, std::int64_t count, void* terms, cudaStream_t stream);
 
-// Of q queries, with rows for whole tiles of them: those past q pass nothing. The threshold of each grows by as much as
+// Of q queries, with augmented_query_rows(q) rows: those past q pass nothing. The threshold of each grows by as much as
 // its share of the error does, whose part without thresholds is base_error; a pair with a = T passes.
 void augment_queries(std::int64_t q, double gamma, const float* base_error, float* threshold, float* error, void* terms,
                      cudaStream_t stream);

@@ -16,7 +16,7 @@ void AugmentedPass::run(FilterPass pass, const FilterForm& form, float* error, f
     if (point_terms_.size() == 0) {
         const std::int64_t padded = whole_tiles(pass.n);
         base_error_ = Buffer<float>(pass.q, stream_);
-        query_terms_ = Buffer<char>(whole_query_tiles(pass.q) * row_bytes, stream_);
+        query_terms_ = Buffer<char>(augmented_query_rows(pass.q) * row_bytes, stream_);
         point_terms_ = Buffer<char>(padded * row_bytes, stream_);
         check(cudaMemcpyAsync(base_error_.get(), error, static_cast<std::size_t>(pass.q) * sizeof(float),
                               cudaMemcpyDeviceToDevice, stream_),
