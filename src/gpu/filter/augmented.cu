@@ -46,7 +46,9 @@ __global__ void queries_kernel(std::int64_t q, std::int64_t padded, float gamma,
     }
     const float before = error[i], used = threshold[i];
     const float grown = fmaxf(before, __fmaf_ru(gamma, fabsf(used), base_error[i]));
-    float t = __fadd_ru(used, __fadd_ru(grown, -before));
+    // Twice: so that points at one distance, whose k-th closes the list, are within what they were before; and what
+    // sums of different thresholds round.
+    float t = __fadd_ru(used, __fmaf_ru(2, __fadd_ru(grown, -before), 0x1p-20f * fabsf(used)));
     // One more, as the sum of a pair with a = T may be 0; and what terms_of cannot hold.
     t = nextafterf(__fadd_ru(t, 0x1p-100f), __int_as_float(0x7f800000));
     t = fminf(t, largest);
