@@ -61,6 +61,11 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
         next coarser band: up to 4,800 and 2,400 x 18. Of what the pyramid leaves, 3 x 3 pixels of luminance and
         chrominances: up to 1,200 x 27 (x 9 of a grey image). Of 320 x 240 pixels just as many.
 
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the image: of another shape, or too small.
+
     Examples
     --------
     >>> import numpy, kith

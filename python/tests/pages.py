@@ -47,6 +47,8 @@ def arrays() -> dict[str, Any]:
     z = rng.normal(size=400)
     return {"np": np, "numpy": np, "points": points, "queries": queries, "scores": rng.random((4, 200)),
             "batches": [[0, 100, 0, 10], [100, 200, 10, 10]], "left": points[:50], "right": points[25:75],
+            "ratings": rng.integers(0, 6, (200, 60)).astype(np.float32),
+            "images": rng.integers(0, 256, (3, 48, 64, 3), dtype=np.uint8),
             "x": z + rng.normal(size=400), "y": z + rng.normal(size=400), "z": z, "source": z, "target": np.roll(z, 1)}
 
 
