@@ -244,9 +244,11 @@ class SameBytes(Jobs):
         rows, cols = 2 << 17, 16
         with open(self.at("two.u8bin"), "wb") as file:
             file.write(struct.pack("<II", rows, cols) + os.urandom(rows * cols))
-        self.init("-b", self.at("two.u8bin"), "-q", f"{self.at('two.u8bin')}:0:50", "-k", 3, "--formula", SLOW,
+        self.init("-b", self.at("two.u8bin"), "-q", f"{self.at('two.u8bin')}:0:2000", "-k", 3, "--formula", SLOW,
                   "--shard-rows", rows // 2, *memory)
         worker = start("groundtruth", "run", self.job, "--device", "cpu", "-t", 1, "--lease", 0.5, "--quiet")
+        self.addCleanup(worker.communicate)
+        self.addCleanup(worker.kill)  # a worker that a failed test leaves would write into the next one's job
         while self.status()["pairs_done"] == 0:
             self.assertIsNone(worker.poll())
             time.sleep(0.01)
