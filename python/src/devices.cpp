@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "gil.h"
 #include "kith/error.h"
 #include "kith/types.h"
 
@@ -57,7 +58,7 @@ void wait_for_stream(std::uintptr_t stream, int device) {
     static const auto release = symbol<Status (*)(int)>("cuDevicePrimaryCtxRelease_v2");
     static const auto push = symbol<Status (*)(void*)>("cuCtxPushCurrent_v2");
     static const auto pop = symbol<Status (*)(void**)>("cuCtxPopCurrent_v2");
-    nb::gil_scoped_release unlocked;
+    const ReleasedGil released;
     void* context = nullptr;
     check(retain(&context, device), "cuDevicePrimaryCtxRetain");
     Status status = push(context);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "gil.h"
 #include "interrupt.h"
 #include "matrix.h"
 #include "modules.h"
@@ -114,7 +115,7 @@ bool run_unit_in(const std::string& folder, std::int64_t shard, std::int64_t blo
 nb::dict status_in(const std::string& folder) {
     groundtruth::Status status;
     {
-        nb::gil_scoped_release release;
+        const ReleasedGil released;
         status = groundtruth::status(folder);
     }
     nb::dict dict = dict_of(status);

@@ -15,6 +15,7 @@
 #include "devices.h"
 #include "distances.h"
 #include "information.h"
+#include "gil.h"
 #include "interrupt.h"
 #include "into.h"
 #include "kith/kith.h"
@@ -263,12 +264,12 @@ NB_MODULE(_core, module) {
 
     module.def("inverse_covariance", [](nb::handle points) {
         const Matrix p(points, "points");
-        nb::gil_scoped_release release;
+        const ReleasedGil released;
         return inverse_covariance(p.view());
     });
     module.def("variances", [](nb::handle points) {
         const Matrix p(points, "points");
-        nb::gil_scoped_release release;
+        const ReleasedGil released;
         return variances(p.view());
     });
     add_shards(module);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "interrupt.h"
 #include "kith/csr.h"
 #include "kith/output.h"
@@ -54,13 +55,14 @@ nb::tuple counts_of(RadiusCounts&& found) {
 // Hands blocks to `take(first, distances, indices, offsets)`, as arrays of their own; what it raises ends the search.
 TakeRadiusRows handing_to(nb::handle take) {
     return [take](const RadiusRows& rows) {
-        nb::gil_scoped_acquire acquire;
+        const AcquiredGil acquired;
         const auto copied = [](const auto* values, std::int64_t count) {
             return line_of(std::vector(values, values + count));
         };
         const std::int64_t count = rows.offsets[rows.count];
-        take(rows.first, rows.distances64 ? copied(rows.distances64, count) : copied(rows.distances, count),
-             copied(rows.ids, count), copied(rows.offsets, rows.count + 1));
+        call(take, nb::make_tuple(rows.first,
+                                  rows.distances64 ? copied(rows.distances64, count) : copied(rows.distances, count),
+                                  copied(rows.ids, count), copied(rows.offsets, rows.count + 1)));
     };
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "interrupt.h"
 #include "matrix.h"
 #include "modules.h"
@@ -23,7 +24,7 @@ nb::list image_features_in(nb::handle picture, int channels, std::uint64_t seed)
     const Matrix pixels(picture, "image");
     std::vector<FeatureSet> sets;
     {
-        nb::gil_scoped_release release;
+        const ReleasedGil released;
         sets = image_features(pixels.view(), channels, seed);
     }
     nb::list out;

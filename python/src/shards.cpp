@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gil.h"
 #include "interrupt.h"
 #include "kith/shards.h"
 #include "matrix.h"
@@ -59,7 +60,7 @@ void merge_in(const Rows<std::int64_t>& ids_a, const Rows<double>& keys_a, const
     PartialNeighbors all = partial_of(ids_a, keys_a, 1);
     const PartialNeighbors other = partial_of(ids_b, keys_b, 1);
     {
-        nb::gil_scoped_release release;
+        const ReleasedGil released;
         merge(all, other);
     }
     put(all, ids, keys);
@@ -74,7 +75,7 @@ void finish_in(const Rows<std::int64_t>& partial_ids, const Rows<double>& keys, 
     const Output distances_out(distances, "distances", type, partial.queries, partial.k);
     Neighbors found;
     {
-        nb::gil_scoped_release release;
+        const ReleasedGil released;
         found = finish(partial, held.options);
     }
     std::copy(found.ids.begin(), found.ids.end(), static_cast<std::int64_t*>(ids_out.data()));

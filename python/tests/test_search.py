@@ -173,16 +173,17 @@ def test_ctrl_c() -> None:
     assert done.returncode == -signal.SIGINT and "KeyboardInterrupt" in done.stderr
 
 
-def test_the_interpreter_ends_while_a_thread_searches() -> None:
+@pytest.mark.parametrize("points", (20000, 30))  # one search in all that time, and thousands
+@pytest.mark.parametrize("progress", ("None", "lambda *where: None", "lambda *where: len([i for i in range(1000)])"))
+def test_the_interpreter_ends_while_threads_search(points: int, progress: str) -> None:
     program = ("import kith, numpy, threading, time\n"
-               "many = numpy.random.default_rng(0).random((20000, 64))\n"
-               "started = threading.Event()\n"
-               "def search(): kith.graph(many, 3, formula=%r, device='cpu', threads=1, progress=PROGRESS)\n"
-               "threading.Thread(target=search, daemon=True).start()\n"
-               "time.sleep(0.5)\n" % SLOW)
-    for progress in ("None", "lambda *where: None"):
-        done = subprocess.run([sys.executable, "-c", program.replace("PROGRESS", progress)], capture_output=True, text=True,
-                              timeout=120)
+               f"many = numpy.random.default_rng(0).random(({points}, 64))\n"
+               "def search():\n"
+               f"    while True: kith.graph(many, 3, formula={SLOW!r}, device='cpu', threads=1, progress={progress})\n"
+               "for _ in range(4): threading.Thread(target=search, daemon=True).start()\n"
+               "time.sleep(0.2)\n")
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
 
 
