@@ -1,7 +1,7 @@
-// The GIL taken and given by threads that may outlive the interpreter. Up to Python 3.13 a thread that asks for the GIL of
-// an interpreter that is ending is unwound by pthread_exit, through frames that may not be left so (noexcept functions,
-// catch (...)), which ends the process by std::terminate. Here such a thread waits for the end of the process, as it
-// does from Python 3.14 on.
+// The GIL taken and given by threads that may outlive the interpreter. Up to Python 3.13 a thread that asks for the GIL
+// of an interpreter that is ending is unwound by pthread_exit, through frames that may not be left so (noexcept
+// functions, catch (...)), which ends the process by std::terminate. Here such a thread waits for the end of the
+// process, as it does from Python 3.14 on.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,7 +9,8 @@
 
 namespace kith::python {
 
-// Stands in the innermost frame of C++ around a call of Python's that may take the GIL; nothing of C++ is unwound before it.
+// Stands in the innermost frame of C++ around a call of Python's that may take the GIL; nothing of C++ is unwound
+// before it.
 class HeldAtExit {
 public:
     HeldAtExit() = default;
