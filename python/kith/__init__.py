@@ -21,13 +21,14 @@ from ._batches import search_batches
 from ._core import Cancelled, DeviceError, Report
 from ._core import version as __version__
 from ._distances import distances
+from ._index import Index
 from ._match import Matches, match
 from ._radius import RadiusCounts, RadiusNeighbors, radius, radius_counts, radius_graph
 from ._radius_blocks import RadiusBlock, radius_blocks, radius_csr
 from ._recommend import Recommendations, recommend
 from ._results import Neighbors, TopK
 from ._retrieval import Retrieved, image_features, retrieve
-from ._search import Index, Verification, graph, info, inverse_covariance, search, variances, verify
+from ._search import Verification, graph, info, inverse_covariance, search, variances, verify
 from ._topk import topk
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ._search import Index
+from ._index import Index
 
 # Neighbours that are kept from their counting for the clusters; where there are more they are found twice.
 _KEPT_BYTES = 1 << 28

@@ -18,7 +18,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ._density import density_clusters
-from ._search import Index
+from ._index import Index
 
 __all__ = ["DBSCAN", "KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors",
            "RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer", "kneighbors_graph",

@@ -39,7 +39,7 @@ eval(CALL)
 CALLS = {
     "search": ("kith.search(many, many, 3, formula=formula, device='cpu', threads=1)", "_search.py"),
     "graph": ("kith.graph(many, 3, formula=formula, device='cpu')", "_search.py"),
-    "Index.search": ("index.search(many, 3)", "_search.py"),
+    "Index.search": ("index.search(many, 3)", "_index.py"),
     "distances": ("kith.distances(many[:20000], many[:20000], formula=formula, device='cpu', threads=1)", "_distances.py"),
     "radius_counts": ("kith.radius_counts(many, None, 1.0, formula=formula, device='cpu')", "_radius.py"),
 }

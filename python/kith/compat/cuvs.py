@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .._distances import distances as _distances
-from .._search import Index
+from .._index import Index
 
 _METRICS = {"sqeuclidean": "sqeuclidean", "euclidean": "euclidean", "l2": "euclidean", "l1": "cityblock",
             "cityblock": "cityblock", "inner_product": "inner_product", "chebyshev": "chebyshev", "canberra": "canberra",

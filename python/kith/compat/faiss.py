@@ -17,8 +17,9 @@ import numpy as np
 
 from .. import _core
 from .._distances import distances as _distances
+from .._index import Index
 from .._kinds import on_host
-from .._search import Index, search
+from .._search import search
 
 METRIC_INNER_PRODUCT = 0
 METRIC_L2 = 1
