@@ -26,7 +26,7 @@ _NUMPYS = _SEARCHED | {np.dtype("int64")}  # those that the core meets most ofte
 def readable(array: Any, name: str) -> Any:
     """`array` as the core takes it: itself wherever it can, else a copy that holds the same values."""
     if type(array) is np.ndarray:
-        return array if array.dtype in _SEARCHED else _numpy_readable(array, name)
+        return _whole(array) if array.dtype in _SEARCHED else _numpy_readable(array, name)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_readable(torch, array, name)
@@ -56,7 +56,7 @@ def array_interface(array: Any, name: str, stream: int | None = None, writable: 
     None: it is for the core to write to. torch's and cupy's are told in numbers, since their DLPack takes longer than a
     small search."""
     if type(array) is np.ndarray:
-        return array if array.dtype in _NUMPYS else _in_numbers(array, name)
+        return array if array.dtype in _NUMPYS else _in_numbers(array, name, writable)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_interface(torch, array, name, stream)
@@ -94,10 +94,12 @@ _TORCH_TYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "b
 _TORCH_NAMES: dict[Any, str] = {}
 
 
-def _in_numbers(array: np.ndarray[Any, Any], name: str) -> Any:
+def _in_numbers(array: np.ndarray[Any, Any], name: str, writable: bool) -> Any:
     """Itself, but for what numpy cannot hand over: ml_dtypes' bfloat16."""
     if array.dtype.name != "bfloat16":
         return array
+    if writable and not array.flags.writeable:
+        raise TypeError(f"{name}: expected a writable array, got one that is read-only")
     size = array.itemsize
     if any(step % size for step in array.strides):
         raise ValueError(f"{name}: rows or columns that are no whole elements apart")
@@ -156,13 +158,20 @@ def _numpy_readable(array: np.ndarray[Any, Any], name: str) -> Any:
             raise ValueError(f"{name}: masked values; fill them (a point with NaN is never returned)")
         array = array.data
     if array.dtype.name == "bfloat16":  # of ml_dtypes
-        return np.asarray(array)
+        return _whole(np.asarray(array))
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise TypeError(f"{name}: no search in elements {array.dtype}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     wider = _WIDER.get(array.dtype.name)
-    return array if wider is None else _exactly(array, array.astype(wider), name)
+    return _whole(array) if wider is None else _exactly(array, array.astype(wider), name)
+
+
+def _whole(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Itself, or a copy where rows or columns are no whole elements apart: a field of a structured array."""
+    if array.flags.c_contiguous or not any(step % array.itemsize for step in array.strides):
+        return array
+    return np.ascontiguousarray(array)
 
 
 def _torch_readable(torch: Any, array: Any, name: str) -> Any:
@@ -196,6 +205,7 @@ def _widened_on_device(array: Any, name: str) -> Any:
 
 def _exactly(array: Any, wider: Any, name: str) -> Any:
     """`wider` has the values of `array`, or that is an error: from 2**53 on float64 may have rounded an integer."""
-    if str(array.dtype).endswith("int64") and 0 not in tuple(array.shape) and abs(wider).max() >= 2**53:
+    if (str(array.dtype).endswith("int64") and 0 not in tuple(array.shape)
+            and max(wider.max(), -wider.min()) >= 2**53):  # without a third array
         raise ValueError(f"{name}: {array.dtype} of 2**53 and more may not be exact in float64; convert it yourself")
     return wider

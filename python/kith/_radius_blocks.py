@@ -1,7 +1,9 @@
 """Points within a radius that need not fit into memory: radius_blocks hands rows on as they are found, radius_csr writes them."""
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 import threading
 from collections import namedtuple
 from typing import Any, Callable, Iterator, Union
@@ -60,7 +62,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
         As in `radius`.
     memory : int
         Bytes that a block may have, about, where no single row takes more; 0: 256 MiB. Beside the block that the caller
-        has, one waits and one is being made.
+        has, one waits and one is being made. The search's own workspace has the same limit.
 
     The other parameters: as in `radius`.
 
@@ -267,8 +269,10 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
     handover = _Handover()
     shown = callback_of(progress)
 
-    def go_on(*where: Any) -> bool:
-        return not handover.closed and (shown is None or shown(*where) is not False)
+    def go_on(*where: Any) -> Any:
+        if handover.closed:
+            return False
+        return None if shown is None else shown(*where)
 
     def work() -> None:
         end: Any = None
@@ -281,8 +285,11 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
         except _Closed:
             pass
 
+    if sys.is_finalizing():
+        raise RuntimeError("radius_blocks: the interpreter is ending")
     thread = threading.Thread(target=work, name="kith.radius_blocks", daemon=True)
     thread.start()
+    _SEARCHING[handover] = thread
     try:
         while True:
             block = handover.get()
@@ -294,5 +301,17 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
             yield RadiusBlock(first, kind.of_numpy(like, distances), kind.of_numpy(like, _int64(indices)),
                               kind.of_numpy(like, _int64(offsets)))
     finally:
+        handover.close()
+        thread.join()
+        _SEARCHING.pop(handover, None)
+
+
+_SEARCHING: dict[_Handover, threading.Thread] = {}
+
+
+@atexit.register
+def _end() -> None:
+    """Iterators that are left over: a thread that is at work when the interpreter ends could not be joined any more."""
+    for handover, thread in list(_SEARCHING.items()):
         handover.close()
         thread.join()

@@ -219,6 +219,8 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     True
     """
     listed = on_host(indices)
+    if listed.dtype.kind not in "iu":
+        raise TypeError(f"indices: expected integers, got {listed.dtype}")
     if listed.ndim != 2:
         raise ValueError(f"indices: expected 2 dimensions, got {listed.ndim}")
     given = None if distances is None else on_host(distances)
@@ -231,6 +233,8 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     count, k = listed.shape
     if count != _rows(asked, "queries"):
         raise ValueError(f"indices: {count} rows for {len(asked)} {'points' if queries is None else 'queries'}")
+    if sample is not None and _integer(sample, "sample") < 1:
+        raise ValueError(f"sample is {sample}: expected at least 1")
     rows = np.arange(count) if sample is None or sample >= count else np.arange(sample) * count // sample
     how = {**how, "f64": given is not None and given.dtype == np.float64}
     found = search(points, asked[rows], k + (queries is None), **how)
@@ -238,6 +242,10 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     if queries is None:
         true_distances, true_indices = _as_graph(true_distances, true_indices, rows, include_self)
         if include_self:  # the distance of a point to itself
+            for estimated, parameter, estimate in (("mahalanobis", "inverse_covariance", inverse_covariance),
+                                                   ("seuclidean", "variances", variances)):
+                if how.get("metric") == estimated and how.get(parameter) is None:  # that of all points, not of these rows
+                    how[parameter] = estimate(points)
             own = on_host(graph(asked[rows], 1, include_self=True, **how).distances)
             true_distances = np.concatenate([own, true_distances], axis=1)
     listed = listed[rows]
@@ -246,9 +254,16 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
         bits = np.uint64 if given.dtype == np.float64 else np.uint32
         listed_bits, true_bits = (np.ascontiguousarray(part).view(bits) for part in (given[rows], true_distances))
         right &= (listed_bits == true_bits).all(axis=1)
-    hits = sum(len(np.intersect1d(a[a >= 0], b)) for a, b in zip(true_indices, listed))
+    n = _rows(points, "points")
+    hits = int(np.isin(_cells(true_indices, n), _cells(listed, n)).sum())
     present = int((true_indices >= 0).sum())
     return Verification(bool(right.all()), len(rows), rows[~right], hits / present if present else 1.0)
+
+
+def _cells(indices: Any, n: int) -> Any:
+    """Of those that are indices of n points: numbers that differ from row to row."""
+    there = (indices >= 0) & (indices < n)
+    return (indices.astype(np.int64) + n * np.arange(len(indices))[:, None])[there]
 
 
 def _as_graph(distances: Any, indices: Any, rows: Any, include_self: bool) -> tuple[Any, Any]:

@@ -43,12 +43,13 @@ class _Exact:
     _fit_X: Any
     _fit_method: Any
     _kith_index: Index | None
+    _kith_given = False  # fitted to a tree or to a fitted model, whose own metric it has
 
     def _kith_metric(self) -> dict[str, Any] | None:
         """The fitted metric as arguments of Index, or None: scikit-learn searches."""
         params = {name: value for name, value in self.effective_metric_params_.items() if value is not None}
         name = self.effective_metric_
-        if not isinstance(name, str) or issparse(self._fit_X):
+        if not isinstance(name, str) or issparse(self._fit_X) or self._kith_given:
             return None
         if name == "haversine" and self._fit_X.shape[1] != 2:
             return None  # scikit-learn's error
@@ -80,6 +81,7 @@ class _Exact:
             fitted = super()._fit(X, y)  # type: ignore[misc]
         finally:
             self.algorithm = algorithm
+        self._kith_given = isinstance(X, (_theirs.BallTree, _theirs.KDTree)) or getattr(X, "_tree", None) is not None
         metric = self._kith_metric()
         if metric is not None:
             self._index(metric)
@@ -161,6 +163,12 @@ class _ExactRadius(_Exact):
         if metric is None or issparse(X):
             return self._their_radius_neighbors(X, radius, return_distance, sort_results)
         r = self.radius if radius is None else radius
+        if r is None:
+            raise TypeError("radius is None: expected a number")
+        if np.ndim(r) == 0 and not r >= 0:  # negative or NaN: scikit-learn finds nothing
+            empty = np.zeros(1 + (self.n_samples_fit_ if X is None else X.shape[0]), np.int64)
+            indices = _objects(empty[:0], empty)
+            return (_objects(np.empty(0), empty), indices) if return_distance else indices
         how: dict[str, Any] = {"f64": True, "threads": self._threads()}
         index = self._index(metric)
         found = index.radius_graph(r, **how) if X is None else index.radius(X, r, **how)

@@ -45,6 +45,7 @@ class AcquiredGil {
 public:
     AcquiredGil() {
         HeldAtExit held;
+        while (!Py_IsInitialized()) pause();  // PyGILState_Ensure has nothing left to look at
         state_ = PyGILState_Ensure();
         held.returned();
     }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "gil.h"
+
 namespace nb = nanobind;
 
 namespace kith::python {
@@ -122,16 +124,30 @@ Block take(nb::handle object, const char* name, const char* expected, Array& kee
     return block_of(keeper, name);
 }
 
+template <std::size_t Size>
+void pack_elements(const Block& block, std::byte* to) {
+    constexpr auto size = static_cast<std::int64_t>(Size);
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+        const std::byte* from = static_cast<const std::byte*>(block.data) + i * block.down * size;
+        for (std::int64_t j = 0; j < block.cols; ++j, to += size) std::memcpy(to, from + j * block.along * size, Size);
+    }
+}
+
 // The elements of a block whose strides are any, row after row.
 std::vector<std::byte> pack(const Block& block, std::size_t element) {
     std::vector<std::byte> packed(static_cast<std::size_t>(block.rows * block.cols) * element);
-    const auto* from = static_cast<const std::byte*>(block.data);
-    std::byte* to = packed.data();
-    for (std::int64_t i = 0; i < block.rows; ++i) {
-        for (std::int64_t j = 0; j < block.cols; ++j, to += element) {
-            const std::int64_t at = i * block.down + j * block.along;
-            std::memcpy(to, from + at * static_cast<std::int64_t>(element), element);
-        }
+    switch (element) {
+        case 1:
+            pack_elements<1>(block, packed.data());
+            break;
+        case 2:
+            pack_elements<2>(block, packed.data());
+            break;
+        case 4:
+            pack_elements<4>(block, packed.data());
+            break;
+        default:
+            pack_elements<8>(block, packed.data());
     }
     return packed;
 }
@@ -157,6 +173,7 @@ Matrix::Matrix(nb::handle array, const char* name) {
         view_.layout = Layout::column_major;
         view_.stride = cols == 1 ? rows : along;
     } else if (device == host_memory) {
+        const ReleasedGil released;
         packed_ = pack(block, size_of(*type));
         view_.data = packed_.data();
     } else {

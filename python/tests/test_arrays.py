@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import array
+import threading
+import time
 from typing import Any, Callable
 
 import numpy as np
@@ -68,6 +70,39 @@ def test_ml_dtypes() -> None:
     ml_dtypes = installed("ml_dtypes")
     found = kith.search(POINTS.astype(ml_dtypes.bfloat16), QUERIES.astype(ml_dtypes.bfloat16), 4)
     np.testing.assert_array_equal(found.indices, INDICES)
+    memory = bytes(2 * 7 * 4)
+    values = np.frombuffer(memory, ml_dtypes.bfloat16).reshape(7, 4)
+    with pytest.raises(TypeError, match="values: expected a writable array"):
+        kith.topk(QUERIES.astype(ml_dtypes.bfloat16), 4, out=(values, np.empty((7, 4), np.int64)))
+    assert memory == bytes(56)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "bfloat16", "int32", "uint8"])
+def test_fields_of_records(dtype: str) -> None:
+    element = np.dtype(installed("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype)
+    records = np.zeros(POINTS.shape, [("x", element), ("tag", np.uint8)])
+    records["x"] = POINTS
+    np.testing.assert_array_equal(kith.search(records["x"], QUERIES, 4).indices, INDICES)
+
+
+def test_a_copy_lets_other_threads_run() -> None:
+    points = np.zeros((20000, 1024), np.float32)
+    beats, done = [time.perf_counter()], threading.Event()
+
+    def beat() -> None:
+        while not done.is_set():
+            time.sleep(0.0002)
+            beats.append(time.perf_counter())
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    start = time.perf_counter()
+    for _ in range(5):
+        kith.search(points[::-1], points[:1], 1, device="cpu", threads=1)
+    took = time.perf_counter() - start
+    done.set()
+    thread.join()
+    assert max(after - before for before, after in zip(beats, beats[1:])) < took / 2
 
 
 def test_mixed_kinds_give_the_kind_of_the_queries() -> None:

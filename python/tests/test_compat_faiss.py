@@ -45,6 +45,25 @@ def test_reconstructed(faiss: Any) -> None:
     np.testing.assert_array_equal(vectors[:, :100], POINTS[indices[:, :100]])
     assert np.isnan(vectors[:, 100]).all()
     np.testing.assert_array_equal(index.reconstruct_batch(np.array([3, 1, 3])), POINTS[[3, 1, 3]])
+    given = np.zeros((2, 8), np.float32)
+    index.reconstruct(7, given[0])
+    index.reconstruct_n(5, 1, given[1:])
+    np.testing.assert_array_equal(given, POINTS[[7, 5]])
+    index.reconstruct_batch(np.array([3, 1]), given)
+    np.testing.assert_array_equal(given, POINTS[[3, 1]])
+
+
+@BOTH
+def test_nothing_to_search(faiss: Any) -> None:
+    for queries, points in ((QUERIES[:0], POINTS), (QUERIES, POINTS[:0])):
+        distances, indices = faiss.knn(queries, points, 2)
+        assert distances.shape == indices.shape == (len(queries), 2) and (indices == -1).all()
+        assert (distances == np.finfo(np.float32).max).all()
+        assert faiss.pairwise_distances(queries, points).shape == (len(queries), len(points))
+    index = faiss.IndexFlatL2(8)
+    index.add(POINTS)
+    lims, _, indices = index.range_search(QUERIES, float("nan"))
+    assert not lims.any() and not len(indices)
 
 
 @BOTH

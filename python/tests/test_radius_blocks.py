@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -116,3 +118,14 @@ def test_density_clusters(kept_bytes: int, monkeypatch: pytest.MonkeyPatch) -> N
         np.testing.assert_array_equal(labels, theirs.labels_)
     nothing = _density.density_clusters(kith.Index(np.arange(9.0)[:, None] * 9, metric="euclidean"), 1, 2)
     assert not nothing[0].any() and (nothing[1] == -1).all()
+
+
+@pytest.mark.parametrize("left", ["iter(blocks)", "blocks", "[blocks]"])
+def test_the_interpreter_ends_with_an_iterator_that_is_left_over(left: str) -> None:
+    program = ("import kith, numpy\n"
+               "points = numpy.arange(100000.0).reshape(-1, 1)\n"
+               "blocks = kith.radius_blocks(points, None, 10, memory=1 << 16)\n"
+               f"left = {left}\n"
+               "print(next(blocks).first)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")

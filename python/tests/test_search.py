@@ -144,6 +144,43 @@ def test_verify() -> None:
         kith.verify(POINTS, QUERIES[:3], indices)
 
 
+@pytest.mark.parametrize("metric", ("mahalanobis", "seuclidean"))
+def test_verify_of_a_sample(metric: str) -> None:
+    """The parameter is that of all points."""
+    points = np.random.default_rng(1).random((60, 4))
+    distances, indices = kith.graph(points, 5, metric=metric, include_self=True)
+    assert kith.verify(points, None, indices, distances, metric=metric, include_self=True, sample=1).exact
+
+
+def test_verify_of_what_is_no_answer() -> None:
+    indices = kith.search(POINTS, QUERIES, 5).indices
+    assert kith.verify(POINTS, QUERIES, indices[:, ::-1]).recall == 1
+    assert kith.verify(POINTS, QUERIES, indices + (1 << 60)).recall == 0
+    assert kith.verify(POINTS, QUERIES, np.full_like(indices, -1)).recall == 0
+    assert kith.verify(POINTS, QUERIES, np.repeat(indices[:, :1], 5, axis=1)).recall == 0.2
+    for sample, error in ((0, ValueError), (-3, ValueError), (2.5, TypeError)):
+        with pytest.raises(error, match="sample"):
+            kith.verify(POINTS, QUERIES, indices, sample=sample)  # type: ignore[arg-type,unused-ignore]
+    with pytest.raises(TypeError, match="indices"):
+        kith.verify(POINTS, QUERIES, indices.astype(float))
+
+
+@pytest.mark.parametrize("answer, cancels", ((np.False_, True), (np.True_, False), (0, False), ("", False), (None, False)))
+def test_what_a_callback_says(answer: Any, cancels: bool) -> None:
+    calls: list[tuple[Any, ...]] = []
+    many = np.random.default_rng(0).random((3000, 64))
+
+    def callback(*where: Any) -> Any:
+        calls.append(where)
+        return answer
+
+    try:
+        kith.graph(many, 3, formula=SLOW, device="cpu", threads=1, progress=callback)
+        assert not cancels and calls[-1][0] == calls[-1][1] == 9e6
+    except kith.Cancelled:
+        assert cancels and len(calls) == 1
+
+
 def test_progress_and_cancel() -> None:
     calls: list[tuple[Any, ...]] = []
     many = np.random.default_rng(0).random((4000, 64))

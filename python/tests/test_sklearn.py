@@ -125,3 +125,23 @@ def test_left_to_scikit_learn() -> None:
 def test_unknown_device() -> None:
     with pytest.raises(ValueError, match="device"):
         ours.NearestNeighbors(device="abacus").fit(X)
+
+
+@pytest.mark.parametrize("tree", ("BallTree", "KDTree"))
+def test_a_tree_has_its_own_metric(tree: str) -> None:
+    fitted = getattr(neighbors, tree)(X[:200], metric="manhattan")
+    given = neighbors.NearestNeighbors(algorithm="kd_tree", metric="chebyshev").fit(X[:200])
+    for X_fit in (fitted, given):
+        found, expected = (module.NearestNeighbors(n_neighbors=4).fit(X_fit) for module in (ours, neighbors))
+        np.testing.assert_allclose(found.kneighbors(X[200:220])[0], expected.kneighbors(X[200:220])[0])
+        np.testing.assert_allclose(found.fit(X[:300]).kneighbors(X[300:320])[0],
+                                   expected.fit(X[:300]).kneighbors(X[300:320])[0])
+
+
+@pytest.mark.parametrize("radius", (-1.0, float("nan")))
+def test_a_radius_that_holds_nothing(radius: float) -> None:
+    for module in (ours, neighbors):
+        model = module.NearestNeighbors(algorithm="kd_tree").fit(X[:50])
+        for queries, rows in ((X[:3], 3), (None, 50)):
+            distances, indices = model.radius_neighbors(queries, radius)
+            assert [len(row) for row in distances] == [len(row) for row in indices] == [0] * rows

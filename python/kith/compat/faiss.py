@@ -63,6 +63,13 @@ def _rows(x: Any, d: int, what: str) -> Any:
     return array
 
 
+def _both(xq: Any, xb: Any) -> tuple[Any, Any]:
+    xq = _float32(xq)
+    if xq.ndim != 2:
+        raise ValueError(f"xq: expected 2 dimensions, got {xq.ndim}")
+    return xq, _rows(xb, xq.shape[1], "xb")
+
+
 def _copy(array: Any) -> Any:
     return array.clone() if _is_tensor(array) else array.copy()
 
@@ -170,10 +177,10 @@ class IndexFlat:
         a larger product), the nearest first. The comparison is that of float64 distances."""
         _no_parameters(params)
         queries = _rows(x, self.d, "x")
-        if not self.ntotal or not len(queries):
+        r = float(np.float32(thresh))  # as faiss takes it
+        if not self.ntotal or not len(queries) or r != r:
             lims = np.zeros(len(queries) + 1, np.uint64)
             return lims, np.empty(0, np.float32), np.empty(0, np.int64)
-        r = float(np.float32(thresh))  # as faiss takes it
         if r < 0 and self.metric_type != METRIC_INNER_PRODUCT:
             r = 0.0  # of which an open ball holds nothing
         distances, indices, lims = self._prepared().radius(queries, r, open=True)
@@ -207,25 +214,34 @@ class IndexFlat:
         """The indices alone."""
         return self.search(x, k)[1]
 
-    def reconstruct(self, key: int) -> np.ndarray[Any, Any]:
-        """Vector `key`, of numpy."""
+    def reconstruct(self, key: int, x: Any = None) -> Any:
+        """Vector `key`, of numpy or written to x."""
         if not 0 <= key < self.ntotal:
             raise RuntimeError(f"key is {key}: the index holds {self.ntotal} vectors")
-        return np.array(on_host(self._vectors()[key]))
+        return _given_back(self._vectors()[key], x)
 
-    def reconstruct_n(self, n0: int = 0, ni: int = -1) -> np.ndarray[Any, Any]:
-        """ni vectors from n0 on, by default all."""
+    def reconstruct_n(self, n0: int = 0, ni: int = -1, x: Any = None) -> Any:
+        """ni vectors from n0 on, by default all; written to x where it is given."""
         end = self.ntotal if ni < 0 else n0 + ni
         if not 0 <= n0 <= end <= self.ntotal:
             raise RuntimeError(f"vectors {n0} to {end}: the index holds {self.ntotal}")
-        return np.array(on_host(self._vectors()[n0:end]))
+        return _given_back(self._vectors()[n0:end], x)
 
-    def reconstruct_batch(self, key: Any) -> np.ndarray[Any, Any]:
-        """The vectors of these indices."""
+    def reconstruct_batch(self, key: Any, x: Any = None) -> Any:
+        """The vectors of these indices; written to x where it is given."""
         keys = np.asarray(on_host(key), np.int64)
         if keys.size and not 0 <= keys.min() <= keys.max() < self.ntotal:
             raise RuntimeError(f"keys from {keys.min()} to {keys.max()}: the index holds {self.ntotal} vectors")
-        return np.array(on_host(self._vectors())[keys])
+        return _given_back(on_host(self._vectors())[keys], x)
+
+
+def _given_back(vectors: Any, x: Any) -> Any:
+    if x is None:
+        return np.array(on_host(vectors))
+    if tuple(x.shape) != tuple(vectors.shape):
+        raise ValueError(f"x: expected shape {tuple(vectors.shape)}, got {tuple(x.shape)}")
+    x[...] = on_host(vectors)
+    return x
 
 
 def _no_parameters(params: Any) -> None:
@@ -490,7 +506,9 @@ def knn(xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0
     array([[0],
            [1]])
     """
-    xq, xb = _float32(xq), _float32(xb)
+    xq, xb = _both(xq, xb)
+    if not len(xq) or not len(xb):
+        return _as_faiss(*_missing(xq, len(xq), k), metric, (None, None))
     if metric == METRIC_Lp:  # faiss leaves out the root
         found = search(xb, xq, k, metric="minkowski", p=metric_arg, f64=True)
         powers = found.distances**metric_arg
@@ -531,7 +549,10 @@ def knn_gpu(res: Any, xq: Any, xb: Any, k: int, D: Any = None, I: Any = None, me
     ...     D, I = faiss.knn_gpu(faiss.StandardGpuResources(), x, x, 1)
     """
     where = "cuda" if device < 0 else f"cuda:{device}"
-    return _as_faiss(*search(_float32(xb), _float32(xq), k, metric=_name(metric), device=where), metric, (D, I))
+    xq, xb = _both(xq, xb)
+    if not len(xq) or not len(xb):
+        return _as_faiss(*_missing(xq, len(xq), k), metric, (D, I))
+    return _as_faiss(*search(xb, xq, k, metric=_name(metric), device=where), metric, (D, I))
 
 
 def pairwise_distances(xq: Any, xb: Any, metric: int = METRIC_L2, metric_arg: float = 0.0) -> Any:
@@ -563,7 +584,9 @@ def pairwise_distances(xq: Any, xb: Any, metric: int = METRIC_L2, metric_arg: fl
     array([[0., 2.],
            [2., 0.]], dtype=float32)
     """
-    xq, xb = _float32(xq), _float32(xb)
+    xq, xb = _both(xq, xb)
+    if not len(xq) or not len(xb):
+        return xq.new_empty((len(xq), len(xb))) if _is_tensor(xq) else np.empty((len(xq), len(xb)), np.float32)
     if metric == METRIC_Lp:
         powers = _distances(xb, xq, metric="minkowski", p=metric_arg, f64=True)**metric_arg
         return powers.float() if _is_tensor(powers) else powers.astype(np.float32)
