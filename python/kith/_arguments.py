@@ -1,43 +1,132 @@
 """Arguments that calls share, as the core takes them."""
 from __future__ import annotations
 
+import reprlib
 from operator import index as index_of
 from typing import Any, Callable, Union
 
 import numpy as np
 
 from . import _core
+from ._arrays import _exactly, element_name
+from ._kinds import on_host
 from ._progress import callback_of
 
 Progress = Union[None, bool, Callable[[float, float, float, str], Any]]
 
 
-def _integer(value: Any, name: str) -> int:
+def _wrong(value: Any, name: str, expected: str) -> TypeError:
+    return TypeError(f"{name}: expected {expected}, got {type(value).__name__} ({reprlib.repr(value)})")
+
+
+def _integer(value: Any, name: str, least: float = -2**63, most: float = 2**63 - 1) -> int:
+    """By default one that the core can be handed; True and False are none."""
+    number: int = value
+    if type(value) is not int:
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            number = index_of(value)
+        except TypeError:
+            raise _wrong(value, name, "an integer") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}: expected " + (f"at least {least}" if number < least else f"at most {most}"))
+    return number
+
+
+def _wanted(k: Any, rows: int) -> int:
+    """k, the neighbours of each of so many rows."""
+    wanted = _integer(k, "k", 1)
+    if wanted * rows >= 2**53:
+        raise MemoryError(f"k is {k}: so many neighbours of each of {rows} rows fit into no memory")
+    return wanted
+
+
+def _flag(value: Any, name: str) -> bool:
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    raise _wrong(value, name, "True or False")
+
+
+def _text(value: Any, name: str, expected: str = "a string") -> str:
+    if isinstance(value, str):
+        return value
+    raise _wrong(value, name, expected)
+
+
+def _one_of(value: Any, name: str, names: tuple[str, ...]) -> int:
+    """Which of the names it is."""
+    if _text(value, name, "a name") not in names:
+        raise ValueError(f"{name}: {value!r}; expected one of {', '.join(names)}")
+    return names.index(value)
+
+
+def _number(value: Any, name: str) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is not int:
+        _refuse_masked(value, name)
+        if (isinstance(value, (bool, np.bool_, str, bytes, bytearray, complex)) or "complex" in element_name(value)
+                or getattr(value, "ndim", None)):
+            raise _wrong(value, name, "a number")
     try:
-        return index_of(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}") from None
+        return float(value)
+    except (TypeError, ValueError):
+        raise _wrong(value, name, "a number") from None
+    except OverflowError:
+        raise ValueError(f"{name}: {reprlib.repr(value)}; expected a number that float64 holds") from None
+
+
+def _refuse_masked(array: Any, name: str) -> None:
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise ValueError(f"{name}: masked values; fill them")
+
+
+def _host(array: Any, name: str, kinds: str = "fiu", expected: str = "numbers") -> np.ndarray[Any, Any]:
+    """A numpy array, C-contiguous, of the values of any library's or of a list's; all there, and of such kinds."""
+    _refuse_masked(array, name)
+    if "complex" in element_name(array):
+        raise TypeError(f"{name}: expected {expected}, got {element_name(array)}")
+    try:
+        host = on_host(array)
+    except (TypeError, ValueError) as error:  # rows of several lengths, sparse tensors
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
+    if host.dtype.kind not in kinds and host.size:
+        raise TypeError(f"{name}: expected {expected}, got {host.dtype}")
+    return host
+
+
+def _float64(array: Any, name: str) -> np.ndarray[Any, Any]:
+    host = _host(array, name)
+    wider: np.ndarray[Any, Any] = _exactly(host, host.astype(np.float64, copy=False), name)
+    return wider
 
 
 def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str | None,
             start: float) -> _core.MetricSettings:
-    if not isinstance(metric, str):
-        raise TypeError(f"metric: expected a name, got {type(metric).__name__}")
-    if formula is not None and not formula:
+    _text(metric, "metric", "a name")
+    if formula is not None and not _text(formula, "formula"):
         raise ValueError("formula: expected an expression of a, q and x")
     if formula is not None and metric != "sqeuclidean":
         raise ValueError(f"metric: {metric!r} beside a formula; expected one of them")
     if inverse_covariance is not None:
-        inverse_covariance = np.ascontiguousarray(inverse_covariance, np.float64)
+        inverse_covariance = _float64(inverse_covariance, "inverse_covariance")
     if variances is not None:
-        variances = np.ascontiguousarray(variances, np.float64).reshape(-1, 1)
-    return _core.MetricSettings(metric, p, inverse_covariance, variances, packed_bits, formula or "", start)
+        variances = _float64(variances, "variances")
+        if variances.size not in variances.shape:
+            raise ValueError(f"variances: expected one number of each column, got shape {variances.shape}")
+        variances = variances.reshape(-1, 1)
+    return _core.MetricSettings(metric, _number(p, "p"), inverse_covariance, variances, _flag(packed_bits, "packed_bits"),
+                                formula or "", _number(start, "start"))
 
 
 def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa: str, stream: int,
               progress: Progress, selector: str = "") -> _core.Settings:
-    return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, selector, isa,
-                          stream, callback_of(progress))
+    return _core.Settings(_flag(f64, "f64"), _text(device, "device"), _integer(memory, "memory"),
+                          _integer(threads, "threads", 0, 4096), _text(path, "path"), _text(selector, "selector"),
+                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), callback_of(progress))
 
 
 def _out(out: Any, first: str = "distances") -> tuple[Any, Any]:

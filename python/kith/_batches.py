@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _metric, _rows, _settings
+from ._arguments import Progress, _host, _metric, _rows, _settings, _wanted
 from ._arrays import array_interface, readable
 from ._kinds import kind_of
 from ._results import Neighbors
@@ -58,11 +58,12 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     """
     like, kind = queries, kind_of(queries)
     stream = kind.stream(like) if stream is None else stream
-    table = np.ascontiguousarray(batches, np.int64)
+    table = _host(batches, "batches", "iu", "integers").astype(np.int64, copy=False)
     if table.ndim != 2 or table.shape[1] != 4:
         raise ValueError(f"batches: expected shape (batches, 4), got {table.shape}")
     points, queries = readable(points, "points"), readable(queries, "queries")
-    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
+    rows = _rows(queries, "queries")
+    distances, indices = _outputs(kind, like, rows, _wanted(k, rows), _distance_type(f64), out)
     report = _core.search_batches(
         array_interface(points, "points", stream), array_interface(queries, "queries", stream), table, k,
         _metric(metric, p, None, None, False, None, 0.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._arguments import Progress, _metric, _rows, _settings
+from ._arguments import Progress, _flag, _metric, _rows, _settings
 from ._arrays import array_interface, readable
 from ._kinds import kind_of
 from ._radius_blocks import RadiusBlockMethods
@@ -145,6 +145,6 @@ class Index(RadiusBlockMethods):
         stream = kind.stream(like) if stream is None else stream
         distances, indices = _outputs(kind, like, len(self), k, _distance_type(f64), out)
         report = self._core.graph(
-            k, include_self, _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
+            k, _flag(include_self, "include_self"), _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
             array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
         return _neighbors(kind, like, distances, indices, report, out)

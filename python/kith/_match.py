@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _metric, _rows, _settings
+from ._arguments import Progress, _flag, _metric, _number, _rows, _settings
 from ._arrays import array_interface, readable
 from ._kinds import kind_of
 
@@ -67,7 +67,8 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     a, b = readable(a, "a"), readable(b, "b")
     _rows(a, "a"), _rows(b, "b")
     pairs, distances = _core.match(
-        array_interface(a, "a", stream), array_interface(b, "b", stream), ratio, mutual,
+        array_interface(a, "a", stream), array_interface(b, "b", stream), None if ratio is None else _number(ratio, "ratio"),
+        _flag(mutual, "mutual"),
         _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
         _settings(True, device, memory, threads, "", "", stream, progress))
     pairs = pairs.view(np.int64)  # numpy's own integer of 64 bits

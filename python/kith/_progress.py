@@ -11,6 +11,8 @@ def callback_of(progress: Any) -> Callable[[float, float, float, str], Any] | No
     if progress is None or progress is False:
         return None
     if progress is not True:
+        if not callable(progress):
+            raise TypeError(f"progress: expected True, False, None or a callable, got {type(progress).__name__} ({progress!r})")
         return progress  # type: ignore[no-any-return]
     try:
         from tqdm.auto import tqdm

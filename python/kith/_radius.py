@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _metric, _rows, _settings
+from ._arguments import Progress, _flag, _float64, _metric, _number, _rows, _settings
 from ._arrays import array_interface, readable
 from ._kinds import Kind, kind_of, on_host
 from ._core import Report
@@ -42,6 +42,9 @@ class RadiusNeighbors(namedtuple("RadiusNeighbors", ("distances", "indices", "of
 
     def __reduce__(self) -> Any:
         return RadiusNeighbors, (self.distances, self.indices, self.offsets, self.report)
+
+    def _replace(self, **parts: Any) -> RadiusNeighbors:
+        return RadiusNeighbors(**{**self._asdict(), "report": self.report, **parts})
 
     def rows(self) -> list[tuple[Any, Any]]:
         """Of each query its (distances, indices), as views."""
@@ -90,9 +93,9 @@ def _counts_of(kind: Kind, like: Any, parts: tuple[Any, Report]) -> RadiusCounts
 
 def _radii(r: Any, rows: int) -> tuple[float, Any]:
     """A radius, or an array of one of each query."""
-    if np.ndim(r) == 0:
-        return float(r), None
-    radii = np.ascontiguousarray(on_host(r), np.float64)
+    if not isinstance(r, (list, tuple)) and np.ndim(r) == 0:
+        return _number(r, "r"), None
+    radii = _float64(r, "r")
     if radii.shape not in ((rows,), (rows, 1), (1, rows)):
         raise ValueError(f"r: shape {radii.shape}; expected one radius, or one of each of {rows} queries")
     return 0.0, radii.reshape(-1, 1)
@@ -143,8 +146,8 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     points, queries = readable(points, "points"), readable(queries, "queries")
     one, each = _radii(r, _rows(queries, "queries"))
     return _rows_of(kind, like, _core.radius(
-        array_interface(points, "points", stream), array_interface(queries, "queries", stream), one, each, open, False,
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        array_interface(points, "points", stream), array_interface(queries, "queries", stream), one, each,
+        _flag(open, "open"), False, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
         _settings(f64, device, memory, threads, path, isa, stream, progress)))
 
 
@@ -187,7 +190,7 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     points = readable(points, "points")
     one, each = _radii(r, _rows(points, "points"))
     return _rows_of(kind, like, _core.radius(
-        array_interface(points, "points", stream), None, one, each, open, include_self,
+        array_interface(points, "points", stream), None, one, each, _flag(open, "open"), _flag(include_self, "include_self"),
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
         _settings(f64, device, memory, threads, path, isa, stream, progress)))
 
@@ -234,7 +237,8 @@ def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
     return _counts_of(kind, like, _core.radius_counts(
         array_interface(points, "points", stream),
-        None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        None if asked is None else array_interface(asked, "queries", stream), one, each, _flag(open, "open"),
+        _flag(include_self, "include_self"), _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
         _settings(False, device, memory, threads, path, isa, stream, progress)))
 
 
@@ -282,7 +286,7 @@ class RadiusMethods:
         queries = readable(queries, "queries")
         one, each = _radii(r, _rows(queries, "queries"))
         return _rows_of(kind, like, self._core.radius(
-            array_interface(queries, "queries", stream), one, each, open, False,
+            array_interface(queries, "queries", stream), one, each, _flag(open, "open"), False,
             _settings(f64, "auto", memory, threads, path, isa, stream, progress)))
 
     def radius_graph(self, r: Any, *, include_self: bool = False, open: bool = False, f64: bool = False,  # noqa: A002
@@ -316,7 +320,7 @@ class RadiusMethods:
         stream = kind.stream(like) if stream is None else stream
         one, each = _radii(r, len(self))
         return _rows_of(kind, like, self._core.radius(
-            None, one, each, open, include_self,
+            None, one, each, _flag(open, "open"), _flag(include_self, "include_self"),
             _settings(f64, "auto", memory, threads, path, isa, stream, progress)))
 
     def radius_counts(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
@@ -353,5 +357,5 @@ class RadiusMethods:
         asked = None if queries is None else readable(queries, "queries")
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
         return _counts_of(kind, like, self._core.radius_counts(
-            None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
-            _settings(False, "auto", memory, threads, path, isa, stream, progress)))
+            None if asked is None else array_interface(asked, "queries", stream), one, each, _flag(open, "open"),
+            _flag(include_self, "include_self"), _settings(False, "auto", memory, threads, path, isa, stream, progress)))

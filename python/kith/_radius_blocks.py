@@ -9,7 +9,7 @@ from collections import namedtuple
 from typing import Any, Callable, Iterator, Union
 
 from . import _core
-from ._arguments import Progress, _metric, _rows, _settings
+from ._arguments import Progress, _flag, _metric, _rows, _settings
 from ._arrays import array_interface, readable
 from ._core import Report
 from ._kinds import kind_of
@@ -91,12 +91,14 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     points = readable(points, "points")
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
+    open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
     with_metric = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
 
     def search(to: Any, shown: Progress) -> Report:
         return _core.radius_blocks(
             array_interface(points, "points", stream),
-            None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self, with_metric,
+            None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
+            with_metric,
             _settings(f64, device, memory, threads, path, isa, stream, shown), to)
 
     return _blocks(search, kind, like, progress)
@@ -141,6 +143,7 @@ def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = Fa
     points = readable(points, "points")
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
+    open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
     return _core.radius_blocks(
         array_interface(points, "points", stream),
         None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
@@ -184,6 +187,7 @@ class RadiusBlockMethods(RadiusMethods):
         stream = kind.stream(like) if stream is None else stream
         asked = None if queries is None else readable(queries, "queries")
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
+        open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
 
         def search(to: Any, shown: Progress) -> Report:
             return self._core.radius_blocks(
@@ -228,6 +232,7 @@ class RadiusBlockMethods(RadiusMethods):
         stream = kind.stream(like) if stream is None else stream
         asked = None if queries is None else readable(queries, "queries")
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
+        open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
         return self._core.radius_blocks(
             None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
             _settings(f64, "auto", memory, threads, path, isa, stream, progress), os.fspath(file))

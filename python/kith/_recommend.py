@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _rows, _settings
+from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _number, _one_of, _rows, _settings
 from ._core import Report
 from ._kinds import kind_of
 
@@ -44,15 +44,10 @@ class Recommendations(NamedTuple):
     report: Report
 
 
-def _one_of(name: str, value: str, names: tuple[str, ...]) -> str:
-    if value not in names:
-        raise ValueError(f"{name}: {value!r}; expected one of {', '.join(names)}")
-    return value
-
-
 def _sparse(preferences: Any) -> tuple[int, int, Any, Any, Any]:
     """Users, items, and offsets, ids and values of rows whose columns ascend."""
     if hasattr(preferences, "tocsr"):
+        _rows(preferences, "preferences")
         rows = preferences.tocsr()
         if not rows.has_canonical_format:  # which scipy finds out where it isn't known
             rows = rows.copy()
@@ -60,16 +55,14 @@ def _sparse(preferences: Any) -> tuple[int, int, Any, Any, Any]:
         users, items = rows.shape
         offsets, ids, values = rows.indptr, rows.indices, rows.data
     else:
-        dense = np.asarray(preferences.get() if hasattr(preferences, "get") else preferences)
+        dense = _host(preferences, "preferences")
         _rows(dense, "preferences")
         users, items = dense.shape
         row, ids = np.nonzero(dense)
         values = dense[row, ids]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=users))])
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"preferences: expected numbers, got {values.dtype}")
     contiguous = np.ascontiguousarray
-    return users, items, contiguous(offsets, np.int64), contiguous(ids, np.int64), contiguous(values, np.float64)
+    return users, items, contiguous(offsets, np.int64), contiguous(ids, np.int64), _float64(values, "preferences")
 
 
 def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "shares", weight: str = "inverse",
@@ -123,8 +116,8 @@ def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "s
     users, items, offsets, ids, values = _sparse(preferences)
     told, predictions, held_out, judged, hit_rate, popular, report = _core.recommend(
         users, items, offsets, ids, values, _integer(k, "k"), _integer(count, "count"),
-        _one_of("form", form, _FORMS) == "as-given", _one_of("weight", weight, _WEIGHTS) == "uniform", epsilon, hold_out,
-        _integer(seed, "seed"), _integer(users_at_once, "users_at_once"),
+        bool(_one_of(form, "form", _FORMS)), bool(_one_of(weight, "weight", _WEIGHTS)), _number(epsilon, "epsilon"),
+        _flag(hold_out, "hold_out"), _integer(seed, "seed", 0, 2**64 - 1), _integer(users_at_once, "users_at_once"),
         _metric(metric if formula is None else "sqeuclidean", p, inverse_covariance, variances, False, formula, start),
         _settings(True, device, memory, threads, path, "", kind_of(values).stream(values), progress))
     return Recommendations(told.view(np.int64), predictions, None if held_out is None else held_out.view(np.int64), judged,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _settings
+from ._arguments import Progress, _flag, _host, _integer, _metric, _one_of, _settings
 from ._arrays import array_interface, readable
 from ._kinds import kind_of
 
@@ -73,14 +73,17 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
     >>> [features.shape for features in kith.image_features(picture)]
     [(4800, 18), (2400, 18), (1200, 27)]
     """
-    array = np.asarray(image)
+    array = _host(image, "image")
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
     if array.ndim != 2 and (array.ndim != 3 or array.shape[2] != 3):
         raise ValueError(f"image: {array.shape}; expected (height, width) or (height, width, 3)")
     channels = 1 if array.ndim == 2 else 3
-    pixels = readable(np.ascontiguousarray(array).reshape(len(array), -1), "image")
-    return list(_core.image_features(pixels, channels, _integer(seed, "seed")))
+    pixels = readable(array.reshape(len(array), array.shape[1] * channels), "image")
+    try:
+        return list(_core.image_features(pixels, channels, _integer(seed, "seed", 0, 2**64 - 1)))
+    except ValueError as error:  # of the C++ function, whose argument is `picture`
+        raise ValueError(str(error).replace("picture:", "image:")) from None
 
 
 def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[int] | None = None, form: str = "nearest",
@@ -122,14 +125,13 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
     """
     if asked is not None and len(asked) == 0:
         raise ValueError("asked: no images; expected one or more, or None for all")
-    if form not in _FORMS:
-        raise ValueError(f"form: {form!r}; expected one of {', '.join(_FORMS)}")
+    number = _one_of(form, "form", _FORMS)
     held = [[readable(scale, "images") for scale in image] for image in images]
     first = held[0][0] if held and held[0] else np.empty((0, 0))
     stream = kind_of(first).stream(first)
     divergences, order, who, left_out = _core.retrieve(
-        [[array_interface(scale, "images", stream) for scale in image] for image in held], _integer(k, "k"), _FORMS.index(form),
-        both_ways, [] if asked is None else [_integer(i, "asked") for i in asked],
+        [[array_interface(scale, "images", stream) for scale in image] for image in held], _integer(k, "k"), number,
+        _flag(both_ways, "both_ways"), [] if asked is None else [_integer(i, "asked") for i in asked],
         _metric(metric, p, None, None, False, None, 0.0),
         _settings(True, device, memory, threads, "", "", stream, progress))
     return Retrieved(divergences, order.view(np.int64), who.view(np.int64), left_out)

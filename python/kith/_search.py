@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _out, _rows, _settings
+from ._arguments import Progress, _flag, _host, _integer, _metric, _out, _rows, _settings, _wanted
 from ._arrays import array_interface, readable
 from ._kinds import Kind, kind_of, on_host
 from ._results import Neighbors
@@ -15,12 +15,11 @@ Out = Optional[tuple[Any, Any]]
 
 
 def _distance_type(f64: bool) -> str:
-    return "float64" if f64 else "float32"
+    return "float64" if _flag(f64, "f64") else "float32"
 
 
 def _outputs(kind: Kind, like: Any, rows: int, k: int, dtype: str, out: Out) -> tuple[Any, Any]:
-    if _integer(k, "k") < 1:
-        raise ValueError(f"k is {k}: expected at least 1")
+    k = _wanted(k, rows)
     if out is not None:
         distances, indices = _out(out)
         for part in (distances, indices):
@@ -166,7 +165,7 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     points = readable(points, "points")
     distances, indices = _outputs(kind, like, _rows(points, "points"), k, _distance_type(f64), out)
     report = _core.graph(
-        array_interface(points, "points", stream), k, include_self,
+        array_interface(points, "points", stream), k, _flag(include_self, "include_self"),
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
         _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
         array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
@@ -218,9 +217,7 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     >>> kith.verify(points, points, [[0], [1], [2]]).exact
     True
     """
-    listed = on_host(indices)
-    if listed.dtype.kind not in "iu":
-        raise TypeError(f"indices: expected integers, got {listed.dtype}")
+    listed = _host(indices, "indices", "iu", "integers")
     if listed.ndim != 2:
         raise ValueError(f"indices: expected 2 dimensions, got {listed.ndim}")
     given = None if distances is None else on_host(distances)
@@ -241,7 +238,7 @@ def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sa
     true_distances, true_indices = map(on_host, found)
     if queries is None:
         true_distances, true_indices = _as_graph(true_distances, true_indices, rows, include_self)
-        if include_self:  # the distance of a point to itself
+        if _flag(include_self, "include_self"):  # the distance of a point to itself
             for estimated, parameter, estimate in (("mahalanobis", "inverse_covariance", inverse_covariance),
                                                    ("seuclidean", "variances", variances)):
                 if how.get("metric") == estimated and how.get(parameter) is None:  # that of all points, not of these rows

@@ -1,14 +1,15 @@
 """topk: the largest or smallest values along a dimension."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._arguments import _integer, _out, _settings
+from ._arguments import _flag, _integer, _out, _settings
 from ._arrays import array_interface, element_name, readable
-from ._kinds import Kind, kind_of
+from ._kinds import _NUMPY, Kind, kind_of
 from ._results import TopK
 from ._search import Out, _outputs
 
@@ -54,13 +55,12 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     (array([3., 2.]), array([0, 2]))
     """
     kind = kind_of(values)
-    array = values if hasattr(values, "shape") and hasattr(values, "dtype") or hasattr(values, "__cuda_array_interface__") else (
-        np.asarray(values))
-    dims = len(array.shape)
+    array = values if type(values) is np.ndarray else _array_of(kind, values)
+    dims, k, dim = len(array.shape), _integer(k, "k"), _integer(dim, "dim")
     if dims == 0 or not -dims <= dim < dims:
         raise ValueError(f"dim is {dim}: the values have {dims} dimensions")
     size = int(array.shape[dim])
-    if not 1 <= _integer(k, "k") <= size:
+    if not 1 <= k <= size:
         raise ValueError(f"k is {k}: expected 1 to {size}, the size of dimension {dim}")
     stream = kind.stream(array) if stream is None else stream
     if (dims != 2 or dim % 2 != 1) and not hasattr(array, "reshape"):
@@ -77,7 +77,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     else:
         parts = list(_outputs(kind, array, int(matrix.shape[0]), k, name, None))
     if matrix.shape[0]:
-        _core.select(array_interface(matrix, "values", stream), k, largest, sorted,
+        _core.select(array_interface(matrix, "values", stream), k, _flag(largest, "largest"), _flag(sorted, "sorted"),
                      _settings(False, device, 0, threads, "", "", stream, None, selector),
                      array_interface(parts[1], "indices", writable=True), array_interface(parts[0], "values", writable=True))
     if given is not None and in_place:
@@ -88,10 +88,20 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     if not of_type:
         found[0] = found[0].astype(array.dtype) if hasattr(found[0], "astype") else found[0].to(array.dtype)
     if given is None:
+        if getattr(values, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            found[0] = values.gather(dim, found[1])  # the same values, of which torch knows where they are from
         return TopK(*found)
     for to, part in zip(given, found):
         to[...] = part
     return TopK(*given)
+
+
+def _array_of(kind: Kind, values: Any) -> Any:
+    """Itself, or in numpy's kind what has no methods of an array: lists, tables."""
+    if isinstance(values, np.ndarray) or kind is not _NUMPY:
+        return values
+    of_its_own = hasattr(values, "__dlpack__") or not hasattr(values, "__array__")
+    return values if of_its_own and hasattr(values, "shape") and hasattr(values, "dtype") else np.asarray(values)
 
 
 def _topk_out(kind: Kind, values: Any, out: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -101,6 +111,8 @@ def _topk_out(kind: Kind, values: Any, out: Any, shape: tuple[int, ...]) -> tupl
             raise TypeError(f"out: {name} of {type(part).__name__}; expected an array of the values' library to write to")
         if tuple(part.shape) != shape or element_name(part) != dtype:
             raise ValueError(f"out: {name} {element_name(part)} of shape {tuple(part.shape)}; expected {dtype} of {shape}")
+        if not getattr(getattr(part, "flags", None), "writeable", True):
+            raise TypeError(f"{name}: expected a writable array, got one that is read-only")
     return selected, indices
 
 
@@ -111,8 +123,11 @@ def _contiguous(array: Any) -> bool:
 
 def _floats(values: Any) -> Any:
     """Of a type that the library selects from."""
-    if element_name(values) in ("float16", "bfloat16", "float32", "float64"):
+    name = element_name(values)
+    if name in ("float16", "bfloat16", "float32", "float64"):
         return values
+    if "complex" in name:
+        raise TypeError(f"values: complex numbers have no order ({name})")
     return values.astype("float32") if hasattr(values, "astype") else values.float()
 
 

@@ -26,10 +26,9 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _out
+from ._arguments import Progress, _flag, _integer, _metric, _number, _out, _rows, _settings, _text, _wrong
 from ._arrays import readable
 from ._kinds import on_host
-from ._progress import callback_of
 from ._results import Neighbors
 from ._search import Out
 
@@ -170,7 +169,7 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
     >>> job.graph, job.shards, job.blocks, job.units
     (True, 2, 4, 8)
     """
-    folder = os.fspath(folder)
+    folder = _folder(folder)
     if _integer(k, "k") < 1:
         raise ValueError(f"k is {k}: expected at least 1")
     how = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
@@ -182,9 +181,9 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
         asked = [""] if queries is None else _files(queries, "queries", folder, written)
         if len(asked) > 1:
             raise ValueError(f"queries: {len(asked)} files; expected one")
-        made = _core.groundtruth_init(folder, base, asked[0], queries is None, k, format, how,
+        made = _core.groundtruth_init(folder, base, asked[0], queries is None, k, _text(format, "format"), how,
                                       _integer(shard_rows, "shard_rows"), _integer(query_rows, "query_rows"),
-                                      _settings(memory=memory, progress=progress))
+                                      _settings(False, "auto", memory, 0, "", "", 0, progress))
     except BaseException:
         for path in written:
             os.unlink(path)
@@ -217,7 +216,7 @@ def info(folder: Folder) -> Job:
     >>> kith.groundtruth.info(folder) == job
     True
     """
-    return Job(**_core.groundtruth_info(os.fspath(folder)))
+    return Job(**_core.groundtruth_info(_folder(folder)))
 
 
 def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.0, device: str = "auto", memory: int = 0,
@@ -264,8 +263,8 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
     >>> kith.groundtruth.run(folder).units
     1
     """
-    found = _core.groundtruth_run(os.fspath(folder), _integer(units, "units"), wait, lease,
-                                  _settings(device, memory, threads, path, isa, progress))
+    found = _core.groundtruth_run(_folder(folder), _integer(units, "units"), _flag(wait, "wait"), _number(lease, "lease"),
+                                  _settings(False, device, memory, threads, path, isa, 0, progress))
     return Result(**{**found, "status": _status(found["status"])})
 
 
@@ -300,7 +299,8 @@ def units(folder: Folder, *, done: bool = False) -> list[Unit]:
     >>> kith.groundtruth.units(folder)
     []
     """
-    folder = os.fspath(folder)
+    folder = _folder(folder)
+    done = _flag(done, "done")
     blocks = info(folder).blocks
     return [Unit(number // blocks, number % blocks) for number, is_done in
             enumerate(_core.groundtruth_status(folder)["units_done"]) if done or not is_done]
@@ -335,9 +335,12 @@ def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, devi
     >>> kith.groundtruth.run_unit(folder, (0, 0)), kith.groundtruth.run_unit(folder, (0, 0))
     (True, False)
     """
-    shard, block = unit
-    return _core.groundtruth_run_unit(os.fspath(folder), _integer(shard, "unit"), _integer(block, "unit"), lease,
-                                      _settings(device, memory, threads, path, isa, progress))
+    try:
+        shard, block = unit
+    except (TypeError, ValueError):
+        raise _wrong(unit, "unit", "(shard, block)") from None
+    return _core.groundtruth_run_unit(_folder(folder), _integer(shard, "unit"), _integer(block, "unit"), _number(lease, "lease"),
+                                      _settings(False, device, memory, threads, path, isa, 0, progress))
 
 
 def status(folder: Folder) -> Status:
@@ -366,7 +369,7 @@ def status(folder: Folder) -> Status:
     >>> found.done, found.units, found.complete, found.workers
     (0, 1, False, ())
     """
-    return _status(_core.groundtruth_status(os.fspath(folder)))
+    return _status(_core.groundtruth_status(_folder(folder)))
 
 
 def verify(folder: Folder, *, sample: int = 0, device: str = "auto", memory: int = 0, threads: int = 0, path: str = "",
@@ -403,8 +406,8 @@ def verify(folder: Folder, *, sample: int = 0, device: str = "auto", memory: int
     >>> found.exact, found.complete, found.computed
     (True, True, 2)
     """
-    return Verification(**_core.groundtruth_verify(os.fspath(folder), _integer(sample, "sample"),
-                                                   _settings(device, memory, threads, path, isa, progress)))
+    return Verification(**_core.groundtruth_verify(_folder(folder), _integer(sample, "sample"),
+                                                   _settings(False, device, memory, threads, path, isa, 0, progress)))
 
 
 def merge(folder: Folder, *, f64: bool = False, out: Out = None, progress: Progress = None) -> Neighbors:
@@ -443,19 +446,20 @@ def merge(folder: Folder, *, f64: bool = False, out: Out = None, progress: Progr
            [0],
            [1]])
     """
-    folder = os.fspath(folder)
+    folder, f64 = _folder(folder), _flag(f64, "f64")
     job = info(folder)
     if out is None:
         out = (np.empty((job.queries, job.k), np.float64 if f64 else np.float32), np.empty((job.queries, job.k), np.int64))
     distances, indices = _out(out)
-    _core.groundtruth_merge(folder, _settings(f64=f64, progress=progress), indices, distances)
+    _core.groundtruth_merge(folder, _settings(f64, "auto", 0, 0, "", "", 0, progress), indices, distances)
     return Neighbors(distances, indices)
 
 
-def _settings(device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-              progress: Progress = None, f64: bool = False) -> _core.Settings:
-    return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, "", isa, 0,
-                          callback_of(progress))
+def _folder(folder: Any) -> str:
+    try:
+        return os.fsdecode(folder)
+    except TypeError:
+        raise _wrong(folder, "folder", "a path") from None
 
 
 def _status(found: dict[str, Any]) -> Status:
@@ -470,8 +474,10 @@ def _files(rows: Any, name: str, folder: str, written: list[str]) -> list[str]:
     if isinstance(rows, Sequence) and rows and all(isinstance(row, (str, os.PathLike)) for row in rows):
         return [os.fspath(row) for row in rows]
     array = on_host(readable(rows, name))
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected 2 dimensions, got {array.ndim}")
+    if _rows(array, name) < 1:
+        raise ValueError(f"{name}: 0 rows; expected at least 1")
+    if array.shape[1] < 1:
+        raise ValueError(f"{name}: 0 columns; expected at least 1")
     os.makedirs(folder, exist_ok=True)
     file, path = tempfile.mkstemp(".npy", f"{name}-", folder)
     written.append(path)

@@ -16,7 +16,7 @@ import math
 from typing import Any, NamedTuple
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _settings
+from ._arguments import Progress, _integer, _metric, _one_of, _settings, _wrong
 from ._arrays import array_interface, readable
 from ._kinds import kind_of
 
@@ -81,9 +81,9 @@ class Bootstrap(NamedTuple):
 
 def _bootstrap(bootstrap: int | Bootstrap) -> tuple[int, int, int, int]:
     given = bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap(bootstrap)
-    repeats, parts, stretch, seed = (_integer(getattr(given, name), "bootstrap" if name == "repeats" else f"bootstrap.{name}")
-                                     for name in Bootstrap._fields)
-    return repeats, parts, stretch, seed % 2**64
+    repeats, parts, stretch = (_integer(getattr(given, name), "bootstrap" if name == "repeats" else f"bootstrap.{name}")
+                               for name in Bootstrap._fields[:3])
+    return repeats, parts, stretch, _integer(given.seed, "bootstrap.seed", -math.inf, math.inf) % 2**64
 
 
 def _estimate(found: tuple[float, float, int, int]) -> Estimate:
@@ -95,6 +95,8 @@ def _estimate(found: tuple[float, float, int, int]) -> Estimate:
 def _samples(array: Any, name: str, first: Any = None) -> tuple[Any, Any]:
     """The array as it was given, and with two dimensions for the core, which works on the stream of the first."""
     array = readable(array, name)
+    if not hasattr(array, "shape"):
+        raise _wrong(array, name, "an array")
     if len(array.shape) == 1:
         array = array.reshape(-1, 1)
     if len(array.shape) != 2:
@@ -108,12 +110,6 @@ def _stream(array: Any) -> int:
 
 def _of(like: Any, device: str, threads: int, memory: int, progress: Progress) -> _core.Settings:
     return _settings(True, device, memory, threads, "", "", _stream(like), progress)
-
-
-def _number(name: str, value: str, names: tuple[str, ...]) -> int:
-    if value not in names:
-        raise ValueError(f"{name}: {value!r}; expected one of {', '.join(names)}")
-    return names.index(value)
 
 
 def _metric_of(metric: str, p: float) -> _core.MetricSettings:
@@ -200,7 +196,7 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     """
     array, x = _samples(x, "x")
     _, y = _samples(y, "y", array)
-    return _estimate(_core.kl_divergence(x, y, _integer(k, "k"), _number("form", form, _DIVERGENCES), _metric_of(metric, p),
+    return _estimate(_core.kl_divergence(x, y, _integer(k, "k"), _one_of(form, "form", _DIVERGENCES), _metric_of(metric, p),
                                          _bootstrap(bootstrap),
                                          _of(array, device, threads, memory, progress)))
 
@@ -242,7 +238,7 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", boots
     """
     array, x = _samples(x, "x")
     _, y = _samples(y, "y", array)
-    return _estimate(_core.mutual_information(x, y, _integer(k, "k"), _number("form", form, _KRASKOVS), _bootstrap(bootstrap),
+    return _estimate(_core.mutual_information(x, y, _integer(k, "k"), _one_of(form, "form", _KRASKOVS), _bootstrap(bootstrap),
                                               _of(array, device, threads, memory, progress)))
 
 

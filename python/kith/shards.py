@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _integer, _metric, _rows
+from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _wanted, _wrong
 from ._arrays import readable
 from ._kinds import on_host
-from ._progress import callback_of
 from ._results import Neighbors
 
 __all__ = ["Partial", "finish", "graph", "merge", "search"]
@@ -76,7 +75,7 @@ def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = 
     """
     return _shard(shard, first_point, queries, -1, k,
                   _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-                  _settings(device, memory, threads, path, isa, progress))
+                  _settings(False, device, memory, threads, path, isa, 0, progress))
 
 
 def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, *, metric: str = "sqeuclidean",
@@ -115,7 +114,7 @@ def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, 
         raise ValueError(f"first_query is {first_query}: expected at least 0")
     return _shard(shard, first_point, queries, first_query, k,
                   _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-                  _settings(device, memory, threads, path, isa, progress))
+                  _settings(False, device, memory, threads, path, isa, 0, progress))
 
 
 def merge(*parts: Partial) -> Partial:
@@ -147,8 +146,8 @@ def merge(*parts: Partial) -> Partial:
     """
     if not parts:
         raise ValueError("expected at least one part")
-    all_ = parts[0]
-    for part in parts[1:]:
+    all_, *others = [_whole(part, "parts") for part in parts]
+    for part in others:
         if part.dimensions != all_.dimensions:
             raise ValueError(f"parts of {all_.dimensions} and of {part.dimensions} dimensions")
         indices, keys = np.empty(all_.indices.shape, np.int64), np.empty(all_.keys.shape, np.float64)
@@ -189,26 +188,29 @@ def finish(partial: Partial, *, metric: str = "sqeuclidean", p: float = 2.0, inv
     >>> kith.shards.finish(part, metric="euclidean").distances
     array([[0., 5.]], dtype=float32)
     """
+    partial = _whole(partial, "partial")
+    f64 = _flag(f64, "f64")
     shape = partial.indices.shape
     distances, indices = np.empty(shape, np.float64 if f64 else np.float32), np.empty(shape, np.int64)
     _core.finish_shards(partial.indices, partial.keys, partial.dimensions,
                         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-                        _settings(f64=f64), indices, distances)
+                        _settings(f64, "auto", 0, 0, "", "", 0, None), indices, distances)
     return Neighbors(distances, indices)
 
 
 def _shard(shard: Any, first_point: int, queries: Any, first_query: int, k: int, metric: _core.MetricSettings,
            settings: _core.Settings) -> Partial:
-    if _integer(k, "k") < 1:
-        raise ValueError(f"k is {k}: expected at least 1")
     points, asked = on_host(readable(shard, "shard")), on_host(readable(queries, "queries"))
     _rows(points, "shard")
-    indices, keys = np.empty((_rows(asked, "queries"), k), np.int64), np.empty((len(asked), k), np.float64)
+    shape = _rows(asked, "queries"), _wanted(k, len(asked))
+    indices, keys = np.empty(shape, np.int64), np.empty(shape, np.float64)
     _core.search_shard(points, _integer(first_point, "first_point"), asked, first_query, k, metric, settings, indices, keys)
     return Partial(indices, keys, int(points.shape[1]))
 
 
-def _settings(device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-              progress: Progress = None, f64: bool = False) -> _core.Settings:
-    return _core.Settings(f64, device, _integer(memory, "memory"), _integer(threads, "threads"), path, "", isa, 0,
-                          callback_of(progress))
+def _whole(part: Any, name: str) -> Partial:
+    """With arrays as the core takes them."""
+    if not isinstance(part, Partial):
+        raise _wrong(part, name, "Partial")
+    return Partial(_host(part.indices, f"{name}.indices", "iu", "integers").astype(np.int64, copy=False),
+                   _float64(part.keys, f"{name}.keys"), _integer(part.dimensions, f"{name}.dimensions"))

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from . import _core
+from ._arguments import _integer, _wrong
 from ._arrays import readable
 from ._batches import search_batches as _search_batches
 from ._kinds import kind_of
@@ -78,11 +79,12 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
              [0., 1.],
              [0., 4.]]])
     """
+    _tensor(p1, "p1"), _tensor(p2, "p2")
     if p1.ndim != 3 or p2.ndim != 3 or p1.shape[0] != p2.shape[0] or p1.shape[2] != p2.shape[2]:
         raise ValueError(f"p1, p2: expected (N, P1, D) and (N, P2, D), got {tuple(p1.shape)} and {tuple(p2.shape)}")
     if norm not in (1, 2):
         raise ValueError(f"norm is {norm}: expected 1 or 2")
-    if K < 1:
+    if _integer(K, "K") < 1:
         raise ValueError(f"K is {K}: expected at least 1")
     if torch.compiler.is_compiling() or (torch.is_grad_enabled() and (p1.requires_grad or p2.requires_grad)):
         dists, idx = torch.ops.kith.knn_points(p1, p2, lengths1, lengths2, norm, K)
@@ -119,6 +121,15 @@ def _knn_points(p1: Tensor, p2: Tensor, lengths1: Tensor | None, lengths2: Tenso
     return dists if dists.dtype is p1.dtype else dists.to(p1.dtype), idx
 
 
+def _tensor(value: Any, name: str, whole: bool = False) -> Tensor:
+    """Itself; `whole`: of integers."""
+    if not isinstance(value, Tensor):
+        raise _wrong(value, name, "a tensor")
+    if whole and (value.is_floating_point() or value.is_complex()):
+        raise TypeError(f"{name}: expected integers, got {value.dtype}")
+    return value
+
+
 def _clouds(points: Tensor, name: str, stream: int, lengths: list[int] | None) -> _core.Clouds:
     dtype = _TYPES.get(points.dtype)
     if dtype is None or points.requires_grad or points.layout is not torch.strided:
@@ -133,7 +144,7 @@ def _clouds(points: Tensor, name: str, stream: int, lengths: list[int] | None) -
 def _lengths(lengths1: Tensor | None, lengths2: Tensor | None, clouds: int) -> list[list[int] | None]:
     """How many points clouds have; lengths that lie on a device are waited for once."""
     for lengths, name in ((lengths1, "lengths1"), (lengths2, "lengths2")):
-        if lengths is not None and lengths.shape != (clouds,):
+        if lengths is not None and _tensor(lengths, name, True).shape != (clouds,):
             raise ValueError(f"{name}: expected {clouds} numbers, got shape {tuple(lengths.shape)}")
     if lengths1 is not None and lengths2 is not None and lengths1.is_cuda and lengths1.device == lengths2.device:
         return torch.stack([lengths1.long(), lengths2.long()]).tolist()  # type: ignore[no-any-return,unused-ignore]
@@ -182,7 +193,7 @@ def _offsets(batches: list[tuple[torch.Tensor | None, int]]) -> list[torch.Tenso
     """Of each (example of each row, rows) the first row of each example and the end of the last, on the device; the
     numbers of examples ascend. Waits for the device once."""
     for batch, rows in batches:
-        if batch is not None and batch.shape != (rows,):
+        if batch is not None and _tensor(batch, "batch", True).shape != (rows,):
             raise ValueError(f"batch: expected {rows} numbers, got shape {tuple(batch.shape)}")
     batches = [(None if batch is None else batch.long(), rows) for batch, rows in batches]
     known = [(batch, rows) for batch, rows in batches if batch is not None and rows]
@@ -238,7 +249,7 @@ def knn(x: torch.Tensor, y: torch.Tensor, k: int, batch_x: torch.Tensor | None =
     tensor([[0, 0],
             [1, 0]])
     """
-    x, y = (part.view(-1, 1) if part.ndim == 1 else part for part in (x, y))
+    x, y = (part.view(-1, 1) if _tensor(part, name).ndim == 1 else part for part, name in ((x, "x"), (y, "y")))
     if torch.compiler.is_compiling():
         return torch.ops.kith.knn(x, y, k, batch_x, batch_y, cosine)  # type: ignore[no-any-return,unused-ignore]
     return _knn(x, y, k, batch_x, batch_y, cosine)

@@ -37,7 +37,7 @@ def check(call: str, points: Any, queries: Any) -> None:
     run, expected = CALLS[call]
     for part, want in zip(run(points, queries), expected):
         if hasattr(part, "detach"):
-            part = part.double()  # numpy has no bfloat16
+            part = part.detach().double()  # numpy has no bfloat16
         np.testing.assert_array_equal(np.asarray(part).astype(np.float64), np.asarray(want, np.float64))
 
 
