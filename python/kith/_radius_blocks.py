@@ -62,7 +62,8 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
         As in `radius`.
     memory : int
         Bytes that a block may have, about, where no single row takes more; 0: 256 MiB. Beside the block that the caller
-        has, one waits and one is being made. The search's own workspace has the same limit.
+        has, one waits and one is being made. The search's own workspace has the same limit, and on a
+        GPU needs some MiB at least.
 
     The other parameters: as in `radius`.
 

@@ -78,7 +78,7 @@ def test_errors() -> None:
         kith.Index(POINTS, device="cpu").radius(np.ones((2, 4), np.float32), 1)
     with pytest.raises(kith.Cancelled):
         many = np.tile(POINTS, (400, 1))
-        kith.radius_counts(many, many, 1, metric="euclidean", path="exact", progress=lambda *_: False)
+        kith.radius_counts(many, many, 1, metric="euclidean", path="exact", device="cpu", progress=lambda *_: False)
 
 
 class TestScikitLearn:

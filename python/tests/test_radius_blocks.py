@@ -23,14 +23,14 @@ def threads() -> list[threading.Thread]:
 
 
 @pytest.mark.parametrize("f64", [False, True])
-@pytest.mark.parametrize("memory", [0, 1 << 16])
-def test_blocks_are_the_rows(memory: int, f64: bool) -> None:
-    index = kith.Index(POINTS)
+@pytest.mark.parametrize("memory, device", [(0, "auto"), (1 << 16, "cpu")])  # a GPU's workspace is some MiB
+def test_blocks_are_the_rows(memory: int, device: str, f64: bool) -> None:
+    index = kith.Index(POINTS, device=device)
     for queries, include_self in ((QUERIES, False), (None, False), (None, True)):
         whole = (kith.radius(POINTS, QUERIES, 3, f64=f64) if queries is not None else
                  kith.radius_graph(POINTS, 3, include_self=include_self, f64=f64))
         how: dict[str, Any] = {"include_self": include_self, "memory": memory, "f64": f64}
-        for blocks in (kith.radius_blocks(POINTS, queries, 3, **how), index.radius_blocks(queries, 3, **how)):
+        for blocks in (kith.radius_blocks(POINTS, queries, 3, device=device, **how), index.radius_blocks(queries, 3, **how)):
             rows, count, number = [], 0, 0
             for block in blocks:
                 first, distances, indices, offsets = block
@@ -45,12 +45,12 @@ def test_blocks_are_the_rows(memory: int, f64: bool) -> None:
 
 
 def test_blocks_end_with_their_reader() -> None:
-    blocks = kith.radius_blocks(POINTS, None, 9, memory=1 << 16)
+    blocks = kith.radius_blocks(POINTS, None, 9, memory=1 << 16, device="cpu")
     next(blocks)
     assert threads()
     blocks.close()  # type: ignore[attr-defined]
     assert not threads()
-    for block in kith.radius_blocks(POINTS, None, 9, memory=1 << 16):
+    for block in kith.radius_blocks(POINTS, None, 9, memory=1 << 16, device="cpu"):
         assert block.first == 0
         break
     gc.collect()
@@ -73,9 +73,9 @@ def test_errors(tmp_path: Path) -> None:
         next(kith.radius_blocks(POINTS, QUERIES, -1))
     many = np.tile(POINTS, (40, 1))
     with pytest.raises(kith.Cancelled):
-        list(kith.radius_blocks(many, many, 1, metric="euclidean", path="exact", progress=lambda *_: False))
+        list(kith.radius_blocks(many, many, 1, metric="euclidean", path="exact", device="cpu", progress=lambda *_: False))
     with pytest.raises(ZeroDivisionError):
-        list(kith.radius_blocks(many, many, 1, metric="euclidean", path="exact", progress=lambda *_: 1 / 0))
+        list(kith.radius_blocks(many, many, 1, metric="euclidean", path="exact", device="cpu", progress=lambda *_: 1 / 0))
     with pytest.raises(OSError):
         kith.radius_csr(tmp_path / "absent" / "near.npz", POINTS, QUERIES, 3)
     with pytest.raises(ValueError, match="at least 0"):
@@ -113,10 +113,11 @@ def test_density_clusters(kept_bytes: int, monkeypatch: pytest.MonkeyPatch) -> N
         weights = generator.integers(0, 3, 600).astype(float) if case % 3 == 2 else None
         eps, least = (1.0, 3) if case % 2 else (2.3, 5)
         theirs = cluster.DBSCAN(eps=eps, min_samples=least).fit(points, sample_weight=weights)
-        core, labels = _density.density_clusters(kith.Index(points, metric="euclidean"), eps, least, weights, 0, kept_bytes)
+        index = kith.Index(points, metric="euclidean", device="cpu")
+        core, labels = _density.density_clusters(index, eps, least, weights, 0, kept_bytes)
         np.testing.assert_array_equal(np.flatnonzero(core), theirs.core_sample_indices_)
         np.testing.assert_array_equal(labels, theirs.labels_)
-    nothing = _density.density_clusters(kith.Index(np.arange(9.0)[:, None] * 9, metric="euclidean"), 1, 2)
+    nothing = _density.density_clusters(kith.Index(np.arange(9.0)[:, None] * 9, metric="euclidean", device="cpu"), 1, 2)
     assert not nothing[0].any() and (nothing[1] == -1).all()
 
 
@@ -124,7 +125,7 @@ def test_density_clusters(kept_bytes: int, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_interpreter_ends_with_an_iterator_that_is_left_over(left: str) -> None:
     program = ("import kith, numpy\n"
                "points = numpy.arange(100000.0).reshape(-1, 1)\n"
-               "blocks = kith.radius_blocks(points, None, 10, memory=1 << 16)\n"
+               "blocks = kith.radius_blocks(points, None, 10, memory=1 << 16, device='cpu')\n"
                f"left = {left}\n"
                "print(next(blocks).first)\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
