@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "gpu/select/selectors.h"
 #include "kith/error.h"
 #include "kith/kith.h"
 
@@ -236,7 +237,9 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
         }
     for (const auto& [c, per_row] : runner.counts()) {
         json["counts"].push_back(to_json(c));
-        json["counts"].back()["per_row"] = per_row;
+        std::vector<double> written = per_row;  // without the slots behind the last that counted something
+        while (written.size() > 1 && written.back() == 0) written.pop_back();
+        json["counts"].back()["per_row"] = written;
     }
     return json;
 }
@@ -262,8 +265,11 @@ std::map<Case, Seconds> cases_of(const Json& document, const std::string& file, 
 std::map<Case, std::vector<double>> counts_of(const Json& document, const std::string& file) {
     std::map<Case, std::vector<double>> counts;
     try {
-        for (const Json& each : document.value("counts", Json::array()))
-            counts[case_of(each, file)] = each.at("per_row").get<std::vector<double>>();
+        for (const Json& each : document.value("counts", Json::array())) {
+            std::vector<double>& per_row = counts[case_of(each, file)];
+            per_row = each.at("per_row").get<std::vector<double>>();
+            if (!per_row.empty()) per_row.resize(gpu::operation_slots, 0);
+        }
     } catch (const Json::exception& error) {
         throw Error(ErrorCode::bad_file, file + ": not counts of kith-bench select --table: " + error.what());
     }

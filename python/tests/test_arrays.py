@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import array
+import sys
 import threading
-import time
 from typing import Any, Callable
 
 import numpy as np
@@ -86,23 +86,35 @@ def test_fields_of_records(dtype: str) -> None:
 
 
 def test_a_copy_lets_other_threads_run() -> None:
-    points = np.zeros((20000, 1024), np.float32)
-    beats, done = [time.perf_counter()], threading.Event()
+    """A thread that waits for the GIL has it only where it is let go: a result of a wrong shape is refused behind the copy."""
+    points = np.zeros((20000, 512), np.float32)
+    wrong = np.empty((2, 2), np.float32), np.empty((2, 2), np.int64)
+    interval = sys.getswitchinterval()
 
-    def beat() -> None:
-        while not done.is_set():
-            time.sleep(0.0002)
-            beats.append(time.perf_counter())
+    def let_go(given: np.ndarray, tries: int) -> bool:
+        gate, ran = threading.Semaphore(0), threading.Event()
 
-    thread = threading.Thread(target=beat)
-    thread.start()
-    start = time.perf_counter()
-    for _ in range(5):
-        kith.search(points[::-1], points[:1], 1, device="cpu", threads=1)
-    took = time.perf_counter() - start
-    done.set()
-    thread.join()
-    assert max(after - before for before, after in zip(beats, beats[1:])) < took / 2
+        def work() -> None:
+            gate.acquire()
+            ran.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        sys.setswitchinterval(1000)
+        try:
+            gate.release()
+            for _ in range(tries):
+                with pytest.raises(ValueError, match="indices"):
+                    kith.search(given, points[:1], 1, out=wrong, device="cpu")
+                if ran.is_set():
+                    return True
+        finally:
+            sys.setswitchinterval(interval)
+            thread.join()
+        return False
+
+    assert let_go(points[::-1], 200)
+    assert not let_go(points, 5)  # nothing to copy
 
 
 def test_mixed_kinds_give_the_kind_of_the_queries() -> None:
