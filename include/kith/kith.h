@@ -54,11 +54,12 @@ KITH_EXPORT Report select_into(const MatrixView& distances, std::int64_t k, cons
                                const NeighborsView& out);
 
 // The d x d matrix that mahalanobis takes where none is given: the inverse of the sample covariance (divisor n - 1) of
-// the rows without NaN and infinity, for Metric::inverse_covariance. Throws invalid_argument where it is singular.
-KITH_EXPORT std::vector<double> inverse_covariance(const MatrixView& points);
+// the rows without NaN and infinity, for Metric::inverse_covariance. Of the options, threads and progress count. Throws
+// invalid_argument where it is singular.
+KITH_EXPORT std::vector<double> inverse_covariance(const MatrixView& points, const Options& options = {});
 // The d variances that seuclidean takes where none are given: of those rows, divisor n - 1, for Metric::variances.
 // Throws invalid_argument where one is zero.
-KITH_EXPORT std::vector<double> variances(const MatrixView& points);
+KITH_EXPORT std::vector<double> variances(const MatrixView& points, const Options& options = {});
 
 // What this build and this machine have: instruction sets, devices, metrics, paths; for a person to read.
 KITH_EXPORT std::string build_info();

@@ -3,7 +3,7 @@
 // these, summed over the scales, are small.
 //
 //     std::vector<std::vector<kith::FeatureSet>> sets;                       // of each image those of its scales
-//     for (const kith::MatrixView& picture : pictures) sets.push_back(kith::image_features(picture, 3));
+//     for (const kith::MatrixView& image : images) sets.push_back(kith::image_features(image, 3));
 //     kith::Retrieved r = kith::retrieve(kith::views(sets), 10);
 //     r.order[0];   // the image nearest to image 0
 #pragma once
@@ -24,18 +24,18 @@ struct FeatureSet {
     MatrixView view() const { return kith::view(values.data(), n, d); }
 };
 
-// Features of a picture at three scales of its Gaussian pyramid g_0, g_1, ... (5 taps 1 4 6 4 1, reflected at the
+// Features of an image at three scales of its Gaussian pyramid g_0, g_1, ... (5 taps 1 4 6 4 1, reflected at the
 // edges):
 //   bands 1 and 2 of the luminance's Laplacian pyramid: 3 x 3 coefficients, and the 3 x 3 at the same place of the next
 //   coarser band: 18 numbers;
-//   g_3: 3 x 3 pixels of luminance and, of colour pictures, both chrominances: 27 numbers (9 of grey ones).
+//   g_3: 3 x 3 pixels of luminance and, of colour images, both chrominances: 27 numbers (9 of grey ones).
 // At most 4,800, 2,400 and 1,200 of them, on the finest grid that has no more: just as many of 320 x 240 pixels. To
 // whole-numbered pixels noise within half a level is added, of SplitMix64 at `seed`, as equal samples have no distance.
-//   picture   height x (width * channels), channels interleaved (RGB), of any searchable type, in host memory; both
+//   image   height x (width * channels), channels interleaved (RGB), of any searchable type, in host memory; both
 //             sides at least 32.
 //   channels  1 or 3.
 // Computed in binary64, rounded to f32: the same bits everywhere. Throws invalid_argument.
-KITH_EXPORT std::vector<FeatureSet> image_features(const MatrixView& picture, int channels, std::uint64_t seed = 0);
+KITH_EXPORT std::vector<FeatureSet> image_features(const MatrixView& image, int channels, std::uint64_t seed = 0);
 // Views of them, for retrieve().
 KITH_EXPORT std::vector<std::vector<MatrixView>> views(const std::vector<std::vector<FeatureSet>>& sets);
 

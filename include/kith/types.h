@@ -136,12 +136,12 @@ KITH_EXPORT const char* name(MetricId id);
 
 // ---------------------------------------------------------------- options
 
-// Where a running search stands. Work is counted in (query, point) pairs.
+// Where a running search stands. Work is counted in (query, point) pairs, that of a bootstrap in its parts' estimates.
 struct Progress {
     double done = 0;         // pairs so far
     double total = 0;        // pairs in all
     double seconds = 0;      // since the call began
-    const char* stage = "";  // "prepare", "search" or "select"
+    const char* stage = "";  // "prepare", "search", "select" or "bootstrap"
 };
 
 struct Options {

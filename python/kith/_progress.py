@@ -31,7 +31,8 @@ class _Bars:
     def __call__(self, done: float, total: float, seconds: float, stage: str) -> None:
         if self._bar is None or stage != self._stage:
             self._close()
-            self._bar, self._stage = self._tqdm(total=total, desc=stage, unit="pair", unit_scale=True), stage
+            self._bar, self._stage = self._tqdm(total=total, desc=stage, unit="part" if stage == "bootstrap" else "pair",
+                                              unit_scale=True), stage
         self._bar.update(done - self._bar.n)
 
     def _close(self) -> None:

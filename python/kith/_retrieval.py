@@ -69,8 +69,8 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
     Examples
     --------
     >>> import numpy, kith
-    >>> picture = numpy.random.default_rng(0).integers(0, 256, (240, 320, 3), dtype=numpy.uint8)
-    >>> [features.shape for features in kith.image_features(picture)]
+    >>> image = numpy.random.default_rng(0).integers(0, 256, (240, 320, 3), dtype=numpy.uint8)
+    >>> [features.shape for features in kith.image_features(image)]
     [(4800, 18), (2400, 18), (1200, 27)]
     """
     array = _host(image, "image")
@@ -80,10 +80,7 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
         raise ValueError(f"image: {array.shape}; expected (height, width) or (height, width, 3)")
     channels = 1 if array.ndim == 2 else 3
     pixels = readable(array.reshape(len(array), array.shape[1] * channels), "image")
-    try:
-        return list(_core.image_features(pixels, channels, _integer(seed, "seed", 0, 2**64 - 1)))
-    except ValueError as error:  # of the C++ function, whose argument is `picture`
-        raise ValueError(str(error).replace("picture:", "image:")) from None
+    return list(_core.image_features(pixels, channels, _integer(seed, "seed", 0, 2**64 - 1)))
 
 
 def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[int] | None = None, form: str = "nearest",

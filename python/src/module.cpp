@@ -57,6 +57,14 @@ Report select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, c
                 });
 }
 
+// A metric's parameter as `estimate` finds it, a function of kith.h; Ctrl-C ends it.
+std::vector<double> estimated(nb::handle points, std::vector<double> (*estimate)(const MatrixView&, const Options&)) {
+    const Matrix p(points, "points");
+    Options options;
+    Interruptible interruptible(options, nb::none());
+    return interruptible.run([&] { return estimate(p.view(), options); });
+}
+
 // An Index and the place of its points.
 class PythonIndex {
 public:
@@ -262,16 +270,8 @@ NB_MODULE(_core, module) {
              nb::arg("radii").none(), nb::arg("open"), nb::arg("include_self"), nb::arg("settings"));
     add_radius(module);
 
-    module.def("inverse_covariance", [](nb::handle points) {
-        const Matrix p(points, "points");
-        const ReleasedGil released;
-        return inverse_covariance(p.view());
-    });
-    module.def("variances", [](nb::handle points) {
-        const Matrix p(points, "points");
-        const ReleasedGil released;
-        return variances(p.view());
-    });
+    module.def("inverse_covariance", [](nb::handle points) { return estimated(points, inverse_covariance); });
+    module.def("variances", [](nb::handle points) { return estimated(points, variances); });
     add_shards(module);
     add_groundtruth(module);
     module.def("build_info", build_info);

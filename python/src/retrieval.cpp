@@ -20,8 +20,8 @@ namespace nb = nanobind;
 namespace kith::python {
 namespace {
 
-nb::list image_features_in(nb::handle picture, int channels, std::uint64_t seed) {
-    const Matrix pixels(picture, "image");
+nb::list image_features_in(nb::handle image, int channels, std::uint64_t seed) {
+    const Matrix pixels(image, "image");
     std::vector<FeatureSet> sets;
     {
         const ReleasedGil released;

@@ -10,7 +10,7 @@ import pytest
 # A search of hours; a thread says so once the main thread is in it, and has counted.
 PROGRAM = """
 import os, signal, sys, threading, time
-import numpy, kith
+import numpy, kith, kith.information
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what they run in the background
 many = numpy.random.default_rng(0).random((400_000, 64), numpy.float32)
 formula = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"
@@ -41,6 +41,8 @@ CALLS = {
     "graph": ("kith.graph(many, 3, formula=formula, device='cpu')", "_search.py"),
     "Index.search": ("index.search(many, 3)", "_index.py"),
     "distances": ("kith.distances(many[:20000], many[:20000], formula=formula, device='cpu', threads=1)", "_distances.py"),
+    "entropy": ("kith.information.entropy(many[:2000], 3, bootstrap=1_000_000, device='cpu')", "information.py"),
+    "inverse_covariance": ("kith.inverse_covariance(many.reshape(25_000, 1024))", "_search.py"),
     "radius_counts": ("kith.radius_counts(many, None, 1.0, formula=formula, device='cpu')", "_radius.py"),
 }
 

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "api/c_convert.h"
+#include "kith/batches.h"
 #include "kith/distances.h"
 #include "kith/kith.h"
+#include "kith/match.h"
 
 using namespace kith::c;
 
@@ -162,6 +165,41 @@ int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, do
             queries ? kith::radius_counts(matrix(points, "points"), matrix(queries, "queries"), radius, c.options)
                     : kith::radius_graph_counts(matrix(points, "points"), radius, c.options);
         std::copy(found.counts.begin(), found.counts.end(), counts);
+        fill(report, found.report);
+    });
+}
+
+int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, const kith_batch* batches, int64_t count,
+                        int64_t k, const kith_options* options, const kith_neighbors* out, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        if (count < 0) kith::refuse("count: {}; expected at least 0", count);
+        if (count > 0) require(batches, "batches");
+        std::vector<kith::Batch> all;
+        all.reserve(static_cast<std::size_t>(count));
+        for (const kith_batch* b = batches; b != batches + count; ++b)
+            all.push_back({b->first_point, b->points, b->first_query, b->queries});
+        const Converted c(options);
+        fill(report, kith::search_batches_into(matrix(points, "points"), matrix(queries, "queries"), all, k, c.options,
+                                               neighbors(out)));
+    });
+}
+
+int kith_match(const kith_matrix* a, const kith_matrix* b, double ratio, int32_t mutual, const kith_options* options,
+               int64_t* first, int64_t* second, double* distances, int64_t* count, kith_report* report) {
+    return guarded([&] {
+        check(report);
+        require(first, "first");
+        require(second, "second");
+        require(count, "count");
+        const Converted c(options);
+        kith::MatchOptions asked{{}, mutual != 0, c.options};
+        if (ratio != 0) asked.ratio = ratio;
+        const kith::Matches found = kith::match(matrix(a, "a"), matrix(b, "b"), asked);
+        std::copy(found.first.begin(), found.first.end(), first);
+        std::copy(found.second.begin(), found.second.end(), second);
+        if (distances) std::copy(found.distances.begin(), found.distances.end(), distances);
+        *count = static_cast<int64_t>(found.first.size());
         fill(report, found.report);
     });
 }

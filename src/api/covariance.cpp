@@ -123,8 +123,8 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
 
 namespace kith {
 
-std::vector<double> inverse_covariance(const MatrixView& points) {
-    return api::estimate(points, api::estimated_inverse_covariance);
+std::vector<double> inverse_covariance(const MatrixView& points, const Options& options) {
+    return api::estimate(points, options, api::estimated_inverse_covariance);
 }
 
 }  // namespace kith

@@ -7,6 +7,7 @@
 #include "api/validate.h"
 #include "exact/refuse.h"
 #include "kith/kith.h"
+#include "plan/by_selector.h"
 
 namespace kith {
 
@@ -22,6 +23,8 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     if (!graph) api::check_values(queries, metric, "queries", threads, progress);
     if (options.path == api::kato_path) {
         if (!graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
+        if (planner::forces_selector(options.selector))
+            refuse("selector: '{}' beside path 'kato', which has a selection of its own", options.selector);
         return api::kato_graph(points, metric, k, options, progress, out);
     }
     // A filter rounds both sides: the wider type decides what it can hold.

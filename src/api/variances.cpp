@@ -113,8 +113,8 @@ std::vector<double> deviations(std::vector<double> variances) {
 
 namespace kith {
 
-std::vector<double> variances(const MatrixView& points) {
-    return api::estimate(points, api::estimated_variances);
+std::vector<double> variances(const MatrixView& points, const Options& options) {
+    return api::estimate(points, options, api::estimated_variances);
 }
 
 }  // namespace kith

@@ -108,12 +108,13 @@ Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k,
         check_k(k, std::min(p.n - 1, q.n), "fewer than the samples of x, no more than those of y");
         const Bootstrap as = checked(bootstrap, {p.n, q.n}, k);
         scale_together({&p, &q}, threads);
-        const auto estimate = [&](const Sample& own, const Sample& other) {
-            return divergence_of(own, graph(own.view(), k, search_as), other, k, form, search_as);
+        const auto estimate = [&](const Sample& own, const Sample& other, const Options& as_asked) {
+            return divergence_of(own, graph(own.view(), k, as_asked), other, k, form, as_asked);
         };
-        return with_error(estimate(p, q), {p.n, q.n}, as, [&](const Rows& rows) {
-            return estimate(rows_of(p, rows[0], threads), rows_of(q, rows[1], threads));
-        });
+        return with_error(estimate(p, q, search_as), {p.n, q.n}, as, search_as,
+                          [&](const Rows& rows, const Options& of_part) {
+                              return estimate(rows_of(p, rows[0], threads), rows_of(q, rows[1], threads), of_part);
+                          });
     });
 }
 

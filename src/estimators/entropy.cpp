@@ -73,9 +73,10 @@ Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options, co
         check_k(k, sample.n - 1, "fewer than the samples");
         const Bootstrap as = checked(bootstrap, {sample.n}, k);
         const double constant = volume - static_cast<double>(sample.d) * exponent * std::log(2.0);
-        return with_error(entropy_of(sample, k, search_as, constant), {sample.n}, as, [&](const Rows& rows) {
-            return entropy_of(rows_of(sample, rows[0], threads), k, search_as, constant);
-        });
+        return with_error(entropy_of(sample, k, search_as, constant), {sample.n}, as, search_as,
+                          [&](const Rows& rows, const Options& of_part) {
+                              return entropy_of(rows_of(sample, rows[0], threads), k, of_part, constant);
+                          });
     });
 }
 

@@ -1,4 +1,4 @@
-// Patches of a picture's pyramids as feature vectors; see retrieval.h.
+// Patches of a image's pyramids as feature vectors; see retrieval.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace kith {
 namespace {
 
 constexpr std::int64_t least_side = 32;
-constexpr int octaves = 4;  // beyond the picture itself
+constexpr int octaves = 4;  // beyond the image itself
 constexpr std::int64_t most_fine = 4800, most_coarse = 2400, most_low = 1200;
 
 // One number for each place.
@@ -98,14 +98,14 @@ FeatureSet patches(const std::vector<const Plane*>& planes, std::int64_t most) {
 }
 
 // Luminance, and of colours the differences of red and blue from it (ITU-R BT.601).
-std::vector<Plane> planes_of(const MatrixView& picture, int channels, std::uint64_t seed) {
-    const std::int64_t height = picture.rows, width = picture.cols / channels;
-    const bool whole = picture.type == ElementType::u8 || picture.type == ElementType::i8;
+std::vector<Plane> planes_of(const MatrixView& image, int channels, std::uint64_t seed) {
+    const std::int64_t height = image.rows, width = image.cols / channels;
+    const bool whole = image.type == ElementType::u8 || image.type == ElementType::i8;
     const auto level = [&](std::int64_t y, std::int64_t column) {
-        const double value = exact::load(picture.data, picture.type, exact::offset(picture, y, column));
-        if (!std::isfinite(value)) refuse("picture: row {}, column {} is {}; expected finite values", y, column, value);
+        const double value = exact::load(image.data, image.type, exact::offset(image, y, column));
+        if (!std::isfinite(value)) refuse("image: row {}, column {} is {}; expected finite values", y, column, value);
         if (!whole) return value;
-        const auto place = static_cast<std::uint64_t>(y * picture.cols + column);
+        const auto place = static_cast<std::uint64_t>(y * image.cols + column);
         return value + static_cast<double>(split_mix(seed, place) >> 11) * 0x1p-53 - 0.5;
     };
     std::vector<Plane> out(static_cast<std::size_t>(channels), Plane(height, width));
@@ -128,15 +128,15 @@ std::vector<Plane> planes_of(const MatrixView& picture, int channels, std::uint6
 
 }  // namespace
 
-std::vector<FeatureSet> image_features(const MatrixView& picture, int channels, std::uint64_t seed) {
+std::vector<FeatureSet> image_features(const MatrixView& image, int channels, std::uint64_t seed) {
     return api::guarded([&] {
-        api::check_view(picture, "picture");
+        api::check_view(image, "image");
         if (channels != 1 && channels != 3) refuse("channels: {}; expected 1 or 3", channels);
-        if (picture.device != host_memory) refuse("picture: on cuda:{}; expected host memory", picture.device);
-        if (picture.cols % channels != 0 || picture.rows < least_side || picture.cols / channels < least_side)
-            refuse("picture: {} x {} of {} channels; expected both sides at least {}", picture.rows, picture.cols,
-                   channels, least_side);
-        std::vector<Plane> planes = planes_of(picture, channels, seed);
+        if (image.device != host_memory) refuse("image: on cuda:{}; expected host memory", image.device);
+        if (image.cols % channels != 0 || image.rows < least_side || image.cols / channels < least_side)
+            refuse("image: {} x {} of {} channels; expected both sides at least {}", image.rows, image.cols, channels,
+                   least_side);
+        std::vector<Plane> planes = planes_of(image, channels, seed);
         std::vector<Plane> luminance{std::move(planes[0])};
         for (int octave = 0; octave < octaves; ++octave) luminance.push_back(halved(luminance.back()));
         // What an octave has beyond the next coarser one.

@@ -128,10 +128,11 @@ Estimate conditional(Sample x, Sample y, Sample z, std::int64_t k, const Options
                      const Bootstrap& bootstrap) {
     const int threads = api::threads_of(search_as);
     scale_together({&x, &y, &z}, threads);
-    return with_error(conditional_of(x, y, z, k, search_as), {x.n}, bootstrap, [&](const Rows& rows) {
-        return conditional_of(rows_of(x, rows[0], threads), rows_of(y, rows[0], threads), rows_of(z, rows[0], threads),
-                              k, search_as);
-    });
+    return with_error(conditional_of(x, y, z, k, search_as), {x.n}, bootstrap, search_as,
+                      [&](const Rows& rows, const Options& of_part) {
+                          return conditional_of(rows_of(x, rows[0], threads), rows_of(y, rows[0], threads),
+                                                rows_of(z, rows[0], threads), k, of_part);
+                      });
 }
 
 // Rows t - 1, ..., t - lags of `sample` side by side, for t from `first` on.
@@ -158,9 +159,11 @@ Estimate mutual_information(const MatrixView& x, const MatrixView& y, std::int64
         check_k(k, a.n - 1, "fewer than the samples");
         const Bootstrap as = checked(bootstrap, {a.n}, k);
         scale_together({&a, &b}, threads);
-        return with_error(information_of(a, b, k, form, search_as), {a.n}, as, [&](const Rows& rows) {
-            return information_of(rows_of(a, rows[0], threads), rows_of(b, rows[0], threads), k, form, search_as);
-        });
+        return with_error(information_of(a, b, k, form, search_as), {a.n}, as, search_as,
+                          [&](const Rows& rows, const Options& of_part) {
+                              return information_of(rows_of(a, rows[0], threads), rows_of(b, rows[0], threads), k, form,
+                                                    of_part);
+                          });
     });
 }
 

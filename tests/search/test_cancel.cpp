@@ -75,6 +75,26 @@ std::vector<double> positive_definite(std::int64_t d) {
     return m;
 }
 
+// For the caller alone, outside of a search.
+TEST_F(Cancel, EstimatedParameters) {
+    constexpr std::int64_t n = 2000, d = 40;
+    const std::vector<float> points = random_values(n * d);
+    for (const auto& estimate : {&inverse_covariance, &variances}) {
+        Options options;
+        std::int64_t polls = 0;
+        options.progress = [&](const Progress&) { return ++polls, true; };
+        EXPECT_EQ(estimate(view(points.data(), n, d), {}), estimate(view(points.data(), n, d), options));
+        EXPECT_GT(polls, 1);
+        options.progress = [&](const Progress&) { return false; };
+        try {
+            estimate(view(points.data(), n, d), options);
+            ADD_FAILURE();
+        } catch (const Error& error) {
+            EXPECT_EQ(ErrorCode::cancelled, error.code()) << error.what();
+        }
+    }
+}
+
 TEST_F(Cancel, FactorAndInverse) {
     constexpr std::int64_t d = 300;
     std::vector<double> factor;

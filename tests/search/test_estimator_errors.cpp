@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exact/progress.h"
 #include "kith/estimators.h"
 #include "samples.h"
 
@@ -162,6 +163,64 @@ TEST(EstimatorErrors, OfSeriesNeedStretches) {
     const double alone = ratio(1), together = ratio(40);
     EXPECT_GT(alone, 1.5);
     EXPECT_LT(together, 0.8 * alone);
+}
+
+// The parts' own searches would be too short to report.
+TEST(EstimatorErrors, CountPartsAndCanBeCancelled) {
+    const Table x = gaussian(60, 2, 81), y = gaussian(60, 1, 82);
+    const Bootstrap as{.repeats = 4, .parts = 3};
+    struct Between {
+        Between() { ProgressMeter::milliseconds_between = 0; }
+        ~Between() { ProgressMeter::milliseconds_between = 100; }
+    } const at_every_poll;
+    const std::vector<std::function<Estimate(const Options&)>> estimates = {
+        [&](const Options& o) { return entropy(x.view(), 3, o, as); },
+        [&](const Options& o) { return kl_divergence(x.view(), x.view(), 3, {}, o, as); },
+        [&](const Options& o) { return mutual_information(x.view(), y.view(), 3, KraskovForm::first, o, as); },
+        [&](const Options& o) { return conditional_mutual_information(x.view(), y.view(), y.view(), 3, o, as); },
+        [&](const Options& o) { return transfer_entropy(y.view(), x.view(), 3, 1, 1, o, as); },
+    };
+    for (const auto& estimate : estimates) {
+        Options options = on_cpu();
+        const Estimate silent = estimate(options);
+        double done = 0;
+        std::int64_t parts = 0;
+        options.progress = [&](const Progress& progress) {
+            if (std::string(progress.stage) != "bootstrap") {
+                EXPECT_EQ(0, parts) << progress.stage;
+                return true;
+            }
+            EXPECT_EQ(12, progress.total);
+            EXPECT_LE(done, progress.done);
+            done = progress.done;
+            return ++parts, true;
+        };
+        EXPECT_EQ(silent.error, estimate(options).error);
+        EXPECT_EQ(12, done);
+        EXPECT_GT(parts, 12);  // a search of a part reports as well
+
+        // At the end of a part, within one's search, and by what the callback throws in either.
+        for (const std::int64_t at : {1, 2, 3, 4, 5, 6}) {
+            for (const bool throws : {false, true}) {
+                std::int64_t seen = 0;
+                options.progress = [&](const Progress& progress) {
+                    if (std::string(progress.stage) != "bootstrap" || ++seen < at) return true;
+                    if (throws) throw std::runtime_error("by the callback");
+                    return false;
+                };
+                try {
+                    estimate(options);
+                    FAIL() << "not cancelled";
+                } catch (const Error& error) {
+                    EXPECT_FALSE(throws);
+                    EXPECT_EQ(ErrorCode::cancelled, error.code());
+                } catch (const std::runtime_error& error) {
+                    EXPECT_TRUE(throws) << error.what();
+                }
+                EXPECT_EQ(at, seen);
+            }
+        }
+    }
 }
 
 TEST(EstimatorErrors, RefuseWhatMakesNoSense) {

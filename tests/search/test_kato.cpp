@@ -95,6 +95,11 @@ TEST(Kato, IsAPath) {
     const Neighbors got = graph(c.points.view, c.k, options);
     EXPECT_TRUE(same_answer(want, got));
     EXPECT_EQ("kato", got.report.path);
+    Options selected = options;
+    selected.selector = "heap";  // which it would not take
+    EXPECT_THROW(graph(c.points.view, c.k, selected), Error);
+    selected.selector = "threshold";  // every path's own
+    EXPECT_TRUE(same_answer(want, graph(c.points.view, c.k, selected)));
     EXPECT_THROW(search(c.points.view, c.queries.view, c.k, options), Error);
     EXPECT_THROW(Index(c.points.view, options), Error);
     Options plain = options;

@@ -16,6 +16,33 @@ namespace {
 // Values that a task copies at most, where that is more than a row.
 constexpr std::int64_t copied_values = 1 << 22;
 
+// Rows [first, last) of a matrix of columns, `stride` elements apart, in rows: as many columns at a time as fill a
+// cache line of a row.
+template <class T>
+void transpose(const T* in, std::int64_t stride, std::int64_t first, std::int64_t last, std::int64_t columns, T* out) {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    for (std::int64_t j = 0; j < columns; j += line) {
+        const std::int64_t here = std::min(line, columns - j);
+        for (std::int64_t i = first; i < last; ++i) {
+            const T* const from = in + j * stride + i;
+            T* const to = out + i * columns + j;
+            for (std::int64_t c = 0; c < here; ++c) to[c] = from[c * stride];
+        }
+    }
+}
+
+// The same of elements of so many bytes.
+void transpose(std::int64_t element, const std::byte* in, std::int64_t stride, std::int64_t first, std::int64_t last,
+               std::int64_t columns, std::byte* out) {
+    const auto as = [&]<class T>(T) {
+        transpose(reinterpret_cast<const T*>(in), stride, first, last, columns, reinterpret_cast<T*>(out));
+    };
+    if (element == 1) as(std::uint8_t{});
+    else if (element == 2) as(std::uint16_t{});
+    else if (element == 4) as(std::uint32_t{});
+    else as(std::uint64_t{});
+}
+
 // Rows of `m` without gaps, in its own element type.
 Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& progress) {
     const auto element = static_cast<std::int64_t>(size_of(m.type));
@@ -29,11 +56,7 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
                             static_cast<std::size_t>(m.cols * element));
             return;
         }
-        for (std::int64_t j = 0; j < m.cols; ++j) {
-            for (std::int64_t i = first; i < last; ++i)
-                std::memcpy(copy.data() + (i * m.cols + j) * element, data + (j * m.stride + i) * element,
-                            static_cast<std::size_t>(element));
-        }
+        transpose(element, data, m.stride, first, last, m.cols, copy.data());
     });
     progress.throw_if_cancelled();
     return copy;
