@@ -13,10 +13,11 @@ namespace {
 
 using namespace kith;
 
+const std::function<bool(const Progress&)> silent;
+
 cpu::Projection made_of(const cpu::TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
                         std::int64_t d, std::int64_t columns) {
-    const std::function<bool(const Progress&)> none;
-    ProgressMeter progress(none, 1);
+    ProgressMeter progress(silent, 1);
     return {tiles, rows, stride, count, d, columns, 2, progress};
 }
 
@@ -37,20 +38,20 @@ TEST(Projection, ProductsOfEachWidth) {
     adversarial::Random random(1);
     for (const cpu::Isa isa : isas()) {
         for (const std::int64_t count : {1, 4, 7}) {
-            for (const std::int64_t width : {8, 16, 24, 136}) {
-                const std::int64_t d = 37, stride = 41, out_stride = width + 3;
+            for (const std::int64_t columns : {8, 16, 24, 32, 40, 56, 136}) {
+                const std::int64_t d = 37, stride = 41, width = columns + columns % 16, out_stride = columns + 3;
                 std::vector<double> rows(count * stride), matrix(d * width), out(count * out_stride, -7);
                 for (double& x : rows) x = random.gaussian();
                 for (double& x : matrix) x = random.gaussian();
-                cpu::tile_kernels(isa).project(rows.data(), stride, count, matrix.data(), d, width, out.data(),
+                cpu::tile_kernels(isa).project(rows.data(), stride, count, matrix.data(), d, width, columns, out.data(),
                                                out_stride);
                 for (std::int64_t i = 0; i < count; ++i) {
-                    for (std::int64_t c = 0; c < width; ++c) {
+                    for (std::int64_t c = 0; c < columns; ++c) {
                         long double want = 0;
                         for (std::int64_t j = 0; j < d; ++j) want += rows[i * stride + j] * matrix[j * width + c];
                         EXPECT_NEAR(static_cast<double>(want), out[i * out_stride + c], 1e-12);
                     }
-                    for (std::int64_t c = width; c < out_stride; ++c) EXPECT_EQ(-7, out[i * out_stride + c]);
+                    for (std::int64_t c = columns; c < out_stride; ++c) EXPECT_EQ(-7, out[i * out_stride + c]);
                 }
             }
         }
@@ -81,8 +82,9 @@ TEST(Projection, EnclosesProducts) {
                     for (std::int64_t j = 0; j < d; ++j)
                         rows[i * d + j] = random.gaussian() * std::pow(static_cast<double>(j + 1), -fall) * size;
                 const cpu::Projection made = made_of(tiles, rows.data(), d, n / 2, d, 20);
+                ProgressMeter progress(silent, 1);
                 for (const std::int64_t columns : {made.columns(), made.columns() / 2}) {
-                    const cpu::Projection projection = made.first(columns);
+                    const cpu::Projection projection = made.first(tiles, columns, progress);
                     ASSERT_EQ(columns, projection.columns());
                     const std::int64_t room = projection.room();
                     // A row within the columns' span, and one that they leave whole, as nearly as binary64 has them.

@@ -37,17 +37,18 @@ RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* 
 }
 
 void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                         std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed) {
+                         std::int64_t panel, PackBuffers& buffers, Packed& packed) {
+    RowBlock& rows = buffers.rows;
     const std::int64_t first = panel * panel_points, stride = std::max(rows.stride(), words_);
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
     const std::int64_t room = projection_ ? projection_->room() : 0;
     float* out = data_.data() + panel * panel_floats(words_);
     distance_keys.load(points, first, count, rows);
-    Buffer<double> vectors(panel_points * form_.d), coordinates(panel_points * room);
+    double *const vectors = buffers.vectors.data(), *const coordinates = buffers.coordinates.data();
     RowSums sums[panel_points] = {};
     double more[panel_points] = {};
     for (std::int64_t i = 0; i < count; ++i) {
-        double* const vector = vectors.data() + i * form_.d;
+        double* const vector = vectors + i * form_.d;
         float* const to = rows_.data() + (first + i) * row_words();
         const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, more[i]);
         RowSums& s = sums[i];
@@ -63,20 +64,20 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         row_terms_[first + i] = {rows.nan()[i] ? infinity : nan, 0};
         packed.uncovered += !rows.nan()[i];
     }
-    if (projection_) projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
+    if (projection_) projection_->coordinates(tiles, vectors, form_.d, count, coordinates);
     for (std::int64_t i = 0; i < panel_points; ++i) {
-        float* const to = rounded + i * stride;
+        float* const to = buffers.rounded.data() + i * stride;
         out[i] = i < count ? row_terms_[first + i].half_norm : infinity;
         // Nothing is an upper value here.
         out[panel_points + i] = bytes_ ? 0 : infinity;
         std::fill_n(to, words_, 0.0f);
         if (!(out[i] < infinity)) continue;
-        const RowSums s = bytes_ ? round_bytes(vectors.data() + i * form_.d, form_.scale, to, out[panel_points + i])
-                                 : round_projected(tiles, sums[i].norm2, coordinates.data() + i * room, to);
+        const RowSums s = bytes_ ? round_bytes(vectors + i * form_.d, form_.scale, to, out[panel_points + i])
+                                 : round_projected(tiles, sums[i].norm2, coordinates + i * room, to);
         out[i] = coarse_bound_.point(s, more[i]).half_norm;
         packed.largest_coarse = std::max(packed.largest_coarse, s.rounded2);
     }
-    tiles.transpose(rounded, stride, words_, out + panel_header);
+    tiles.transpose(buffers.rounded.data(), stride, words_, out + panel_header);
     if (bytes_) bytes_->raise(out + panel_header, words_ * panel_points);
 }
 

@@ -101,10 +101,18 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
     return covered && share < largest_share;
 }
 
+Filter::PackBuffers::PackBuffers(const Filter& filter)
+    : rows(panel_points, filter.form_.d),
+      vectors(filter.coarse() ? panel_points * filter.form_.d : 0),
+      coordinates(filter.projection_ ? panel_points * filter.projection_->room() : 0),
+      rounded(panel_points * std::max(rows.stride(), filter.words_)) {}
+
 void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                  std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed) {
+                  std::int64_t panel, PackBuffers& buffers, Packed& packed) {
     const std::int64_t first = panel * panel_points;
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
+    RowBlock& rows = buffers.rows;
+    float* const rounded = buffers.rounded.data();
     const std::int64_t stride = rows.stride();
     float* out = data_.data() + panel * panel_floats(words_);
     distance_keys.load(points, first, count, rows);
@@ -222,13 +230,12 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
     watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
         const DistanceKeys own(metric, isa);
-        RowBlock rows(panel_points, f.form_.d);
-        Buffer<float> rounded_rows(panel_points * std::max(rows.stride(), f.words_));
+        PackBuffers buffers(f);
         for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {
             if (progress.cancelled()) return;
             Packed& known = packed[static_cast<std::size_t>(task)];
-            if (coarse) f.pack_coarse(points, own, tiles, p, rows, rounded_rows.data(), known);
-            else f.pack(points, own, tiles, p, rows, rounded_rows.data(), known);
+            if (coarse) f.pack_coarse(points, own, tiles, p, buffers, known);
+            else f.pack(points, own, tiles, p, buffers, known);
             if (worker == 0) progress.poll("prepare");
         }
     });

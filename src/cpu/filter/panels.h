@@ -100,10 +100,18 @@ private:
         double largest = 0, largest_coarse = 0;
         float share = 0;  // of a direct form
     };
+    // What a thread packs a panel in: its points, the vectors that are rounded and their coordinates along a projection
+    // (of coarse panels), and their words.
+    struct PackBuffers {
+        explicit PackBuffers(const Filter& filter);
+        RowBlock rows;
+        Buffer<double> vectors, coordinates;
+        Buffer<float> rounded;
+    };
     void pack(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles, std::int64_t panel,
-              RowBlock& rows, float* rounded, Packed& packed);
+              PackBuffers& buffers, Packed& packed);
     void pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                     std::int64_t panel, RowBlock& rows, float* rounded, Packed& packed);
+                     std::int64_t panel, PackBuffers& buffers, Packed& packed);
     // phi of a vector with |v|^2 = norm2, whose coordinates are known, to words() words; its sums.
     RowSums round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const;
 

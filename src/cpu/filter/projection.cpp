@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "exact/value_at_rank.h"
 #include "exact/watched.h"
@@ -28,41 +29,76 @@ double product(const double* a, const double* b, std::int64_t d) {
     return sum;
 }
 
-// Vectors of length 1, orthogonal to each other, that span the same; those that the ones before span are left out.
-void orthonormalise(Basis& basis, std::int64_t d, ProgressMeter& progress) {
-    std::int64_t kept = 0;
-    for (std::int64_t i = 0; i * d < static_cast<std::int64_t>(basis.size()) && !progress.cancelled(); ++i) {
-        progress.poll("prepare");
-        double* const v = basis.data() + kept * d;
-        std::copy_n(basis.data() + i * d, d, v);
-        const double before = std::sqrt(product(v, v, d));
-        for (int pass = 0; pass < 2; ++pass) {
-            for (std::int64_t other = 0; other < kept; ++other) {
-                const double* const q = basis.data() + other * d;
-                const double along = product(v, q, d);
-                for (std::int64_t j = 0; j < d; ++j) v[j] -= along * q[j];
-            }
-        }
-        const double left = std::sqrt(product(v, v, d));
-        if (!(left > least_left * before)) continue;
-        for (std::int64_t j = 0; j < d; ++j) v[j] /= left;
-        ++kept;
-    }
-    basis.resize(static_cast<std::size_t>(kept * d));
+std::vector<double> transposed(const double* rows, std::int64_t count, std::int64_t columns, std::int64_t stride,
+                               std::int64_t out_stride) {
+    std::vector<double> out(static_cast<std::size_t>(columns * out_stride), 0.0);
+    for (std::int64_t i = 0; i < count; ++i)
+        for (std::int64_t j = 0; j < columns; ++j)
+            out[static_cast<std::size_t>(j * out_stride + i)] = rows[i * stride + j];
+    return out;
 }
 
-std::vector<double> transposed(const double* rows, std::int64_t count, std::int64_t columns, std::int64_t stride) {
-    std::vector<double> out(static_cast<std::size_t>(columns * count));
-    for (std::int64_t i = 0; i < count; ++i)
-        for (std::int64_t j = 0; j < columns; ++j) out[static_cast<std::size_t>(j * count + i)] = rows[i * stride + j];
+// The products of `count` vectors of d coordinates, `stride` apart, with each other; rows padded(count) apart.
+std::vector<double> gram(const TileKernels& tiles, const double* vectors, std::int64_t stride, std::int64_t count,
+                         std::int64_t d, int threads, ProgressMeter& progress) {
+    const std::int64_t width = Projection::padded(count);
+    const std::vector<double> columns = transposed(vectors, count, d, stride, width);
+    std::vector<double> out(static_cast<std::size_t>(count * width));
+    watched_for(threads, count, 16, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+        tiles.project(vectors + first * stride, stride, last - first, columns.data(), d, width, width,
+                      out.data() + first * width, width);
+    });
     return out;
+}
+
+// Vectors of `width` coordinates of length 1, orthogonal to each other, that span the same; those that the ones before
+// span are left out. By the Cholesky factor of their products, twice (CholeskyQR2: Yamamoto et al. 2015).
+void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, int threads, ProgressMeter& progress) {
+    for (int pass = 0; pass < 2; ++pass) {
+        const std::int64_t count = static_cast<std::int64_t>(basis.size()) / width, stride = Projection::padded(count);
+        const std::vector<double> products = gram(tiles, basis.data(), width, count, width, threads, progress);
+        if (progress.cancelled()) return;
+        // Row r of the factor's inverse makes vector r of the vectors up to its own.
+        std::vector<double> factor, inverse;
+        std::vector<std::int64_t> kept;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto size = static_cast<std::int64_t>(kept.size());
+            std::vector<double> row(static_cast<std::size_t>(count), 0.0), of_vectors(row);
+            double left = products[static_cast<std::size_t>(i * stride + i)];
+            const double least = least_left * least_left * left;
+            for (std::int64_t r = 0; r < size; ++r) {
+                const double* const other = factor.data() + r * count;
+                const double with = products[static_cast<std::size_t>(i * stride + kept[static_cast<std::size_t>(r)])];
+                const double along = (with - product(row.data(), other, r)) / other[r];
+                row[static_cast<std::size_t>(r)] = along;
+                left -= along * along;
+                const double* const made = inverse.data() + r * count;
+                for (std::int64_t c = 0; c <= i; ++c) of_vectors[static_cast<std::size_t>(c)] -= along * made[c];
+            }
+            if (!(left > least)) continue;
+            const double length = std::sqrt(left);
+            row[static_cast<std::size_t>(size)] = length;
+            of_vectors[static_cast<std::size_t>(i)] += 1;
+            for (double& v : of_vectors) v /= length;
+            factor.insert(factor.end(), row.begin(), row.end());
+            inverse.insert(inverse.end(), of_vectors.begin(), of_vectors.end());
+            kept.push_back(i);
+        }
+        const auto size = static_cast<std::int64_t>(kept.size());
+        Basis made(static_cast<std::size_t>(size * width));
+        watched_for(threads, size, 16, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+            tiles.project(inverse.data() + first * count, count, last - first, basis.data(), count, width, width,
+                          made.data() + first * width, width);
+        });
+        basis = std::move(made);
+    }
 }
 
 }  // namespace
 
 Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
                        std::int64_t d, std::int64_t columns, int threads, ProgressMeter& progress) {
-    // `rows` as a matrix of count x d whose rows end in zeros.
+    // `rows` as a matrix of count x d whose rows end in zeros, as those of a basis do.
     const std::int64_t width = padded(d);
     Buffer<double> sample(count * width);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -70,31 +106,31 @@ Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_
         std::fill_n(sample.data() + i * width + d, width - d, 0.0);
     }
     Basis basis;
-    for (std::int64_t i = 0; i < std::min(columns, count); ++i)
-        basis.insert(basis.end(), rows + i * count / std::min(columns, count) * stride,
-                     rows + i * count / std::min(columns, count) * stride + d);
-    orthonormalise(basis, d, progress);
+    for (std::int64_t i = 0; i < std::min(columns, count); ++i) {
+        const double* const row = sample.data() + i * count / std::min(columns, count) * width;
+        basis.insert(basis.end(), row, row + width);
+    }
+    orthonormalise(tiles, basis, width, threads, progress);
     std::vector<double> length2;
     for (int iteration = 0; iteration <= iterations; ++iteration) {
-        set(basis, d);
+        if (progress.cancelled()) return;
+        set(basis, width, d);
         std::vector<double> along(static_cast<std::size_t>(count * room()));
         watched_for(threads, count, 32, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
             coordinates(tiles, sample.data() + first * width, width, last - first, along.data() + first * room());
         });
-        const std::vector<double> by_column = transposed(along.data(), count, columns_, room());
+        const std::vector<double> by_column = transposed(along.data(), count, columns_, room(), count);
         if (iteration == iterations) {
             for (std::int64_t c = 0; c < columns_; ++c)
                 length2.push_back(product(by_column.data() + c * count, by_column.data() + c * count, count));
             break;
         }
-        std::vector<double> next(static_cast<std::size_t>(columns_ * width));
+        basis.resize(static_cast<std::size_t>(columns_ * width));
         watched_for(threads, columns_, 4, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-            tiles.project(by_column.data() + first * count, count, last - first, sample.data(), count, width,
-                          next.data() + first * width, width);
+            tiles.project(by_column.data() + first * count, count, last - first, sample.data(), count, width, width,
+                          basis.data() + first * width, width);
         });
-        for (std::int64_t c = 0; c < columns_; ++c) std::copy_n(next.data() + c * width, d, basis.data() + c * d);
-        orthonormalise(basis, d, progress);
-        if (progress.cancelled()) return;
+        orthonormalise(tiles, basis, width, threads, progress);
     }
     std::vector<std::int64_t> order(length2.size());
     std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -102,42 +138,46 @@ Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_
         return length2[static_cast<std::size_t>(a)] > length2[static_cast<std::size_t>(b)];
     });
     Basis widest;
-    for (const std::int64_t c : order) widest.insert(widest.end(), basis.data() + c * d, basis.data() + (c + 1) * d);
-    set(widest, d);
+    for (const std::int64_t c : order)
+        widest.insert(widest.end(), basis.data() + c * width, basis.data() + (c + 1) * width);
+    set(widest, width, d);
+    measure(tiles, widest, width, progress);
 }
 
-void Projection::set(const std::vector<double>& basis, std::int64_t d) {
+void Projection::set(const std::vector<double>& basis, std::int64_t stride, std::int64_t d) {
     d_ = d;
-    columns_ = static_cast<std::int64_t>(basis.size()) / d;
+    columns_ = static_cast<std::int64_t>(basis.size()) / stride;
     const std::int64_t width = room();
     matrix_ = Buffer<double>(d * width);
     std::fill_n(matrix_.data(), d * width, 0.0);
     for (std::int64_t c = 0; c < columns_; ++c)
-        for (std::int64_t j = 0; j < d; ++j) matrix_[j * width + c] = basis[static_cast<std::size_t>(c * d + j)];
-    // |P'P - I|, as computed and by what that rounds. The column sums bound it as the Frobenius norm does, which is
-    // less than d of these vectors' products round.
-    double defect2 = 0;
-    for (std::int64_t a = 0; a < columns_; ++a) {
-        for (std::int64_t b = 0; b <= a; ++b) {
-            const double e = product(basis.data() + a * d, basis.data() + b * d, d) - (a == b ? 1 : 0);
-            defect2 += (a == b ? 1 : 2) * e * e;
-        }
-    }
-    error_ = exact::ProjectionError(defect2, d, columns_);
+        for (std::int64_t j = 0; j < d; ++j) matrix_[j * width + c] = basis[static_cast<std::size_t>(c * stride + j)];
 }
 
-Projection Projection::first(std::int64_t columns) const {
-    Basis basis(static_cast<std::size_t>(columns * d_));
-    for (std::int64_t c = 0; c < columns; ++c)
-        for (std::int64_t j = 0; j < d_; ++j) basis[static_cast<std::size_t>(c * d_ + j)] = matrix_[j * room() + c];
+Projection Projection::first(const TileKernels& tiles, std::int64_t columns, ProgressMeter& progress) const {
+    const Basis basis = transposed(matrix_.data(), d_, columns, room(), d_);
     Projection out;
-    out.set(basis, d_);
+    out.set(basis, d_, d_);
+    out.measure(tiles, basis, d_, progress);
     return out;
+}
+
+void Projection::measure(const TileKernels& tiles, const std::vector<double>& basis, std::int64_t stride,
+                         ProgressMeter& progress) {
+    const std::vector<double> products = gram(tiles, basis.data(), stride, columns_, d_, 1, progress);
+    double defect2 = 0;
+    for (std::int64_t a = 0; a < columns_; ++a) {
+        for (std::int64_t b = 0; b < columns_; ++b) {
+            const double e = products[static_cast<std::size_t>(a * padded(columns_) + b)] - (a == b ? 1 : 0);
+            defect2 += e * e;
+        }
+    }
+    error_ = exact::ProjectionError(defect2, d_, columns_);
 }
 
 void Projection::coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
                              double* out) const {
-    tiles.project(rows, stride, count, matrix_.data(), d_, room(), out, room());
+    tiles.project(rows, stride, count, matrix_.data(), d_, room(), padded(columns_), out, room());
 }
 
 double Projection::complete(double norm2, double* coordinates) const {
@@ -175,47 +215,66 @@ double nearest(metric::Gemm form, std::vector<double>& values, double q2, const 
     return exact::value_at_rank(values, -base, rank);
 }
 
-// One query of the sample: candidates among `count` points at each choice. `values`: half norms less products.
+// Queries of the sample: candidates among its points at each of some choices.
 class Trial {
 public:
-    Trial(const FilterSample& sample, const double* coordinates, std::int64_t room, std::int64_t n)
-        : sample_(sample), coordinates_(coordinates), room_(room), n_(n) {}
+    Trial(const FilterSample& sample, const double* coordinates, std::int64_t room, std::int64_t n,
+          std::size_t choices_count)
+        : sample_(sample),
+          coordinates_(coordinates),
+          room_(room),
+          n_(n),
+          choices_count_(choices_count),
+          squares_(static_cast<std::size_t>(sample.count)),
+          left_(squares_.size() * choices_count) {
+        std::vector<double> along(choices_count);
+        for (std::int64_t i = 0; i < sample.count; ++i) {
+            const double* const x = sample_.rows + i * sample_.d;
+            const double square = product(x, x, sample_.d);
+            squares_[static_cast<std::size_t>(i)] = square;
+            products(i, i, along);
+            for (std::size_t c = 0; c < choices_count; ++c) left_of(i)[c] = std::sqrt(std::max(0.0, square - along[c]));
+        }
+    }
 
     // Adds the share of the points that are candidates of row `query` with each of the choices.
     void add(std::int64_t query, std::vector<double>& shares) const {
         const double* const q = sample_.rows + query * sample_.d;
-        const double q2 = product(q, q, sample_.d);
-        std::vector<double> half(static_cast<std::size_t>(sample_.count)), squares(half.size()), values;
+        const bool l2 = sample_.form == metric::Gemm::l2;
+        const auto half = [&](std::int64_t i) { return l2 ? squares_[static_cast<std::size_t>(i)] / 2 : 0; };
+        std::vector<double> values;
+        for (std::int64_t i = 0; i < sample_.count; ++i)
+            if (i != query) values.push_back(half(i) - product(q, sample_.rows + i * sample_.d, sample_.d));
+        const double threshold = nearest(sample_.form, values, squares_[static_cast<std::size_t>(query)], squares_, n_);
+        std::vector<double> along(choices_count_), candidates(choices_count_, 0.0);
         for (std::int64_t i = 0; i < sample_.count; ++i) {
-            const double* const x = sample_.rows + i * sample_.d;
-            const auto at = static_cast<std::size_t>(i);
-            squares[at] = product(x, x, sample_.d);
-            half[at] = sample_.form == metric::Gemm::l2 ? squares[at] / 2 : 0;
-            if (i != query) values.push_back(half[at] - product(q, x, sample_.d));
+            if (i == query) continue;
+            products(query, i, along);
+            for (std::size_t c = 0; c < choices_count_; ++c)
+                candidates[c] += half(i) - along[c] - left_of(query)[c] * left_of(i)[c] <= threshold;
         }
-        const double threshold = nearest(sample_.form, values, q2, squares, n_);
-        for (std::size_t c = 0; c < shares.size(); ++c) {
-            std::int64_t candidates = 0;
-            for (std::int64_t i = 0; i < sample_.count; ++i) {
-                if (i == query) continue;
-                const auto at = static_cast<std::size_t>(i);
-                const double along = product(of(query), of(i), choices[c]);
-                const double left = left2(query, q2, choices[c]) * left2(i, squares[at], choices[c]);
-                candidates += half[at] - along - std::sqrt(left) <= threshold;
-            }
-            shares[c] += static_cast<double>(candidates) / static_cast<double>(sample_.count);
-        }
+        for (std::size_t c = 0; c < choices_count_; ++c)
+            shares[c] += candidates[c] / static_cast<double>(sample_.count);
     }
 
 private:
-    const double* of(std::int64_t i) const { return coordinates_ + i * room_; }
-    double left2(std::int64_t i, double square, std::int64_t columns) const {
-        return std::max(0.0, square - product(of(i), of(i), columns));
+    // The products along the directions of each choice.
+    void products(std::int64_t a, std::int64_t b, std::vector<double>& out) const {
+        double sum = 0;
+        std::int64_t begin = 0;
+        for (std::size_t c = 0; c < choices_count_; begin = choices[c++])
+            out[c] = sum += product(of(a) + begin, of(b) + begin, choices[c] - begin);
     }
+    const double* of(std::int64_t i) const { return coordinates_ + i * room_; }
+    // What the directions of each choice leave of a row, its length.
+    double* left_of(std::int64_t i) { return left_.data() + static_cast<std::size_t>(i) * choices_count_; }
+    const double* left_of(std::int64_t i) const { return left_.data() + static_cast<std::size_t>(i) * choices_count_; }
 
     const FilterSample& sample_;
     const double* coordinates_;
     std::int64_t room_, n_;
+    std::size_t choices_count_;
+    std::vector<double> squares_, left_;
 };
 
 }  // namespace
@@ -249,7 +308,7 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Filter
     }
     if (!always && along < (1 - most_left) * squares) return std::nullopt;
     const FilterSample points{sample.form, rest.data(), others, d};
-    const Trial trial(points, coordinates.data(), all.room(), n);
+    const Trial trial(points, coordinates.data(), all.room(), n, possible.size());
     const std::int64_t queries = std::min(others, tried_queries);
     std::vector<double> total(possible.size(), 0.0);
     std::vector<std::vector<double>> shares(static_cast<std::size_t>(queries), total);
@@ -267,7 +326,9 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Filter
         if (total[c] < total[best]) best = c;
     }
     if (!always && total[best] > largest_share * points_count * dimensions) return std::nullopt;
-    return all.first(possible[best]);
+    Projection found = all.first(tiles, possible[best], progress);
+    progress.throw_if_cancelled();
+    return found;
 }
 
 bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums, std::int64_t n) {

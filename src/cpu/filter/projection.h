@@ -27,7 +27,7 @@ public:
                std::int64_t columns, int threads, ProgressMeter& progress);
 
     // The first columns of it.
-    Projection first(std::int64_t columns) const;
+    Projection first(const TileKernels& tiles, std::int64_t columns, ProgressMeter& progress) const;
 
     std::int64_t columns() const { return columns_; }
     // Numbers that a row of coordinates() takes.
@@ -45,7 +45,12 @@ public:
 private:
     // The widest vectors of the instruction sets, in binary64.
     static constexpr std::int64_t row_multiple = 8;
-    void set(const std::vector<double>& basis, std::int64_t d);
+    // The columns, `stride` apart in `basis`.
+    void set(const std::vector<double>& basis, std::int64_t stride, std::int64_t d);
+    // error_, by |P'P - I| as computed and by what that rounds. The column sums bound it as the Frobenius norm does,
+    // which is less than d of these vectors' products round.
+    void measure(const TileKernels& tiles, const std::vector<double>& basis, std::int64_t stride,
+                 ProgressMeter& progress);
 
     std::int64_t d_ = 0, columns_ = 0;
     Buffer<double> matrix_;  // d rows of room() numbers, the last of them 0

@@ -108,7 +108,7 @@ KITH_HD void project_tile(const double* in, std::int64_t stride, const double* m
         Real::V at[vectors];
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) at[v] = Real::load(row + v * Real::lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int i = 0; i < rows; ++i) {
             const Real::V x = Real::set(in[i * stride + k]);
 #pragma GCC unroll 4
@@ -125,23 +125,29 @@ KITH_HD void project_tile(const double* in, std::int64_t stride, const double* m
         for (int v = 0; v < vectors; ++v) Real::store(out + i * out_stride + v * Real::lanes, sum[i][v]);
 }
 
+// Rows of a tile of two vectors, whose sums registers hold: the matrix comes from the second-level cache for each tile.
+constexpr int project_tile_rows = KITH_LEVEL == 2 ? 8 : 4;
+
 template <int rows>
 KITH_HD void project_rows(const double* in, std::int64_t stride, const double* matrix, std::int64_t d,
-                          std::int64_t width, double* out, std::int64_t out_stride) {
+                          std::int64_t width, std::int64_t columns, double* out, std::int64_t out_stride) {
     constexpr int vectors = 2, lanes = VectorOps<double>::lanes;
     std::int64_t c = 0;
-    for (; c + vectors * lanes <= width; c += vectors * lanes)
+    for (; c + vectors * lanes <= columns; c += vectors * lanes)
         project_tile<rows, vectors>(in, stride, matrix + c, d, width, out + c, out_stride);
-    for (; c < width; c += lanes) project_tile<rows, 1>(in, stride, matrix + c, d, width, out + c, out_stride);
+    for (; c < columns; c += lanes) project_tile<rows, 1>(in, stride, matrix + c, d, width, out + c, out_stride);
 }
 
 void project(const double* rows, std::int64_t stride, std::int64_t count, const double* matrix, std::int64_t d,
-             std::int64_t width, double* out, std::int64_t out_stride) {
+             std::int64_t width, std::int64_t columns, double* out, std::int64_t out_stride) {
     std::int64_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        project_rows<4>(rows + i * stride, stride, matrix, d, width, out + i * out_stride, out_stride);
-    for (; i < count; ++i)
-        project_rows<1>(rows + i * stride, stride, matrix, d, width, out + i * out_stride, out_stride);
+    const auto tiles = [&]<int tile>(std::integral_constant<int, tile>) {
+        for (; i + tile <= count; i += tile)
+            project_rows<tile>(rows + i * stride, stride, matrix, d, width, columns, out + i * out_stride, out_stride);
+    };
+    tiles(std::integral_constant<int, project_tile_rows>{});
+    tiles(std::integral_constant<int, 4>{});
+    tiles(std::integral_constant<int, 1>{});
 }
 
 void transpose(const float* rows, std::int64_t stride, std::int64_t d, float* out) {

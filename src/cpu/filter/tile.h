@@ -55,10 +55,11 @@ struct TileKernels {
     void (*logarithms)(double* row, std::int64_t d);
     // out = L' y for the d x d lower triangle L, row-major with zeros above its diagonal; each of d sums in any order.
     void (*multiply_factor)(const double* y, const double* factor, std::int64_t d, double* out);
-    // out = rows * matrix, for `count` rows of d numbers, `stride` apart, and a d x width matrix, row-major, its width
-    // a multiple of 8; rows of `out` are out_stride apart. Sums in order of the coordinates, fused or not.
+    // out = rows * matrix, for `count` rows of d numbers, `stride` apart, and a matrix of d rows, `width` apart, of
+    // which the first `columns` numbers are taken, a multiple of 8; rows of `out` are out_stride apart. Sums in order
+    // of the coordinates, fused or not.
     void (*project)(const double* rows, std::int64_t stride, std::int64_t count, const double* matrix, std::int64_t d,
-                    std::int64_t width, double* out, std::int64_t out_stride);
+                    std::int64_t width, std::int64_t columns, double* out, std::int64_t out_stride);
     // <q, x> of so many coordinates, in any order.
     float (*product)(const float* q, const float* x, std::int64_t d);
     // 32 rows, `stride` words apart, to the words of a panel.

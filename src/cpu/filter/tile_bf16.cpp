@@ -20,25 +20,40 @@ struct PairStep : FloatQueries {
     KITH_HD static F step(F acc, F q, F x) { return (F)_mm512_dpbf16_ps((__m512)acc, (__m512bh)q, (__m512bh)x); }
 };
 
+typedef float Singles __attribute__((vector_size(32)));
+typedef std::uint32_t Words __attribute__((vector_size(32)));
+typedef std::uint16_t Halves __attribute__((vector_size(16)));
+
 RowSums round_pairs(const double* in, const double* centre, double scale, std::int64_t d, float* out) {
-    typedef std::uint16_t Half __attribute__((may_alias));
-    auto* half = reinterpret_cast<Half*>(out);
-    double norm2 = 0, rounded2 = 0, residual2 = 0;
-#pragma omp simd reduction(+ : norm2, rounded2, residual2)
-    for (std::int64_t i = 0; i < d; ++i) {
-        const double v = (in[i] - centre[i]) * scale;
-        const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
+    using Real = VectorOps<double>;
+    auto* half = reinterpret_cast<std::byte*>(out);
+    Real::V norm2 = {}, rounded2 = {}, residual2 = {};
+    const auto eight = [&](Real::V from, Real::V less, std::size_t bytes) {
+        const Real::V v = (from - less) * scale;
+        const auto bits = (Words) __builtin_convertvector(v, Singles);
         // To nearest, ties to even; what the instruction reads as zero becomes zero here and counts as residual.
-        const std::uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-        const std::uint32_t kept = (bits & 0x7fffffff) < 0x00800000 ? 0 : nearest;
-        half[i] = static_cast<std::uint16_t>(kept >> 16);
-        const double r = static_cast<double>(std::bit_cast<float>(kept)), e = v - r;
-        norm2 += v * v;
-        rounded2 += r * r;
-        residual2 += e * e;
+        const Words nearest = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+        const Words kept = nearest & (Words)((bits & 0x7f800000) != 0);
+        const Halves halves = __builtin_convertvector(kept >> 16, Halves);
+        std::memcpy(half, &halves, bytes);
+        half += bytes;
+        const Real::V r = __builtin_convertvector((Singles)kept, Real::V), e = v - r;
+        norm2 = Real::fma(v, v, norm2);
+        rounded2 = Real::fma(r, r, rounded2);
+        residual2 = Real::fma(e, e, residual2);
+    };
+    std::int64_t i = 0;
+    for (; i + 8 <= d; i += 8) eight(Real::load(in + i), Real::load(centre + i), sizeof(Halves));
+    const int rest = static_cast<int>(d - i);
+    if (rest > 0) eight(Real::load_part(in + i, rest), Real::load_part(centre + i, rest), sizeof(std::uint16_t) * rest);
+    if (d % 2) std::memset(half, 0, sizeof(std::uint16_t));
+    RowSums sums{0, 0, 0};
+    for (int lane = 0; lane < 8; ++lane) {
+        sums.norm2 += norm2[lane];
+        sums.rounded2 += rounded2[lane];
+        sums.residual2 += residual2[lane];
     }
-    if (d % 2) half[d] = 0;
-    return {norm2, rounded2, residual2};
+    return sums;
 }
 
 template <std::size_t... queries>

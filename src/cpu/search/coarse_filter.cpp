@@ -83,12 +83,13 @@ void CoarseFilter::group(std::int64_t p) {
         const PointTerms& terms = filter_.row_terms(id);
         const float value = terms.half_norm + filter_.product(kernels_, queries_.data() + i * row_words_, id);
         read_[static_cast<std::size_t>(i)] += 1;
-        if (!(value > list_.thresholds()[i])) list_.offer(i, value, terms.slack, id);
+        const float threshold = list_.thresholds()[i];
+        if (!(value > threshold)) list_.offer(i, value, terms.slack, id);
         if (pair + 1 < pairs_.size() && pairs_[pair + 1].query == i) continue;
         list_.settle(i);
         if (read_[static_cast<std::size_t>(i)] > most_read_ && list_.filtered(i))
             list_.give_up(i, exact::Cause::directions);
-        follow(i);
+        if (list_.thresholds()[i] != threshold) follow(i);
     }
     pairs_.clear();
 }
