@@ -63,8 +63,8 @@ def element_name(array: Any) -> str:
 
 def array_interface(array: Any, name: str, stream: int | None = None, writable: bool = False) -> Any:
     """What the core is given. Of a device's array the work that fills it is done before what is queued on `stream`;
-    None: it is for the core to write to, which asks for it itself. torch's and cupy's are told in numbers, since their DLPack takes longer than a
-    small search."""
+    None: it is for the core to write to, which asks here for what is no plain tensor. torch's and cupy's are told in
+    numbers, since their DLPack takes longer than a small search."""
     if type(array) is np.ndarray:
         return array if array.dtype in _NUMPYS else _in_numbers(array, name, writable)
     if stream is not None:

@@ -1,4 +1,4 @@
-// DLPack's C functions (DLPackExchangeAPI of dlpack.h 1.2; torch has them from 2.10 on) take a quarter of the time in
+// DLPack's C functions (DLPackExchangeAPI of dlpack.h 1.3; torch has them from 2.10 on) take a quarter of the time in
 // which Python asks for a tensor's attributes one by one; a capsule takes longer than that.
 #include "exchange.h"
 
