@@ -5,6 +5,10 @@
 Both write to arrays that are there and wait for the device themselves. Calls take turns in blocks; figures are the medians
 of single calls in microseconds, the C interface's less those of a call by ctypes that does nothing. Without --library only
 the Python calls are timed.
+
+The parts of a Python call are timed one by one, each directly after a call of the core, which leaves the processor's caches
+as the next call finds them: the caller's stream, inputs described, results allocated and freed, settings, the pair that is
+returned. The core's call is timed as whole calls are, less the C interface's.
 """
 import argparse
 import ctypes
@@ -17,6 +21,12 @@ import time
 import torch
 
 import kith
+from kith import _core
+from kith._arguments import _metric, _settings
+from kith._arrays import given
+from kith._kinds import kind_of
+from kith._results import Neighbors
+from kith._search import _outputs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
 import library as c_interface  # noqa: E402
@@ -64,12 +74,50 @@ def by_c(lib, inputs, k, out):
     return lambda kept=kept: lib.check(function(*arguments))
 
 
+def parts(inputs, k, out):
+    """The core's call of a Python call, and its other parts by name."""
+    like, device = inputs[-1], "auto"
+    kind = kind_of(like)
+    stream = kind.stream(like)
+    described = [given(array, "points", stream)[1] for array in inputs]
+
+    def settings():
+        return (_metric("sqeuclidean", 2.0, None, None, False, None, 0.0),
+                _settings(False, device, 0, 0, "", "", stream, None, ""))
+
+    metric, others = settings()
+    if len(inputs) == 2:
+        core = lambda: _core.search(*described, k, metric, others, out[1], out[0])  # noqa: E731
+    else:
+        core = lambda: _core.select(*described, k, True, True, others, out[1], out[0])  # noqa: E731
+    return core, {"nothing": lambda: None, "stream": lambda: kind_of(like).stream(like),
+                  "inputs": lambda: [given(array, "points", stream) for array in inputs],
+                  "results": lambda: _outputs(kind, like, len(like), k, "float32", None), "settings": settings,
+                  "pair": lambda: Neighbors(out[0], out[1], None)}
+
+
+def part_times(core, others, calls):
+    """Microseconds of each of the others after the core's call."""
+    times = {}
+    for name, part in others.items():
+        taken = []
+        for _ in range(max(1, calls)):
+            core()
+            before = time.perf_counter_ns()
+            part()
+            taken.append(time.perf_counter_ns() - before)
+        times[name] = statistics.median(taken) / 1e3
+    nothing = times.pop("nothing")
+    return {name: of - nothing for name, of in times.items()}
+
+
 def main():
     settings = parse()
     lib = c_interface.Library(settings.library) if settings.library else None
     rows = []
     for name, new, into, inputs, k, out in cases(settings.device):
-        runs = {"Python": new} | ({"Python, out=": into} if into else {})
+        core, others = parts(inputs, k, out)
+        runs = {"Python": new} | ({"Python, out=": into} if into else {}) | {"core": core}
         if lib:
             runs |= {"C": by_c(lib, inputs, k, out), "ctypes": lambda: lib.lib.kith_version()}
         times = {who: [] for who in runs}
@@ -86,8 +134,12 @@ def main():
         if lib:
             row["C"] -= row.pop("ctypes")
             row["added"] = row["Python"] - row["C"]
-        rows.append(row)
         print(f"{name:<32} " + "  ".join(f"{who} {value:.1f} us" for who, value in row.items() if who != "case"))
+        row["parts"] = part_times(core, others, settings.calls // 4)
+        if lib:
+            row["parts"]["core"] = row["core"] - row["C"]
+        print("    of which " + "  ".join(f"{part} {value:.1f}" for part, value in row["parts"].items()))
+        rows.append(row)
     if settings.json:
         pathlib.Path(settings.json).write_text(json.dumps({"device": settings.device, "rows": rows}, indent=1))
 

@@ -106,6 +106,11 @@ def _float64(array: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str | None,
             start: float) -> _core.MetricSettings:
+    if formula is None and inverse_covariance is None and variances is None:
+        try:
+            return _core.MetricSettings(metric, p, None, None, packed_bits, "", start)
+        except TypeError:  # numbers of other types, or an argument that the checks name
+            pass
     _text(metric, "metric", "a name")
     if formula is not None and not _text(formula, "formula"):
         raise ValueError("formula: expected an expression of a, q and x")
@@ -124,9 +129,14 @@ def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, pack
 
 def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa: str, stream: int,
               progress: Progress, selector: str = "") -> _core.Settings:
+    shown = None if progress is None else callback_of(progress)
+    try:
+        return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown)
+    except TypeError:  # as of _metric
+        pass
     return _core.Settings(_flag(f64, "f64"), _text(device, "device"), _integer(memory, "memory"),
                           _integer(threads, "threads", 0, 4096), _text(path, "path"), _text(selector, "selector"),
-                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), callback_of(progress))
+                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), shown)
 
 
 def _out(out: Any, first: str = "distances") -> tuple[Any, Any]:

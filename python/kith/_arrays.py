@@ -43,6 +43,16 @@ def readable(array: Any, name: str) -> Any:
     return array
 
 
+def given(array: Any, name: str, stream: int) -> tuple[Any, Any]:
+    """readable() of an input, and array_interface() of that."""
+    if type(array) is not np.ndarray:
+        described = _core.described(array, stream)
+        if described is not None:
+            return array, described
+    array = readable(array, name)
+    return array, array_interface(array, name, stream)
+
+
 def element_name(array: Any) -> str:
     """"float32", "bfloat16", ...: of any library's array."""
     dtype = getattr(array, "dtype", None)
@@ -53,10 +63,14 @@ def element_name(array: Any) -> str:
 
 def array_interface(array: Any, name: str, stream: int | None = None, writable: bool = False) -> Any:
     """What the core is given. Of a device's array the work that fills it is done before what is queued on `stream`;
-    None: it is for the core to write to. torch's and cupy's are told in numbers, since their DLPack takes longer than a
-    small search."""
+    None: it is for the core to write to, which asks here for what is no plain tensor. torch's and cupy's are told in
+    numbers, since their DLPack takes longer than a small search."""
     if type(array) is np.ndarray:
         return array if array.dtype in _NUMPYS else _in_numbers(array, name, writable)
+    if stream is not None:
+        described = _core.described(array, stream)
+        if described is not None:
+            return described
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_interface(torch, array, name, stream)

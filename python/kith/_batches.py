@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _host, _metric, _rows, _settings, _wanted
-from ._arrays import array_interface, readable
+from ._arrays import given
 from ._kinds import kind_of
 from ._results import Neighbors
 from ._search import Out, _distance_type, _neighbors, _outputs
@@ -61,12 +61,13 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     table = _host(batches, "batches", "iu", "integers").astype(np.int64, copy=False)
     if table.ndim != 2 or table.shape[1] != 4:
         raise ValueError(f"batches: expected shape (batches, 4), got {table.shape}")
-    points, queries = readable(points, "points"), readable(queries, "queries")
+    points, read_points = given(points, "points", stream)
+    queries, read_queries = given(queries, "queries", stream)
     rows = _rows(queries, "queries")
     distances, indices = _outputs(kind, like, rows, _wanted(k, rows), _distance_type(f64), out)
     report = _core.search_batches(
-        array_interface(points, "points", stream), array_interface(queries, "queries", stream), table, k,
+        read_points, read_queries, table, k,
         _metric(metric, p, None, None, False, None, 0.0),
         _settings(f64, device, memory, threads, "", "", stream, progress),
-        array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
+        indices, distances)
     return _neighbors(kind, like, distances, indices, report, out)

@@ -5,7 +5,7 @@ from typing import Any
 
 from . import _core
 from ._arguments import Progress, _metric, _rows, _settings
-from ._arrays import array_interface, readable
+from ._arrays import given
 from ._kinds import kind_of
 
 
@@ -52,13 +52,14 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
         queries = points
     like, kind = queries, kind_of(queries)
     stream = kind.stream(like) if stream is None else stream
-    points, queries = readable(points, "points"), readable(queries, "queries")
+    points, read_points = given(points, "points", stream)
+    queries, read_queries = given(queries, "queries", stream)
     rows, columns = _rows(queries, "queries"), _rows(points, "points")
     if out is not None and not kind_of(out).writable:
         raise TypeError(f"out: an array of {type(out).__module__.partition('.')[0]} cannot be written to")
     result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
     _core.distances(
-        array_interface(points, "points", stream), array_interface(queries, "queries", stream),
+        read_points, read_queries,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(f64, device, memory, threads, "", isa, stream, progress), array_interface(result, "out", writable=True))
+        _settings(f64, device, memory, threads, "", isa, stream, progress), result)
     return kind.finished(like, result) if out is None else out

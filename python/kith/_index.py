@@ -5,7 +5,7 @@ from typing import Any
 
 from . import _core
 from ._arguments import Progress, _flag, _metric, _rows, _settings
-from ._arrays import array_interface, readable
+from ._arrays import given
 from ._kinds import kind_of
 from ._radius_blocks import RadiusBlockMethods
 from ._results import Neighbors
@@ -41,12 +41,11 @@ class Index(RadiusBlockMethods):
                  progress: Progress = None) -> None:
         like, kind = points, kind_of(points)
         stream = kind.stream(like) if stream is None else stream
-        points = readable(points, "points")
+        points, read_points = given(points, "points", stream)
         _rows(points, "points")
         self._metric = metric if formula is None else "formula"
         self._core = _core.Index(
-            array_interface(points, "points", stream),
-            _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            read_points, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
             _settings(False, device, memory, threads, "", isa, stream, progress))
         self._kind, self._place = kind, kind.place(like)
 
@@ -101,12 +100,12 @@ class Index(RadiusBlockMethods):
         """
         like, kind = queries, kind_of(queries)
         stream = kind.stream(like) if stream is None else stream
-        queries = readable(queries, "queries")
+        queries, read_queries = given(queries, "queries", stream)
         distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
         report = self._core.search(
-            array_interface(queries, "queries", stream), k,
+            read_queries, k,
             _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
-            array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
+            indices, distances)
         return _neighbors(kind, like, distances, indices, report, out)
 
     def graph(self, k: int, *, include_self: bool = False, f64: bool = False, out: Out = None, memory: int = 0,
@@ -146,5 +145,5 @@ class Index(RadiusBlockMethods):
         distances, indices = _outputs(kind, like, len(self), k, _distance_type(f64), out)
         report = self._core.graph(
             k, _flag(include_self, "include_self"), _settings(f64, "auto", memory, threads, path, isa, stream, progress, selector),
-            array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
+            indices, distances)
         return _neighbors(kind, like, distances, indices, report, out)

@@ -27,7 +27,7 @@ class Neighbors(namedtuple("Neighbors", ("distances", "indices"))):
     report: Report = None  # type: ignore[assignment]  # of a pair that another library has put together
 
     def __new__(cls, distances: Any, indices: Any, report: Report | None = None) -> Neighbors:
-        pair = super().__new__(cls, distances, indices)
+        pair = tuple.__new__(cls, (distances, indices))
         pair.report = report  # type: ignore[assignment]
         return pair
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import Progress, _flag, _host, _integer, _metric, _out, _rows, _settings, _wanted
-from ._arrays import array_interface, readable
+from ._arrays import array_interface, given, readable
 from ._kinds import Kind, kind_of, on_host
 from ._results import Neighbors
 
@@ -112,13 +112,14 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     """
     like, kind = queries, kind_of(queries)
     stream = kind.stream(like) if stream is None else stream
-    points, queries = readable(points, "points"), readable(queries, "queries")
+    points, read_points = given(points, "points", stream)
+    queries, read_queries = given(queries, "queries", stream)
     distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
     report = _core.search(
-        array_interface(points, "points", stream), array_interface(queries, "queries", stream), k,
+        read_points, read_queries, k,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
         _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
-        array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
+        indices, distances)
     return _neighbors(kind, like, distances, indices, report, out)
 
 
@@ -162,13 +163,13 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     """
     like, kind = points, kind_of(points)
     stream = kind.stream(like) if stream is None else stream
-    points = readable(points, "points")
+    points, read_points = given(points, "points", stream)
     distances, indices = _outputs(kind, like, _rows(points, "points"), k, _distance_type(f64), out)
     report = _core.graph(
-        array_interface(points, "points", stream), k, _flag(include_self, "include_self"),
+        read_points, k, _flag(include_self, "include_self"),
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
         _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
-        array_interface(indices, "indices", writable=True), array_interface(distances, "distances", writable=True))
+        indices, distances)
     return _neighbors(kind, like, distances, indices, report, out)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import _flag, _integer, _out, _settings
-from ._arrays import array_interface, element_name, readable
+from ._arrays import array_interface, element_name, given
 from ._kinds import _NUMPY, Kind, kind_of
 from ._results import TopK
 from ._search import Out, _outputs
@@ -65,35 +65,38 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     stream = kind.stream(array) if stream is None else stream
     if (dims != 2 or dim % 2 != 1) and not hasattr(array, "reshape"):
         raise TypeError(f"values: {type(array).__name__} has no reshape(); expected 2 dimensions, the last to select along")
-    last = _move_axis(array, dim, dims - 1)
-    matrix = _floats(readable(last if dims == 2 else last.reshape((-1, size)), "values"))
+    last = array if dim % dims == dims - 1 else _move_axis(array, dim, dims - 1)
+    matrix, read = given(last if dims == 2 else last.reshape((-1, size)), "values", stream)
     name = element_name(matrix)
+    if name not in _SELECTED:
+        matrix = _floats(matrix, name)
+        name, read = element_name(matrix), array_interface(matrix, "values", stream)
     shape = (*last.shape[:-1], k)
-    of_type = name == element_name(array)
-    given = None if out is None else _topk_out(kind, array, out, _moved(shape, dims - 1, dim))
-    in_place = given is not None and of_type and last is array and all(map(_contiguous, given))
-    if given is not None and in_place:
-        parts = [part if dims == 2 else part.reshape((-1, k)) for part in given]
+    of_type = matrix is array or name == element_name(array)
+    places = None if out is None else _topk_out(kind, array, out, _moved(shape, dims - 1, dim))
+    in_place = places is not None and of_type and last is array and all(map(_contiguous, places))
+    if places is not None and in_place:
+        parts = [part if dims == 2 else part.reshape((-1, k)) for part in places]
     else:
         parts = list(_outputs(kind, array, int(matrix.shape[0]), k, name, None))
     if matrix.shape[0]:
-        _core.select(array_interface(matrix, "values", stream), k, _flag(largest, "largest"), _flag(sorted, "sorted"),
+        _core.select(read, k, _flag(largest, "largest"), _flag(sorted, "sorted"),
                      _settings(False, device, 0, threads, "", "", stream, None, selector),
-                     array_interface(parts[1], "indices", writable=True), array_interface(parts[0], "values", writable=True))
-    if given is not None and in_place:
-        return TopK(*given)
+                     parts[1], parts[0])
+    if places is not None and in_place:
+        return TopK(*places)
     found = [kind.finished(array, part) for part in parts]
     if dims != 2 or last is not array:
         found = [_move_axis(part.reshape(shape), dims - 1, dim) for part in found]
     if not of_type:
         found[0] = found[0].astype(array.dtype) if hasattr(found[0], "astype") else found[0].to(array.dtype)
-    if given is None:
+    if places is None:
         if getattr(values, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
             found[0] = values.gather(dim, found[1])  # the same values, of which torch knows where they are from
         return TopK(*found)
-    for to, part in zip(given, found):
+    for to, part in zip(places, found):
         to[...] = part
-    return TopK(*given)
+    return TopK(*places)
 
 
 def _array_of(kind: Kind, values: Any) -> Any:
@@ -121,11 +124,11 @@ def _contiguous(array: Any) -> bool:
     return bool(array.is_contiguous() if flags is None else flags.c_contiguous)
 
 
-def _floats(values: Any) -> Any:
-    """Of a type that the library selects from."""
-    name = element_name(values)
-    if name in ("float16", "bfloat16", "float32", "float64"):
-        return values
+_SELECTED = ("float16", "bfloat16", "float32", "float64")
+
+
+def _floats(values: Any, name: str) -> Any:
+    """Of a type that the library selects from: values of another, `name`."""
     if "complex" in name:
         raise TypeError(f"values: complex numbers have no order ({name})")
     return values.astype("float32") if hasattr(values, "astype") else values.float()

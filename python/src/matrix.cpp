@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "exchange.h"
 #include "gil.h"
 
 namespace nb = nanobind;
@@ -28,55 +29,6 @@ template <class... Args>
 
 std::string class_name(nb::handle object) {
     return nb::str(object.type().attr("__name__")).c_str();
-}
-
-std::string element_name(nb::dlpack::dtype type) {
-    using Code = nb::dlpack::dtype_code;
-    switch (static_cast<Code>(type.code)) {
-        case Code::Int:
-            return fmt::format("int{}", type.bits);
-        case Code::UInt:
-            return fmt::format("uint{}", type.bits);
-        case Code::Float:
-            return fmt::format("float{}", type.bits);
-        case Code::Bfloat:
-            return fmt::format("bfloat{}", type.bits);
-        case Code::Complex:
-            return fmt::format("complex{}", type.bits);
-        case Code::Bool:
-            return "bool";
-        default:
-            return fmt::format("of code {} and {} bits", type.code, type.bits);
-    }
-}
-
-std::optional<ElementType> element_type(std::string_view name) {
-    constexpr std::array<std::pair<std::string_view, ElementType>, 9> known{{{"float32", ElementType::f32},
-                                                                             {"float64", ElementType::f64},
-                                                                             {"float16", ElementType::f16},
-                                                                             {"bfloat16", ElementType::bf16},
-                                                                             {"int8", ElementType::i8},
-                                                                             {"uint8", ElementType::u8},
-                                                                             {"bool", ElementType::u8},
-                                                                             {"int32", ElementType::i32},
-                                                                             {"int64", ElementType::i64}}};
-    for (const auto& [known_name, type] : known) {
-        if (known_name == name) return type;
-    }
-    return {};
-}
-
-int device_of(int type, int id, const char* name) {
-    switch (type) {
-        case nb::device::cpu::value:
-        case nb::device::cuda_host::value:
-            return host_memory;
-        case nb::device::cuda::value:
-        case nb::device::cuda_managed::value:
-            return id;
-        default:
-            type_error("{}: expected memory of the host or of a CUDA device, got DLPack device type {}", name, type);
-    }
 }
 
 // Memory, whoever described it.
@@ -107,13 +59,18 @@ template <class Array>
 Block block_of(const Array& array, const char* name) {
     expect_matrix(array.ndim(), name);
     if (array.dtype().lanes != 1) type_error("{}: no search in vectors of {} lanes", name, array.dtype().lanes);
+    const std::optional<int> device = device_of(array.device_type(), array.device_id());
+    if (!device) {
+        type_error("{}: expected memory of the host or of a CUDA device, got DLPack device type {}", name,
+                   array.device_type());
+    }
     return {const_cast<void*>(static_cast<const void*>(array.data())),  // Output asked for writable memory
             static_cast<std::int64_t>(array.shape(0)),
             static_cast<std::int64_t>(array.shape(1)),
             array.stride(0),
             array.stride(1),
             element_name(array.dtype()),
-            device_of(array.device_type(), array.device_id(), name)};
+            *device};
 }
 
 // The block of `object`, which `keeper` holds if it comes by DLPack or the buffer protocol.
@@ -122,6 +79,13 @@ Block take(nb::handle object, const char* name, const char* expected, Array& kee
     if (nb::isinstance<ArrayInterface>(object)) return block_of(nb::cast<const ArrayInterface&>(object), name);
     if (!nb::try_cast(object, keeper, false)) type_error("{}: expected {}, got {}", name, expected, class_name(object));
     return block_of(keeper, name);
+}
+
+// What kith._arrays makes of an array that is to be written to; `array` or a view of it.
+nb::object writable_interface(nb::handle array, const char* name) {
+    static const nb::handle function =
+        nb::object(nb::module_::import_("kith._arrays").attr("array_interface")).release();
+    return function(array, name, nb::none(), true);
 }
 
 template <std::size_t Size>
@@ -154,6 +118,55 @@ std::vector<std::byte> pack(const Block& block, std::size_t element) {
 
 }  // namespace
 
+std::string element_name(nb::dlpack::dtype type) {
+    using Code = nb::dlpack::dtype_code;
+    switch (static_cast<Code>(type.code)) {
+        case Code::Int:
+            return "int" + std::to_string(type.bits);
+        case Code::UInt:
+            return "uint" + std::to_string(type.bits);
+        case Code::Float:
+            return "float" + std::to_string(type.bits);
+        case Code::Bfloat:
+            return fmt::format("bfloat{}", type.bits);
+        case Code::Complex:
+            return fmt::format("complex{}", type.bits);
+        case Code::Bool:
+            return "bool";
+        default:
+            return fmt::format("of code {} and {} bits", type.code, type.bits);
+    }
+}
+
+std::optional<ElementType> element_type(std::string_view name) {
+    constexpr std::array<std::pair<std::string_view, ElementType>, 9> known{{{"float32", ElementType::f32},
+                                                                             {"float64", ElementType::f64},
+                                                                             {"float16", ElementType::f16},
+                                                                             {"bfloat16", ElementType::bf16},
+                                                                             {"int8", ElementType::i8},
+                                                                             {"uint8", ElementType::u8},
+                                                                             {"bool", ElementType::u8},
+                                                                             {"int32", ElementType::i32},
+                                                                             {"int64", ElementType::i64}}};
+    for (const auto& [known_name, type] : known) {
+        if (known_name == name) return type;
+    }
+    return {};
+}
+
+std::optional<int> device_of(int dlpack_type, int id) {
+    switch (dlpack_type) {
+        case nb::device::cpu::value:
+        case nb::device::cuda_host::value:
+            return host_memory;
+        case nb::device::cuda::value:
+        case nb::device::cuda_managed::value:
+            return id;
+        default:
+            return {};
+    }
+}
+
 ElementType element_type_named(const std::string& name) {
     const std::optional<ElementType> type = element_type(name);
     if (!type) type_error("no search in elements {}", name);
@@ -183,7 +196,9 @@ Matrix::Matrix(nb::handle array, const char* name) {
 
 Output::Output(nb::handle array, const char* name, ElementType type, std::int64_t rows, std::int64_t cols) {
     if (array.is_none()) return;
-    const Block block = take(array, name, "a writable array", array_);
+    const std::optional<ArrayInterface> tensor = described(array);
+    const Block block =
+        tensor ? block_of(*tensor, name) : take(writable_interface(array, name), name, "a writable array", array_);
     if (block.rows != rows || block.cols != cols) {
         value_error("{}: expected shape ({}, {}), got ({}, {})", name, rows, cols, block.rows, block.cols);
     }

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kith/types.h"
@@ -24,6 +26,12 @@ struct ArrayInterface {
     int device;                         // as MatrixView::device
 };
 
+// The name of a type of DLPack: "float32", "bfloat16", ...
+std::string element_name(nanobind::dlpack::dtype type);
+// The type that has it; none: the library does not know it.
+std::optional<ElementType> element_type(std::string_view name);
+// As MatrixView::device; none: neither the host's memory nor a CUDA device's.
+std::optional<int> device_of(int dlpack_type, int id);
 // The type of "float32", "bfloat16", ... ("bool": u8). Throws TypeError for one that the library does not know.
 ElementType element_type_named(const std::string& name);
 

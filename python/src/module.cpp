@@ -14,6 +14,7 @@
 #include "batches.h"
 #include "devices.h"
 #include "distances.h"
+#include "exchange.h"
 #include "gil.h"
 #include "information.h"
 #include "interrupt.h"
@@ -46,15 +47,15 @@ Report graph_in(nb::handle points, std::int64_t k, bool include_self, const Metr
 }
 
 // Elements of the values' own type are selected.
-Report select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, const Settings& settings, nb::handle ids,
-                 nb::handle selected) {
+void select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, const Settings& settings, nb::handle ids,
+               nb::handle selected) {
     const Matrix v(values, "values");
-    return into({&v}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
-                [&](Options options, auto& out) {
-                    options.largest = largest;
-                    options.sorted = sorted;
-                    return select_into(v.view(), k, options, out);
-                });
+    into({&v}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
+         [&](Options& options, auto& out) {
+             options.largest = largest;
+             options.sorted = sorted;
+             return select_into(v.view(), k, options, out);
+         });
 }
 
 // A metric's parameter as `estimate` finds it, a function of kith.h; Ctrl-C ends it.
@@ -154,6 +155,14 @@ Report report_from(const ReportState& state) {
     return report;
 }
 
+// Threads out of range are refused here and named by kith._arguments, which asks first without checks of its own.
+void settings_from(Settings* to, bool f64, std::string device, std::int64_t memory, int threads, std::string path,
+                   std::string selector, std::string isa, std::uintptr_t stream, nb::object progress) {
+    if (threads < 0 || threads > 4096) throw nb::type_error("threads: expected 0 to 4096");
+    new (to) Settings{f64,    std::move(device),  memory, threads, std::move(path), std::move(selector), std::move(isa),
+                      stream, std::move(progress)};
+}
+
 // The Python exception of each ErrorCode; what C++ throws otherwise nanobind translates.
 struct Exceptions {
     nb::object device;
@@ -230,13 +239,12 @@ NB_MODULE(_core, module) {
              nb::arg("device"));
     nb::class_<MetricSettings>(module, "MetricSettings")
         .def(nb::init<std::string, double, nb::object, nb::object, bool, std::string, double>(), nb::arg("metric"),
-             nb::arg("p"), nb::arg("inverse_covariance").none(), nb::arg("variances").none(), nb::arg("packed_bits"),
-             nb::arg("formula"), nb::arg("start"));
+             nb::arg("p").noconvert(), nb::arg("inverse_covariance").none(), nb::arg("variances").none(),
+             nb::arg("packed_bits"), nb::arg("formula"), nb::arg("start").noconvert());
     nb::class_<Settings>(module, "Settings")
-        .def(nb::init<bool, std::string, std::int64_t, int, std::string, std::string, std::string, std::uintptr_t,
-                      nb::object>(),
-             nb::arg("f64"), nb::arg("device"), nb::arg("memory"), nb::arg("threads"), nb::arg("path"),
-             nb::arg("selector"), nb::arg("isa"), nb::arg("stream"), nb::arg("progress").none());
+        .def("__init__", settings_from, nb::arg("f64"), nb::arg("device"), nb::arg("memory").noconvert(),
+             nb::arg("threads").noconvert(), nb::arg("path"), nb::arg("selector"), nb::arg("isa"),
+             nb::arg("stream").noconvert(), nb::arg("progress").none());
 
     module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"),
                nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
@@ -248,6 +256,7 @@ NB_MODULE(_core, module) {
     add_batches(module);
     add_devices(module);
     add_distances(module);
+    add_exchange(module);
     add_information(module);
     add_match(module);
     add_recommend(module);

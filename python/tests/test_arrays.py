@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import array
+import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
@@ -274,3 +276,87 @@ def test_torchs_other_tensors() -> None:
     with pytest.raises(TypeError, match="queries"):
         kith.search(POINTS, queries.to("meta"), 4)
     np.testing.assert_array_equal(kith.search(POINTS, queries.requires_grad_(), 4).indices, INDICES)
+
+
+def views_of(torch: Any, values: np.ndarray) -> dict[str, Any]:
+    """Tensors of the same values that lie or are read in ways of their own."""
+    own = type("Own", (torch.Tensor,), {})
+    whole = torch.from_numpy(values)
+    wide = torch.zeros((len(values), 2 * values.shape[1]), dtype=whole.dtype)
+    wide[:, ::2] = whole
+    negated = torch.complex(torch.zeros_like(whole), -whole).conj().imag  # of which the memory holds the opposite
+    assert negated.is_neg()
+    return {"whole": whole, "by columns": whole.t().contiguous().t(), "strided": wide[:, ::2], "negated": negated,
+            "behind others": torch.cat([whole, whole])[len(values):], "integers": whole.int(),
+            "of a gradient": whole.clone().requires_grad_(),
+            "a parameter": torch.nn.Parameter(whole.clone()), "a subclass": whole.clone().as_subclass(own),
+            "lazily copied": torch._lazy_clone(whole.clone()) if hasattr(torch, "_lazy_clone") else whole}
+
+
+def test_torchs_views() -> None:
+    torch = installed("torch")
+    points, queries = views_of(torch, POINTS), views_of(torch, QUERIES)
+    for name in queries:
+        found = kith.search(points[name], queries[name], 4)
+        assert isinstance(found.indices, torch.Tensor) and not found.distances.requires_grad, name
+        assert found.distances.dtype == torch.float32 and found.indices.is_contiguous(), name
+        np.testing.assert_array_equal(found.indices.numpy(), INDICES, name)
+        np.testing.assert_array_equal(found.distances.numpy(), DISTANCES, name)
+        values, order = kith.topk(queries[name], 3)
+        expected = kith.topk(QUERIES, 3)
+        np.testing.assert_array_equal(values.detach().numpy(), expected.values, name)
+        np.testing.assert_array_equal(order.numpy(), expected.indices, name)
+
+
+def test_torch_without_dlpacks_functions() -> None:
+    """As older torch: tensors are described and allocated by their methods."""
+    torch = installed("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this torch is one")
+    code = """
+import torch
+del torch.Tensor.__dlpack_c_exchange_api__, torch._C._dynamo.guards._empty_strided_cpu
+import test_arrays
+test_arrays.test_torchs_views()
+test_arrays.test_torchs_other_tensors()
+assert test_arrays.kith._core.described(torch.zeros(2, 2), 0) is None
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_torchs_results_are_tensors_like_others() -> None:
+    torch = installed("torch")
+    queries = torch.from_numpy(QUERIES)
+    found = kith.search(POINTS, queries, 4)
+    for part in found:
+        assert type(part) is torch.Tensor and part.storage_offset() == 0 and part.stride() == (4, 1)
+        part.resize_(3, 5).zero_()  # a tensor that owns its memory
+    with torch.inference_mode():
+        assert kith.search(POINTS, queries, 4).distances.is_inference()
+    with pytest.raises(RuntimeError, match="allocate"):
+        kith.search(POINTS, queries, 2**44)
+    with torch.device("meta"):  # where tensors are made by default
+        np.testing.assert_array_equal(kith.search(POINTS, queries, 4).indices.numpy(), INDICES)
+
+
+@pytest.mark.parametrize("name, wrong", [
+    ("out", lambda torch: (None, torch.zeros((7, 4)))),
+    ("out", lambda torch: (None, torch.zeros((7, 8), dtype=torch.int64)[:, ::2])),
+    ("out", lambda torch: (None, torch.zeros((7, 5), dtype=torch.int64))),
+    ("out", lambda torch: (None, torch.zeros(28, dtype=torch.int64))),
+    ("threads", lambda torch: torch.tensor([1, 2])), ("threads", lambda torch: 4097), ("threads", lambda torch: -1),
+    ("memory", lambda torch: True), ("stream", lambda torch: -1), ("p", lambda torch: torch.zeros(3)),
+    ("start", lambda torch: "0"), ("packed_bits", lambda torch: 1), ("f64", lambda torch: 0), ("path", lambda torch: None),
+    ("metric", lambda torch: 3)])
+def test_wrong_arguments_beside_tensors(name: str, wrong: Callable[[Any], Any]) -> None:
+    torch = installed("torch")
+    with pytest.raises((TypeError, ValueError), match="indices: expected" if name == "out" else f"^{name}"):
+        kith.search(torch.from_numpy(POINTS), torch.from_numpy(QUERIES), 4, **{name: wrong(torch)})
+
+
+def test_numbers_of_other_types_are_arguments() -> None:
+    numbers: dict[str, Any] = {"p": 2, "threads": np.int64(1), "memory": np.uint8(0), "f64": np.bool_(False),
+                               "packed_bits": np.bool_(False), "start": np.float32(0)}
+    found = kith.search(POINTS, QUERIES, np.int32(4), **numbers)
+    np.testing.assert_array_equal(found.indices, INDICES)
