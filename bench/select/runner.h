@@ -88,7 +88,8 @@ public:
     Seconds select_on_cpu(Case c, int threads);
     // Seconds of a case's parts that are no selection. NaN without a GPU.
     double copy_to_host(std::int64_t rows, std::int64_t n);
-    double distances(std::int64_t rows, std::int64_t n, std::int64_t d);  // the matrix, by Garcia's kernel
+    // The matrix: by Garcia's kernel, as Tang has it, of one query by the baseline, which then reads points faster.
+    double distances(std::int64_t rows, std::int64_t n, std::int64_t d);
 
     // Operations per row, by slot, of one run. Empty where the selector does not serve the case.
     std::vector<double> operations(const Case& c);
