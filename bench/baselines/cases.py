@@ -69,12 +69,14 @@ def random_host(n, q, d, quick_q):
     return make
 
 
-def random_cuda(n, q, d, quick_q):
+def random_cuda(n, q, d, quick_q, falls=0.0):
+    """Gaussian, coordinate i (from 1 on) with the standard deviation i^-falls."""
     def make(settings, _):
         import torch
         generator = torch.Generator(device="cuda").manual_seed(20)
         rows = [fewest(n, settings.n), quick_q if settings.quick else q]
-        return tuple(torch.randn(r, d, generator=generator, device="cuda") for r in rows)
+        deviations = torch.arange(1, d + 1, device="cuda", dtype=torch.float32) ** -falls
+        return tuple(torch.randn(r, d, generator=generator, device="cuda").mul_(deviations) for r in rows)
     return make
 
 
@@ -91,12 +93,12 @@ CPU = [
 CUDA_GOAL = ("torch", "flashlib", "cuvs", "faiss", "cupy", "certex", "pykeops")
 
 
-def cuda(name, d, q=8192, quick_q=2048):
-    return Data(name, random_cuda(1 << 20, q, d, quick_q), ("sqeuclidean",), CUDA_GOAL)
+def cuda(name, d, q=8192, quick_q=2048, falls=0.0):
+    return Data(name, random_cuda(1 << 20, q, d, quick_q, falls), ("sqeuclidean",), CUDA_GOAL)
 
 
-CUDA = [cuda(f"1m-{d}", d) for d in (16, 64, 128, 256, 768)] + [cuda("1m-128-few", 128, 128, 128),
-                                                                cuda("1m-128-one", 128, 1, 1)]
+CUDA = [*(cuda(f"1m-{d}", d) for d in (16, 64, 128, 256, 768)), cuda("1m-128-few", 128, 128, 128), cuda("1m-128-one", 128, 1, 1),
+        *(cuda(f"1m-{d}-spectrum", d, falls=0.7) for d in (128, 768))]
 
 
 def neighbours(settings):
