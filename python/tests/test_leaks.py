@@ -97,8 +97,12 @@ def grown(call: Callable[[], Any], warm_up: int, count: int) -> tuple[int, int]:
 
 
 def assert_no_leak(call: Callable[[], Any], count: int) -> None:
-    size, objects = grown(call, count // 10, count)
-    assert size < max(1 << 20, 250 * count) and objects < count // 20
+    """A leak grows in every round; caches that fill slowly (torch's, of gradients) in the first."""
+    for rounds_left in (2, 1, 0):
+        size, objects = grown(call, count // 10, count)
+        if size < max(1 << 20, 250 * count) and objects < count // 20:
+            return
+        assert rounds_left, f"{size} bytes and {objects} objects more after {count} calls"
 
 
 @pytest.mark.parametrize("name", CALLS)
