@@ -30,7 +30,9 @@ test: build  ## every test that this machine can run
 	@scripts/gpu-note $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(ARGS)
 
-wheel: build  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
+wheel: configure  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
+	scripts/install-deps python
+	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described kith_formats
 	scripts/wheel $(BUILD)
 
 test-python: build  ## the Python package beside torch, jax, faiss, UMAP, scanpy and scikit-learn's own tests

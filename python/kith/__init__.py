@@ -52,4 +52,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

@@ -27,6 +27,7 @@ planner::Request requested(const Shape& shape, const Options& options) {
     positive(shape.q, "q");
     positive(shape.d, "d");
     positive(shape.k, "k");
+    api::check_searchable(shape.type, "type");
     MetricSpec metric;
     metric.id = api::computed_metric(options.metric);
     metric.functor = options.metric.functor;
@@ -87,8 +88,9 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
                      d = static_cast<double>(shape.d);
         const char* const metric = name(options.metric.id);
         // What directions save the data decide: all coordinates are what it may take.
-        const bool directions = plan.path == Path::projected && plan.device != host_memory;
-        double rate = plan.distances.empty() ? planner::known_rate(known, directions ? Path::gemm_f16 : plan.path,
+        const bool directions = plan.path == Path::projected;
+        const Path coordinates_path = plan.device == host_memory ? Path::gemm_i8 : Path::gemm_f16;
+        double rate = plan.distances.empty() ? planner::known_rate(known, directions ? coordinates_path : plan.path,
                                                                    metric, d, static_cast<double>(shape.k))
                                              : 0;
         if (rate == 0)

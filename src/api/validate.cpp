@@ -81,12 +81,16 @@ std::int64_t first_outside(const MatrixView& v, const Limits& limits, int thread
 
 }  // namespace
 
+void check_searchable(ElementType type, const char* what) {
+    if (static_cast<int>(type) > static_cast<int>(ElementType::u8))
+        refuse("{}: element type {} cannot be searched; expected f32, f64, f16, bf16, i8 or u8", what, name(type));
+}
+
 void check_view(const MatrixView& v, const char* what) {
     if (v.rows < 1) refuse("{}: {} rows; expected at least 1", what, v.rows);
     if (v.cols < 1) refuse("{}: {} columns; expected at least 1", what, v.cols);
     if (v.data == nullptr) refuse("{}: data is null; expected {} x {} elements", what, v.rows, v.cols);
-    if (static_cast<int>(v.type) > static_cast<int>(ElementType::u8))
-        refuse("{}: element type {} cannot be searched; expected f32, f64, f16, bf16, i8 or u8", what, name(v.type));
+    check_searchable(v.type, what);
     const bool row_major = v.layout == Layout::row_major;
     const std::int64_t inner = row_major ? v.cols : v.rows, outer = row_major ? v.rows : v.cols;
     if (v.stride < inner)
@@ -184,6 +188,14 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
         if (points.type != ElementType::u8) refuse("packed_bits: elements are {}; expected u8", name(points.type));
         spec.params.packed_bits = true;
     }
+    // What another metric is described by would be left unread.
+    const auto only = [&m](bool given, const char* what, MetricId wanted) {
+        if (given && m.id != wanted) refuse("{}: serves {}, not {}", what, name(wanted), name(m.id));
+    };
+    only(m.p != Metric{}.p, "p", MetricId::minkowski);
+    only(m.inverse_covariance.data != nullptr, "inverse_covariance", MetricId::mahalanobis);
+    only(m.variances.data != nullptr, "variances", MetricId::seuclidean);
+    only(m.start != 0, "start", MetricId::formula);
     switch (m.id) {
         case MetricId::minkowski:
             spec.id = computed_metric(m);

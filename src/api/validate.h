@@ -7,6 +7,9 @@
 
 namespace kith::api {
 
+// Throws invalid_argument, naming `what`, of elements that cannot be searched.
+void check_searchable(ElementType type, const char* what);
+
 // Checks one view: data, sizes, stride, element type, overflow. `what` names the argument in messages.
 void check_view(const MatrixView& view, const char* what);
 

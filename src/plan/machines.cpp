@@ -15,8 +15,9 @@ namespace {
 constexpr double giga = 1e9;
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 
-// NVIDIA H100 80GB HBM3, 2026-11-21: n 1,048,576, q 8,192 (bench/results/h100-80gb-hbm3/goals.json); the metrics
-// without a filter n 131,072, q 1,024. Uploads and preparation from the same page.
+// NVIDIA H100 80GB HBM3, 2026-11-24: n 1,048,576, q 8,192 (bench/results/h100-80gb-hbm3/goals-augmented.txt, of d 768
+// goals-augmented-earlier.txt); the metrics without a filter n 131,072, q 1,024. Uploads and preparation from the same
+// page.
 KnownMachine h100() {
     KnownMachine m;
     m.facts = {"h100", "one NVIDIA H100 80GB HBM3"};
@@ -29,14 +30,14 @@ KnownMachine h100() {
     m.copied_bytes = 52 * giga;
     m.prepared_values = 65 * giga;
     m.rates = {
-        {Path::gemm_f16, "", 16, 10, 3278 * giga},      {Path::gemm_f16, "", 16, 100, 2792 * giga},
-        {Path::gemm_f16, "", 16, 1000, 1258 * giga},    {Path::gemm_f16, "", 64, 10, 2695 * giga},
-        {Path::gemm_f16, "", 64, 100, 2290 * giga},     {Path::gemm_f16, "", 64, 1000, 1125 * giga},
-        {Path::gemm_f16, "", 128, 10, 1924 * giga},     {Path::gemm_f16, "", 128, 100, 1698 * giga},
-        {Path::gemm_f16, "", 128, 1000, 934 * giga},    {Path::gemm_f16, "", 256, 10, 1210 * giga},
-        {Path::gemm_f16, "", 256, 100, 1055 * giga},    {Path::gemm_f16, "", 256, 1000, 671 * giga},
-        {Path::gemm_f16, "", 768, 10, 448 * giga},      {Path::gemm_f16, "", 768, 100, 396 * giga},
-        {Path::gemm_f16, "", 768, 1000, 274 * giga},    {Path::exact, "cityblock", 128, 10, 5.0 * giga},
+        {Path::gemm_f16, "", 16, 10, 3787 * giga},      {Path::gemm_f16, "", 16, 100, 2993 * giga},
+        {Path::gemm_f16, "", 16, 1000, 1317 * giga},    {Path::gemm_f16, "", 64, 10, 3052 * giga},
+        {Path::gemm_f16, "", 64, 100, 2532 * giga},     {Path::gemm_f16, "", 64, 1000, 1187 * giga},
+        {Path::gemm_f16, "", 128, 10, 2124 * giga},     {Path::gemm_f16, "", 128, 100, 1901 * giga},
+        {Path::gemm_f16, "", 128, 1000, 1001 * giga},   {Path::gemm_f16, "", 256, 10, 1182 * giga},
+        {Path::gemm_f16, "", 256, 100, 1074 * giga},    {Path::gemm_f16, "", 256, 1000, 676 * giga},
+        {Path::gemm_f16, "", 768, 10, 415 * giga},      {Path::gemm_f16, "", 768, 100, 382 * giga},
+        {Path::gemm_f16, "", 768, 1000, 259 * giga},    {Path::exact, "cityblock", 128, 10, 5.0 * giga},
         {Path::exact, "canberra", 128, 10, 2.0 * giga}, {Path::exact, "jensenshannon", 128, 10, 0.6 * giga},
     };
     return m;
@@ -86,25 +87,29 @@ KnownMachine h200() {
     return m;
 }
 
-// Two cores of an AMD EPYC (Zen 5), 2026-11-21: n 100,000, q 10,000 (direct-f32: 200), one call
-// (bench/results/epyc-zen5-2-cores/).
+// Two cores of an AMD EPYC (Zen 5), 2026-11-24: n 100,000, q 10,000 (direct-f32: 200, 2026-11-21), one call
+// (bench/results/epyc-zen5-2-cores/baselines-faiss.json).
 KnownMachine zen5() {
     KnownMachine m;
     m.facts = {"zen5", "two cores of an AMD EPYC (Zen 5)"};
     m.source = "docs/performance.md";
     m.machine.isa = "avx512";
-    m.machine.bf16 = true;
+    m.machine.bf16 = m.machine.vnni = true;
     m.machine.threads = 2;
     m.machine.free_bytes = 20 * gib;
     m.machine.no_device = "that machine has none";
     m.start_seconds = 0.001;
     m.rates = {
-        {Path::gemm_f32, "", 16, 10, 8.62 * giga},
-        {Path::gemm_f32, "", 16, 100, 3.18 * giga},
+        {Path::gemm_f32, "", 16, 10, 10.6 * giga},
+        {Path::gemm_f32, "", 16, 100, 5.95 * giga},
         {Path::gemm_bf16, "", 128, 10, 2.65 * giga},
         {Path::gemm_bf16, "", 128, 100, 1.54 * giga},
         {Path::gemm_bf16, "", 768, 10, 0.516 * giga},
         {Path::gemm_bf16, "", 768, 100, 0.393 * giga},
+        {Path::gemm_i8, "", 128, 10, 4.20 * giga},
+        {Path::gemm_i8, "", 128, 100, 2.62 * giga},
+        {Path::gemm_i8, "", 768, 10, 0.767 * giga},
+        {Path::gemm_i8, "", 768, 100, 0.531 * giga},
         {Path::direct_f32, "cityblock", 128, 10, 0.606 * giga},
         {Path::direct_f32, "cityblock", 128, 100, 0.426 * giga},
     };

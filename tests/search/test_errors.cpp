@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "kith/distances.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
 #include "metric_variants.h"
@@ -264,6 +266,39 @@ TEST_F(Errors, CancelledByTheCallback) {
         ASSERT_TRUE(untouched || (ids[i] == 0 && distances[i] == 0.0f)) << i;
     }
     EXPECT_EQ(-77, ids.back());
+}
+
+// What describes another metric is refused, not left unread.
+TEST(MetricErrors, ParametersOfAnotherMetric) {
+    const float points[] = {0, 1, 2, 3, 4, 6};
+    const double ones[] = {1, 1}, unit[] = {1, 0, 0, 1};
+    const kith::MatrixView view = kith::view(points, 3, 2);
+    const auto says = [&](const char* words, const kith::Metric& metric) {
+        kith::Options options;
+        options.device = "cpu";
+        options.metric = metric;
+        for (const auto& call : std::vector<std::function<void()>>{
+                 [&] { kith::search(view, view, 1, options); }, [&] { kith::graph(view, 1, options); },
+                 [&] { const kith::Index index(view, options); }, [&] { kith::radius(view, view, 1.0, options); },
+                 [&] { kith::distances(view, view, options); }}) {
+            try {
+                call();
+                ADD_FAILURE() << words;
+            } catch (const kith::Error& error) {
+                EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
+                EXPECT_NE(std::string::npos, std::string(error.what()).find(words)) << error.what();
+            }
+        }
+    };
+    kith::Metric p = kith::MetricId::euclidean, matrix = p, variances = p, start = p;
+    p.p = 3;
+    says("p: serves minkowski, not euclidean", p);
+    matrix.inverse_covariance = kith::view(unit, 2, 2);
+    says("inverse_covariance: serves mahalanobis, not euclidean", matrix);
+    variances.variances = kith::view(ones, 2, 1);
+    says("variances: serves seuclidean, not euclidean", variances);
+    start.start = 1;
+    says("start: serves formula, not euclidean", start);
 }
 
 }  // namespace

@@ -869,6 +869,30 @@ TEST(PlanFilter, TheBoundGrowsWithTheWidth) {
     }
 }
 
+// Of ordinary searches the measured machines can say how long they take.
+TEST(MeasuredMachines, KnowOrdinarySearches) {
+    for (const kith::MeasuredMachine& machine : kith::measured_machines()) {
+        for (const std::int64_t n : {10000, 100000, 1000000}) {
+            for (const std::int64_t q : {100, 10000}) {
+                for (const std::int64_t d : {16, 64, 128, 256, 768}) {
+                    for (const std::int64_t k : {10, 100}) {
+                        const kith::Shape shape{n, q, d, k, kith::ElementType::f32, false};
+                        const kith::Plan plan = kith::plan_on(machine.name, shape, {});
+                        const kith::MeasuredTime time = kith::measured_time(machine.name, shape, {}, plan);
+                        EXPECT_GT(time.seconds, 0) << machine.name << ", n " << n << ", q " << q << ", d " << d
+                                                   << ", k " << k << ": " << time.source;
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(Plan, RefusesElementsThatCannotBeSearched) {
+    EXPECT_THROW(kith::plan({1000, 10, 8, 5, kith::ElementType::i32, false}, {}), kith::Error);
+    EXPECT_THROW(kith::plan_on("h100", {1000, 10, 8, 5, kith::ElementType::i64, false}, {}), kith::Error);
+}
+
 }  // namespace
 
 // One row of 2^24 values: as many slices as fill the device, and a plan that counts them.

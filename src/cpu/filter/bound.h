@@ -1,4 +1,4 @@
-// How far an f32 filter value can be from the distance key (docs/exactness.md, section 4), split into a term of the
+// How far an f32 filter value can be from the distance key (docs/exactness.md, sections 5 and 6), split into a term of the
 // point and a term of the query.
 //
 // Matrix-product forms. v and u are point and query after map(), less a common centre and scaled by a power of two
@@ -11,7 +11,7 @@
 // Products split by |u||v| <= (|u|^2 + |v|^2) / 2; for unit queries they need none. The point's share F lowers h:
 // w >= a - E and w <= a + slack + E, slack = H + F - h.
 //
-// f32: g = (d + 3) 2^-24 for any order of summation, fused or not; each step loses at most 2^-149 to underflow.
+// f32: g = (d + 4) 2^-24 for any order of summation, fused or not; each step loses at most 2^-149 to underflow.
 // bf16: VDPBF16PS adds a pair of products to its f32 sum by two fused steps that round to nearest (Intel's manual; so
 // does Zen 5). Products of bf16 are exact in f32, so in any order, fused or not, a term passes at most d + 3 roundings.
 // g takes each as 2^-23, twice its size, which leaves room for arithmetic that truncates. Operands and results below
