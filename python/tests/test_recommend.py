@@ -118,18 +118,19 @@ def test_metrics_with_parameters() -> None:
     rng = np.random.default_rng(4)
     images = [[rng.normal(kind, 1, (90, 3)), rng.normal(kind, 1, (70, 3))] for kind in (0, 1, 0)]
     variances, matrix = np.array([4.0, 0.25, 100.0]), np.diag([4.0, 0.25, 0.01]) + 0.001
-    for how, spread in ((dict(metric="seuclidean", variances=variances), np.diag(variances**-0.5)),
-                        (dict(metric="mahalanobis", inverse_covariance=matrix), np.linalg.cholesky(matrix))):
+    of_variances: dict[str, Any] = dict(metric="seuclidean", variances=variances)
+    of_matrix: dict[str, Any] = dict(metric="mahalanobis", inverse_covariance=matrix)
+    for how, spread in ((of_variances, np.diag(variances**-0.5)), (of_matrix, np.linalg.cholesky(matrix))):
         # The Euclidean distances of what was transformed.
         near = [[scale @ spread for scale in image] for image in images]
         found = kith.retrieve(images, 3, **how)
         np.testing.assert_allclose(found.divergences, kith.retrieve(near, 3).divergences, rtol=1e-9)
         np.testing.assert_array_equal(
             found.divergences[0, 1], sum(information.kl_divergence(p, q, 3, **how).value for p, q in zip(*images[:2])))
-        with pytest.raises(ValueError, match=str(how["metric"])):
-            kith.retrieve(images, 3, metric=str(how["metric"]))
-        with pytest.raises(ValueError, match=str(how["metric"])):
-            information.kl_divergence(*(image[0] for image in images[:2]), metric=str(how["metric"]))
+        with pytest.raises(ValueError, match=how["metric"]):
+            kith.retrieve(images, 3, metric=how["metric"])
+        with pytest.raises(ValueError, match=how["metric"]):
+            information.kl_divergence(images[0][0], images[1][0], metric=how["metric"])
 
 
 def test_duplicates_first() -> None:

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include "api/guard.h"
 #include "api/host_view.h"
@@ -168,6 +169,33 @@ void for_blocks(std::int64_t first, std::int64_t last, std::int64_t block, const
     for (std::int64_t at = first; at < last; at += block) work(at, std::min(block, last - at));
 }
 
+// A block of points, prepared by the first search for all that follow, unless a device has too little memory for that:
+// then each search prepares them for itself, in chunks.
+class PointBlock {
+public:
+    PointBlock(const MatrixView& points, std::int64_t first) : points_(points), first_(first) {}
+    PartialNeighbors nearest(const MatrixView& queries, std::int64_t first_query, std::int64_t k, const Options& search,
+                             Report& report) {
+        if (keeps_) {
+            try {
+                if (!prepared_) prepared_ = Index::borrowing(points_, search);
+                return graph_shard(points_, first_, queries, first_query, k, search, &report, &*prepared_);
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::out_of_memory) throw;
+                prepared_.reset();
+                keeps_ = false;
+            }
+        }
+        return graph_shard(points_, first_, queries, first_query, k, search, &report);
+    }
+
+private:
+    MatrixView points_;
+    std::int64_t first_;
+    std::optional<Index> prepared_;
+    bool keeps_ = true;
+};
+
 // Fills `out` block by block.
 void recommend_in_blocks(const Preferences& preferences, const Blocks& blocks, std::int64_t k,
                          const RecommendOptions& options, const Options& search, Recommendations& out) {
@@ -179,14 +207,14 @@ void recommend_in_blocks(const Preferences& preferences, const Blocks& blocks, s
         for_blocks(0, users, blocks.points, [&](std::int64_t at, std::int64_t among) {
             const std::vector<float> rows = preferences.dense(at, among);
             const MatrixView points = view(rows.data(), among, items);
-            const Index prepared = progress.run(0, [&] { return Index::borrowing(points, of_block); });
+            PointBlock block(points, at);
             for_blocks(begin, begin + together, blocks.queries, [&](std::int64_t first, std::int64_t asking) {
                 const std::vector<float> asked = preferences.dense(first, asking);
                 const MatrixView queries = view(asked.data(), asking, items);
                 Report report;
-                const PartialNeighbors part = progress.run(
-                    static_cast<double>(among) * static_cast<double>(asking),
-                    [&] { return graph_shard(points, at, queries, first, k, of_block, &report, &prepared); });
+                const PartialNeighbors part =
+                    progress.run(static_cast<double>(among) * static_cast<double>(asking),
+                                 [&] { return block.nearest(queries, first, k, of_block, report); });
                 add_counts(out.report, report);
                 PartialNeighbors& into = found[static_cast<std::size_t>((first - begin) / blocks.queries)];
                 if (at == 0) into = part;
