@@ -45,8 +45,7 @@ int execute(const Args& args) {
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("--base", base_path);
     if (!among) outputs.reads("--queries", queries_path);
-    outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
-    outputs.reads("--variances", args.distance.variances);
+    reads_distance(outputs, args.distance);
     outputs.add("--out", out);
 
     const Matrix base = load_points(base_path, args.format);

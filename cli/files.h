@@ -44,6 +44,16 @@ Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows);
 MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols,
                          std::initializer_list<ElementType> types);
 
+// rows x cols values of i64 or f64 to a file that was added to `outputs`; nothing where `path` is "".
+template <class T>
+void write_values(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols,
+                  const std::vector<T>& values) {
+    if (path.empty()) return;
+    MatrixWriter writer = open_writer(outputs, path, rows, cols, {view(values.data(), rows, cols).type});
+    writer.append(values.data(), rows);
+    writer.commit();
+}
+
 // The files of ids and of distances that a command was asked for, of those that were added to its outputs; "": none.
 class ResultFiles {
 public:

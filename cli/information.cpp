@@ -44,8 +44,7 @@ int execute(Args args, const char* what, const Estimator& estimator) {
     const Stopwatch total;
     std::vector<double> numbers;
     Options options;
-    if (args.distance.metric_given && args.distance.metric_given->count() > 0)
-        options.metric = make_metric(args.distance, numbers);
+    if (args.distance.metric_given) options.metric = make_metric(args.distance, numbers);
     set_execution(args.execution, options);
     args.bootstrap.seed = static_cast<std::uint64_t>(args.seed);
     Samples samples;
@@ -98,18 +97,17 @@ CLI::App& add(CLI::App& parent, CommandRun& run, const std::shared_ptr<Args>& ar
         ->type_name("NAME")
         ->group("Input");
     add_count(*command, "-k", args->k, "The neighbour whose distance is taken (3)", 1)->type_name("K");
-    add_count(*command, "--bootstrap", args->bootstrap.repeats,
-              "Estimate the error, dealing the samples out N times at random (0: none)", 0)
-        ->type_name("N")
-        ->group("Error");
-    add_count(*command, "--parts", args->bootstrap.parts, "Into how many parts, each of which is estimated (2)", 2)
-        ->type_name("N")
-        ->group("Error");
-    add_count(*command, "--stretch", args->bootstrap.stretch,
-              "Rows that stay together (1; transfer-entropy: the root of their number)", 1)
-        ->type_name("N")
-        ->group("Error");
-    add_count(*command, "--seed", args->seed, "Of the random numbers (0)", 0)->type_name("N")->group("Error");
+    CLI::Option* const bootstrap =
+        add_count(*command, "--bootstrap", args->bootstrap.repeats,
+                  "Estimate the error, dealing the samples out N times at random (0: none)", 0);
+    bootstrap->type_name("N")->group("Error");
+    // They say how the samples are dealt out, and nothing without it.
+    const std::initializer_list<CLI::Option*> of_bootstrap = {
+        add_count(*command, "--parts", args->bootstrap.parts, "Into how many parts, each of which is estimated (2)", 2),
+        add_count(*command, "--stretch", args->bootstrap.stretch,
+                  "Rows that stay together (1; transfer-entropy: the root of their number)", 1),
+        add_count(*command, "--seed", args->seed, "Of the random numbers (0)", 0)};
+    for (CLI::Option* const option : of_bootstrap) option->type_name("N")->group("Error")->needs(bootstrap);
     add_execution(*command, args->execution);
     add_output(*command, args->output);
     command->callback([args, &run, name, estimator] { run = [=] { return execute(*args, name, estimator); }; });
@@ -139,7 +137,8 @@ void add_estimate(CLI::App& app, CommandRun& run) {
                                [](const Args& a, const Samples& s, const Options& options) {
                                    return entropy(s.x.view(), a.k, options, a.bootstrap);
                                });
-    add_distance(of_entropy, args->distance);
+    add_distance(of_entropy, args->distance,
+                 {.metric = "euclidean", .formula = false, .packed_bits = false, .parameters = false});
 
     args = samples();
     CLI::App& of_divergence =
@@ -152,7 +151,7 @@ void add_estimate(CLI::App& app, CommandRun& run) {
             });
     add_second(of_divergence, args, "-y,--y", "The other samples");
     add_form(of_divergence, args, "nearest (the default), ball, ball-distances");
-    add_distance(of_divergence, args->distance);
+    add_distance(of_divergence, args->distance, of_two_samples);
 
     args = samples();
     CLI::App& of_information =

@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "json.h"
 #include "kith/match.h"
+#include "numbers.h"
 #include "options.h"
 #include "print.h"
 #include "progress.h"
@@ -33,26 +34,26 @@ struct Args {
     OutputArgs output;
 };
 
-template <class T>
-void write(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols, ElementType type,
-           const std::vector<T>& values) {
-    MatrixWriter writer = open_writer(outputs, path, rows, cols, {type});
-    writer.append(values.data(), rows);
-    writer.commit();
+// The first matches.
+Json json_of(const Matches& found) {
+    Json pairs = Json::array();
+    for (std::size_t i = 0; i < std::min<std::size_t>(found.first.size(), printed_rows); ++i)
+        pairs.push_back({{"a", found.first[i]}, {"b", found.second[i]}, {"distance", found.distances[i]}});
+    return pairs;
 }
 
 int execute(const Args& args) {
     const Stopwatch total;
     std::vector<double> numbers;
     MatchOptions options;
-    if (args.distance.metric_given->count() > 0 || args.distance.formula_given->count() > 0)
-        options.search.metric = make_metric(args.distance, numbers);
+    options.search.metric = make_metric(args.distance, numbers);
     options.ratio = args.ratio;
     options.mutual = args.mutual;
     set_execution(args.execution, options.search);
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("A", args.a);
     outputs.reads("B", args.b);
+    reads_distance(outputs, args.distance);
     if (!args.out.empty()) outputs.add("--out", args.out);
     if (!args.distances.empty()) outputs.add("--distances", args.distances);
     const Matrix a = load_points(args.a, args.format), b = load_points(args.b, args.format);
@@ -66,23 +67,22 @@ int execute(const Args& args) {
     const auto count = static_cast<std::int64_t>(found.first.size());
     if (count == 0 && (!args.out.empty() || !args.distances.empty()))
         throw Error(ErrorCode::invalid_argument, "no row of A has a match: there is nothing to write");
-    if (!args.out.empty()) {
-        std::vector<std::int64_t> pairs;
-        for (std::size_t i = 0; i < found.first.size(); ++i)
-            pairs.insert(pairs.end(), {found.first[i], found.second[i]});
-        write(outputs, args.out, count, 2, ElementType::i64, pairs);
-    }
-    if (!args.distances.empty()) write(outputs, args.distances, count, 1, ElementType::f64, found.distances);
+    std::vector<std::int64_t> pairs;
+    for (std::size_t i = 0; i < found.first.size(); ++i) pairs.insert(pairs.end(), {found.first[i], found.second[i]});
+    write_values(outputs, args.out, count, 2, pairs);
+    write_values(outputs, args.distances, count, 1, found.distances);
     outputs.commit();
+    const bool shown = args.out.empty() && args.distances.empty();
     if (args.output.json) {
         Json object = {{"command", "match"}, {"kith", KITH_VERSION}, {"matches", count}};
         object["rows"] = {a.info.rows, b.info.rows};
+        if (shown) object["pairs"] = json_of(found);
         object["report"] = to_json(found.report);
         object["seconds"] = total.seconds();
         print_json(object);
         return exit_ok;
     }
-    if (args.out.empty() && args.distances.empty()) {
+    if (shown) {
         for (std::int64_t i = 0; i < std::min(count, printed_rows); ++i) {
             const auto at = static_cast<std::size_t>(i);
             fmt::print("{:8}  {} ({})\n", found.first[at], found.second[at], short_distance(found.distances[at]));
@@ -107,12 +107,11 @@ void add_match(CLI::App& app, CommandRun& run) {
     command->add_option("--format", args->format, "Format of the files, where their names do not say")
         ->type_name("NAME")
         ->group("Input");
-    command
-        ->add_option("--ratio", args->ratio,
-                     "Keep a match that is nearer than this times the second nearest: 0.8 of Lowe; without, all")
+    add_real(*command, "--ratio", args->ratio,
+             "Keep a match that is nearer than this times the second nearest: 0.8 of Lowe; without, all")
         ->type_name("R");
     command->add_flag("--mutual", args->mutual, "Keep a match that is nearest from the other side as well");
-    add_distance(*command, args->distance);
+    add_distance(*command, args->distance, {.metric = "euclidean", .estimated_from = ""});
     const char* output = "Output (without a file: the first of them)";
     command->add_option("-o,--out", args->out, "Write pairs of rows: npy, csvi64")->type_name("FILE")->group(output);
     command->add_option("--distances", args->distances, "Write their distances, of f64: npy, csv64")

@@ -127,9 +127,35 @@ template CLI::Option* add_count(CLI::App&, const std::string&, int&, const std::
 template CLI::Option* add_count(CLI::App&, const std::string&, std::int64_t&, const std::string&, std::int64_t,
                                 std::int64_t);
 
-CLI::Option* add_real(CLI::App& command, const std::string& names, double& value, const std::string& what) {
+namespace {
+
+template <class Real>
+CLI::Option* add_real_to(CLI::App& command, const std::string& names, Real& value, const std::string& what) {
     return command.add_option_function<std::string>(
         names, [&value, option = spoken(names)](const std::string& text) { value = parse_real(option, text); }, what);
+}
+
+}  // namespace
+
+CLI::Option* add_real(CLI::App& command, const std::string& names, double& value, const std::string& what) {
+    return add_real_to(command, names, value, what);
+}
+CLI::Option* add_real(CLI::App& command, const std::string& names, std::optional<double>& value,
+                      const std::string& what) {
+    return add_real_to(command, names, value, what);
+}
+
+CLI::Option* add_counts(CLI::App& command, const std::string& names, std::vector<std::int64_t>& values,
+                        const std::string& what, std::int64_t least) {
+    const auto read = [&values, option = spoken(names), least](const std::vector<std::string>& texts) {
+        values.clear();
+        for (const std::string& text : texts)
+            for (std::size_t from = 0, end = 0; end != std::string::npos; from = end + 1) {
+                end = text.find(',', from);
+                values.push_back(parse_count(option, text.substr(from, end - from), least, no_most));
+            }
+    };
+    return command.add_option_function<std::vector<std::string>>(names, read, what)->allow_extra_args(false);
 }
 
 }  // namespace kith::cli

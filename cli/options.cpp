@@ -29,8 +29,9 @@ void only_with(bool given, const char* option, MetricId wanted, MetricId id) {
 
 }  // namespace
 
-void add_distance(CLI::App& command, DistanceArgs& args) {
+void add_distance(CLI::App& command, DistanceArgs& args, const DistanceChoice& choice) {
     const char* group = "Distance";
+    args.metric = choice.metric;
     args.metric_given =
         command.add_option("-m,--metric", args.metric, "The distance, by name or alias (kith info lists them)")
             ->type_name("NAME")
@@ -38,37 +39,48 @@ void add_distance(CLI::App& command, DistanceArgs& args) {
             ->group(group);
     args.p_given =
         add_real(command, "--p", args.p, "Exponent of minkowski, >= 1; inf is chebyshev")->type_name("P")->group(group);
-    args.formula_given =
-        command
-            .add_option("--formula", args.formula,
-                        "A distance of your own: the next running value from a (running value), q and x (coordinates), "
-                        "e.g. 'a + fabs(q - x)'")
-            ->type_name("TEXT")
-            ->excludes(args.metric_given)
+    if (choice.formula) {
+        args.formula_given =
+            command
+                .add_option("--formula", args.formula,
+                            "A distance of your own: the next running value from a (running value), q and x "
+                            "(coordinates), e.g. 'a + fabs(q - x)'")
+                ->type_name("TEXT")
+                ->excludes(args.metric_given)
+                ->group(group);
+        args.start_given = add_real(command, "--start", args.start, "Value of a before the first coordinate (0)")
+                               ->type_name("V")
+                               ->needs(args.formula_given)
+                               ->group(group);
+    }
+    if (choice.parameters) {
+        const std::string from = choice.estimated_from;
+        const auto what = [&](const char* numbers) {
+            return from.empty() ? fmt::format("{}, which expects them", numbers)
+                                : fmt::format("{}; without them, estimated from {}", numbers, from);
+        };
+        command.add_option("--inverse-covariance", args.inverse_covariance, what("The d x d numbers of mahalanobis"))
+            ->type_name("FILE")
             ->group(group);
-    args.start_given = add_real(command, "--start", args.start, "Value of a before the first coordinate (0)")
-                           ->type_name("V")
-                           ->needs(args.formula_given)
-                           ->group(group);
-    command
-        .add_option("--inverse-covariance", args.inverse_covariance,
-                    "The d x d matrix of mahalanobis; without it, estimated from the base points")
-        ->type_name("FILE")
-        ->group(group);
-    command
-        .add_option("--variances", args.variances,
-                    "The d variances of seuclidean; without them, estimated from the base points")
-        ->type_name("FILE")
-        ->group(group);
+        command.add_option("--variances", args.variances, what("The d variances of seuclidean"))
+            ->type_name("FILE")
+            ->group(group);
+    }
+    if (!choice.packed_bits) return;
     command
         .add_flag("--packed-bits", args.packed_bits, "hamming, jaccard, dice: each u8 holds 8 coordinates of one bit")
         ->group(group);
 }
 
+void reads_distance(OutputSet& outputs, const DistanceArgs& args) {
+    outputs.reads("--inverse-covariance", args.inverse_covariance);
+    outputs.reads("--variances", args.variances);
+}
+
 Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers) {
     Metric metric;
-    if (args.formula_given->count() > 0) {
-        metric.id = MetricId::formula;
+    if (args.formula_given && args.formula_given->count() > 0) {
+        metric = MetricId::formula;
         metric.formula = args.formula;
         metric.start = args.start;
     } else {

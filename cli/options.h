@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kith/kith.h"
+#include "kith/output.h"
 
 namespace CLI {
 class App;
@@ -30,9 +31,25 @@ struct DistanceArgs {
     CLI::Option* formula_given = nullptr;
     CLI::Option* start_given = nullptr;
 };
-void add_distance(CLI::App& command, DistanceArgs& args);
-// `numbers` receives those that the metric then points to. Throws invalid_argument.
+// Which of them a command has beside --metric and --p, and what stands for those that are not given.
+struct DistanceChoice {
+    const char* metric = "sqeuclidean";
+    bool formula = true;
+    bool packed_bits = true;
+    // --inverse-covariance and --variances.
+    bool parameters = true;
+    // What they are estimated from where they are not given; "" where they have to be.
+    const char* estimated_from = "the base points";
+};
+// Of divergences.
+inline constexpr DistanceChoice of_two_samples = {
+    .metric = "euclidean", .formula = false, .packed_bits = false, .estimated_from = ""};
+void add_distance(CLI::App& command, DistanceArgs& args, const DistanceChoice& choice = {});
+// The choice's metric where none was given. `numbers` receives those that the metric then points to. Throws
+// invalid_argument.
 Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers);
+// The files that make_metric() reads are no outputs of the command.
+void reads_distance(OutputSet& outputs, const DistanceArgs& args);
 
 // How to run it.
 struct ExecutionArgs {

@@ -3,23 +3,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "kith/error.h"
 
 namespace kith::cli {
 namespace {
 
-constexpr std::int64_t most_side = 1 << 15;
+constexpr std::int64_t most_side = 1 << 15, most_level = 65535;
 
 [[noreturn]] void refuse_picture(const std::string& path, const std::string& why) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", path, why));
 }
 
-// A number of the header, behind blanks and comments.
-std::int64_t header_number(std::ifstream& file, const std::string& path) {
+// A number of the header, behind blanks and comments: `what`, of at most `most`.
+std::int64_t header_number(std::ifstream& file, const std::string& path, const char* what, std::int64_t most) {
     int letter = file.get();
     while (letter == '#' || std::isspace(letter)) {
         if (letter == '#')
@@ -27,10 +32,10 @@ std::int64_t header_number(std::ifstream& file, const std::string& path) {
         letter = file.get();
     }
     std::int64_t number = 0;
-    if (!std::isdigit(letter)) refuse_picture(path, "expected a number in the header");
+    if (!std::isdigit(letter)) refuse_picture(path, fmt::format("expected the {} in the header, a number", what));
     for (; std::isdigit(letter); letter = file.get()) {
         number = number * 10 + (letter - '0');
-        if (number > most_side) refuse_picture(path, fmt::format("expected numbers up to {} in the header", most_side));
+        if (number > most) refuse_picture(path, fmt::format("expected a {} of at most {} in the header", what, most));
     }
     if (!std::isspace(letter)) refuse_picture(path, "expected a blank behind a number of the header");
     return number;
@@ -39,23 +44,29 @@ std::int64_t header_number(std::ifstream& file, const std::string& path) {
 }  // namespace
 
 bool is_picture(const std::string& path) {
-    return path.ends_with(".pgm") || path.ends_with(".ppm") || path.ends_with(".pnm");
+    std::string name = path;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name.ends_with(".pgm") || name.ends_with(".ppm") || name.ends_with(".pnm");
 }
 
 Picture read_picture(const std::string& path) {
+    std::error_code unknown;
+    const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+    if (is_directory(status)) refuse_picture(path, "expected a file, found a directory");
+    if (exists(status) && !is_regular_file(status)) refuse_picture(path, "expected a regular file");
     std::ifstream file(path, std::ios::binary);
-    if (!file) refuse_picture(path, "cannot be opened");
+    if (!file) refuse_picture(path, fmt::format("expected a readable file: {}", std::strerror(errno)));
     char magic[2] = {};
     file.read(magic, 2);
     if (magic[0] != 'P' || (magic[1] != '5' && magic[1] != '6'))
         refuse_picture(path, "expected a binary PGM (P5) or PPM (P6)");
     Picture picture;
     picture.channels = magic[1] == '6' ? 3 : 1;
-    picture.width = header_number(file, path);
-    picture.height = header_number(file, path);
-    const std::int64_t largest = header_number(file, path);
+    picture.width = header_number(file, path, "width", most_side);
+    picture.height = header_number(file, path, "height", most_side);
+    const std::int64_t largest = header_number(file, path, "largest level", most_level);
     if (largest < 1 || largest > 255)
-        refuse_picture(path, fmt::format("levels up to {}; expected at most 255", largest));
+        refuse_picture(path, fmt::format("levels up to {}; expected 1 to 255, a byte for each", largest));
     const std::int64_t bytes = picture.height * picture.width * picture.channels;
     const auto start = file.tellg();
     file.seekg(0, std::ios::end);

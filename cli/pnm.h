@@ -16,7 +16,7 @@ struct Picture {
     MatrixView view() const { return kith::view(values.data(), height, width * channels); }
 };
 
-// By its name: .pgm, .ppm, .pnm.
+// By its name: .pgm, .ppm, .pnm, in letters of either case.
 bool is_picture(const std::string& path);
 // Throws bad_file.
 Picture read_picture(const std::string& path);

@@ -99,8 +99,8 @@ Answer list(const MatrixView& base, const MatrixView* queries, const Radius& r, 
     return answer;
 }
 
-void print_rows(const Answer& answer, const char* row_name, bool f64) {
-    fmt::print("{:>8}  {:>10}  nearest: id (distance)\n", row_name, "within");
+void print_rows(const Answer& answer, const char* row_name, bool f64, bool only_counts) {
+    fmt::print("{:>8}  {:>10}{}\n", row_name, "within", only_counts ? "" : "  nearest: id (distance)");
     for (std::size_t i = 0; i < answer.first.size(); ++i) {
         const Row& row = answer.first[i];
         std::string text = fmt::format("{:>8}  {:>10}", i, grouped(row.count));
@@ -111,8 +111,8 @@ void print_rows(const Answer& answer, const char* row_name, bool f64) {
         fmt::print("{}\n", text);
     }
     if (answer.first.size() < answer.counts.size())
-        fmt::print("The first {} of {} rows; --csr writes them all.\n", answer.first.size(),
-                   grouped(static_cast<std::int64_t>(answer.counts.size())));
+        fmt::print("The first {} of {} rows; {} writes them all.\n", answer.first.size(),
+                   grouped(static_cast<std::int64_t>(answer.counts.size())), only_counts ? "--counts" : "--csr");
     std::fflush(stdout);
 }
 
@@ -139,8 +139,7 @@ int execute(const Args& args) {
     outputs.reads("--base", base_part);
     if (!graph) outputs.reads("--queries", query_part);
     outputs.reads("--radii", args.radii);
-    outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
-    outputs.reads("--variances", args.distance.variances);
+    reads_distance(outputs, args.distance);
     if (!args.csr.empty()) outputs.add_bytes("--csr", args.csr);
     if (!args.counts.empty()) outputs.add("--counts", with_data_set(args.counts, "counts"));
 
@@ -218,7 +217,7 @@ int execute(const Args& args) {
         print_json(object);
         return exit_ok;
     }
-    if (files.empty()) print_rows(answer, graph ? "point" : "query", args.f64);
+    if (files.empty()) print_rows(answer, graph ? "point" : "query", args.f64, only_counts);
     say_end(args.output,
             fmt::format("{}{} within, {:.4g} of each\n", summary(answer.report),
                         counted(static_cast<std::int64_t>(pairs), "point", "points"),

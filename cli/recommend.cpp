@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -27,6 +28,7 @@ struct Args {
     std::string preferences;
     std::string format;
     std::int64_t k = 100, count = 10, at_once = 0;
+    CLI::Option* count_given = nullptr;
     bool as_given = false, uniform = false, hold_out = false;
     double epsilon = 1e-3;
     std::int64_t seed = 0;
@@ -37,15 +39,6 @@ struct Args {
     OutputArgs output;
 };
 
-template <class T>
-void write(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols, ElementType type,
-           const std::vector<T>& values) {
-    if (path.empty()) return;
-    MatrixWriter writer = open_writer(outputs, path, rows, cols, {type});
-    writer.append(values.data(), rows);
-    writer.commit();
-}
-
 struct Read {
     std::int64_t users = 0, items = 0;
     double seconds = 0;
@@ -53,24 +46,43 @@ struct Read {
 
 Recommendations recommended(const Args& args, const RecommendOptions& options, Read& read) {
     const Stopwatch reading_time;
-    if (args.format.empty() && is_csr(args.preferences)) {
+    // As many as are asked for, or of few items all.
+    const auto count = [&] { return args.count_given->count() > 0 ? args.count : std::min(args.count, read.items); };
+    if (is_csr(args.preferences, reading(args.format))) {
         const CsrMatrix sparse = read_csr(args.preferences, [] { return !interrupted(); });
         read = {sparse.rows, sparse.cols, reading_time.seconds()};
         return recommend(
             SparseView{sparse.rows, sparse.cols, sparse.offsets.data(), sparse.ids.data(), sparse.values.data()},
-            args.k, args.count, options);
+            args.k, count(), options);
     }
     const Matrix dense = load_points(args.preferences, args.format);
     read = {dense.info.rows, dense.info.cols, reading_time.seconds()};
-    return recommend(dense.view(), args.k, args.count, options);
+    return recommend(dense.view(), args.k, count(), options);
+}
+
+// The items of a user, up to where there are no more.
+std::int64_t told(const Recommendations& found, std::int64_t user) {
+    const auto first = found.items.begin() + user * found.count;
+    return std::find(first, first + found.count, -1) - first;
+}
+
+// The first users.
+Json json_of(const Recommendations& found) {
+    Json rows = Json::array();
+    for (std::int64_t user = 0; user < std::min(found.users, printed_rows); ++user) {
+        const std::int64_t first = user * found.count, last = first + told(found, user);
+        const std::vector<std::int64_t> items(found.items.begin() + first, found.items.begin() + last);
+        const std::vector<double> predictions(found.predictions.begin() + first, found.predictions.begin() + last);
+        rows.push_back({{"user", user}, {"items", items}, {"predictions", predictions}});
+    }
+    return rows;
 }
 
 void print_rows(const Recommendations& found) {
     for (std::int64_t user = 0; user < std::min(found.users, printed_rows); ++user) {
         std::string line = fmt::format("{:8} ", user);
-        for (std::int64_t j = 0; j < found.count; ++j) {
+        for (std::int64_t j = 0; j < told(found, user); ++j) {
             const auto at = static_cast<std::size_t>(user * found.count + j);
-            if (found.items[at] < 0) break;
             line += fmt::format(" {} ({:.3g})", found.items[at], found.predictions[at]);
         }
         fmt::print("{}\n", line);
@@ -95,6 +107,7 @@ int execute(const Args& args) {
         throw Error(ErrorCode::invalid_argument, "--held-out: nothing is held out; expected --hold-out beside it");
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("PREFERENCES", args.preferences);
+    reads_distance(outputs, args.distance);
     if (!args.out.empty()) outputs.add("--out", args.out);
     if (!args.predictions.empty()) outputs.add("--predictions", args.predictions);
     if (!args.held_out.empty()) outputs.add("--held-out", args.held_out);
@@ -106,18 +119,20 @@ int execute(const Args& args) {
         found = recommended(args, options, read);
     }
     stop_if_interrupted();
-    write(outputs, args.out, found.users, found.count, ElementType::i64, found.items);
-    write(outputs, args.predictions, found.users, found.count, ElementType::f64, found.predictions);
-    write(outputs, args.held_out, found.users, 1, ElementType::i64, found.held_out);
+    write_values(outputs, args.out, found.users, found.count, found.items);
+    write_values(outputs, args.predictions, found.users, found.count, found.predictions);
+    write_values(outputs, args.held_out, found.users, 1, found.held_out);
     outputs.commit();
+    const bool shown = args.out.empty() && args.predictions.empty();
     if (args.output.json) {
         Json object = {{"command", "recommend"}, {"kith", KITH_VERSION}, {"users", read.users},
-                       {"items", read.items},    {"k", args.k},          {"count", args.count}};
+                       {"items", read.items},    {"k", args.k},          {"count", found.count}};
         if (args.hold_out) {
             object["judged"] = found.judged;
             object["hit_rate"] = found.hit_rate;
             object["popular_hit_rate"] = found.popular_hit_rate;
         }
+        if (shown) object["rows"] = json_of(found);
         object["report"] = to_json(found.report);
         object["read_seconds"] = read.seconds;
         object["seconds"] = total.seconds();
@@ -130,7 +145,7 @@ int execute(const Args& args) {
             "{:.1f} %\n",
             found.count, 100 * found.hit_rate, counted(found.judged, "user", "users"), 100 * found.popular_hit_rate);
         std::fflush(stdout);
-    } else if (args.out.empty() && args.predictions.empty()) {
+    } else if (shown) {
         print_rows(found);
     }
     if (!args.output.quiet)
@@ -153,11 +168,13 @@ void add_recommend(CLI::App& app, CommandRun& run) {
                      "The users' preferences: a sparse matrix as scipy.sparse.save_npz writes it, or dense rows")
         ->type_name("FILE")
         ->required();
-    command->add_option("--format", args->format, "Format of dense rows, where the file's name does not say")
+    command->add_option("--format", args->format, "Format of the file, where its name does not say")
         ->type_name("NAME")
         ->group("Input");
     add_count(*command, "-k", args->k, "The neighbours of each user (100)", 1)->type_name("K");
-    add_count(*command, "-n,--items", args->count, "The items to recommend to each (10)", 1)->type_name("N");
+    args->count_given = add_count(*command, "-n,--items", args->count,
+                                  "The items to recommend to each (10, or all where there are fewer)", 1)
+                            ->type_name("N");
     command->add_flag("--as-given", args->as_given,
                       "Ratings: take the values as they are, not as shares of the user's");
     command->add_flag("--uniform", args->uniform, "Each neighbour counts the same, whatever its distance");
@@ -166,8 +183,10 @@ void add_recommend(CLI::App& app, CommandRun& run) {
     command->add_flag("--hold-out", args->hold_out,
                       "Leave out one item of each user, and say for how many it is recommended");
     add_count(*command, "--seed", args->seed, "Which item that is (0)", 0)->type_name("SEED");
-    args->distance.metric = "hellinger";
-    add_distance(*command, args->distance);
+    add_distance(*command, args->distance,
+                 {.metric = "hellinger",
+                  .packed_bits = false,
+                  .estimated_from = "the users' vectors where all are dense at once"});
     const char* output = "Output (without a file: the first users)";
     command->add_option("-o,--out", args->out, "Write the items of each user, -1 where there are no more: npy, csvi64")
         ->type_name("FILE")

@@ -4,9 +4,11 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "command.h"
 #include "files.h"
@@ -50,11 +52,15 @@ struct Samples {
     }
 };
 
-Samples samples_of(const std::string& path, std::int64_t seed) {
+Samples samples_of(const std::string& path, std::uint64_t seed) {
     Samples out;
     if (is_picture(path)) {
         const Picture picture = read_picture(path);
-        out.sets = image_features(picture.view(), picture.channels, static_cast<std::uint64_t>(seed));
+        try {
+            out.sets = image_features(picture.view(), picture.channels, seed);
+        } catch (const Error& error) {
+            throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+        }
         return out;
     }
     const std::vector<std::string> names =
@@ -62,6 +68,22 @@ Samples samples_of(const std::string& path, std::int64_t seed) {
     for (const std::string& name : names) out.files.push_back(load_points(path + "/" + name, ""));
     if (names.empty()) out.files.push_back(load_points(path, ""));
     return out;
+}
+
+// The library counts images, the tool names their files: "image 1, scale 2: ..." as "b.npz, scale 2: ...".
+std::string with_file_names(const std::string& message, const std::vector<std::string>& images) {
+    constexpr std::string_view word = "image ";
+    std::string out;
+    std::size_t from = 0;
+    for (std::size_t at = message.find(word); at != std::string::npos; at = message.find(word, at + 1)) {
+        const char* const end = message.data() + message.size();
+        std::size_t image = 0;
+        const auto [rest, error] = std::from_chars(message.data() + at + word.size(), end, image);
+        if (error != std::errc() || image >= images.size()) continue;
+        out += message.substr(from, at - from) + images[image];
+        from = static_cast<std::size_t>(rest - message.data());
+    }
+    return out + message.substr(from);
 }
 
 std::string short_name(const std::string& path) {
@@ -83,13 +105,22 @@ void print_rows(const Args& args, const Retrieved& found) {
     if (rows > printed_rows) fmt::print("...\n");
 }
 
-template <class T>
-void write(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols, ElementType type,
-           const std::vector<T>& values) {
-    if (path.empty()) return;
-    MatrixWriter writer = open_writer(outputs, path, rows, cols, {type});
-    writer.append(values.data(), rows);
-    writer.commit();
+// What print_rows() shows; of a divergence that is not finite null.
+Json json_of(const Args& args, const Retrieved& found) {
+    const auto rows = static_cast<std::int64_t>(found.asked.size()), others = found.images - 1;
+    Json out = Json::array();
+    for (std::int64_t i = 0; i < std::min(rows, printed_rows); ++i) {
+        Json images = Json::array(), divergences = Json::array();
+        for (std::int64_t j = 0; j < std::min(args.nearest, others); ++j) {
+            images.push_back(found.order[static_cast<std::size_t>(i * others + j)]);
+            divergences.push_back(
+                found.divergences[static_cast<std::size_t>(i * found.images + images.back().get<std::int64_t>())]);
+        }
+        out.push_back({{"image", found.asked[static_cast<std::size_t>(i)]},
+                       {"nearest", std::move(images)},
+                       {"divergences", std::move(divergences)}});
+    }
+    return out;
 }
 
 DivergenceForm form_of(const std::string& name) {
@@ -111,7 +142,8 @@ int execute(const Args& args) {
     set_execution(args.execution, options.search);
     OutputSet outputs(args.force, [] { return !interrupted(); });
     for (const std::string& image : args.images) outputs.reads("IMAGE", image);
-    if (!args.labels.empty()) outputs.reads("--labels", args.labels);
+    outputs.reads("--labels", args.labels);
+    reads_distance(outputs, args.distance);
     if (!args.out.empty()) outputs.add("--out", args.out);
     if (!args.order.empty()) outputs.add("--order", args.order);
     std::vector<std::int64_t> labels;
@@ -125,9 +157,11 @@ int execute(const Args& args) {
     }
     std::vector<Samples> samples;
     std::vector<std::vector<MatrixView>> images;
-    for (const std::string& image : args.images) {
+    // A seed of its own for each: where two images have the same noise, their flat areas seem alike.
+    const std::uint64_t first_seed = static_cast<std::uint64_t>(args.seed) * args.images.size();
+    for (std::size_t i = 0; i < args.images.size(); ++i) {
         stop_if_interrupted();
-        samples.push_back(samples_of(image, args.seed));
+        samples.push_back(samples_of(args.images[i], first_seed + i));
     }
     for (const Samples& of_image : samples) images.push_back(of_image.views());
     const double read_seconds = total.seconds();
@@ -135,13 +169,18 @@ int execute(const Args& args) {
     {
         ProgressBar bar(!args.output.quiet);
         options.search.progress = bar.callback();
-        found = retrieve(images, args.k, options);
+        try {
+            found = retrieve(images, args.k, options);
+        } catch (const Error& error) {
+            throw Error(error.code(), with_file_names(error.what(), args.images));
+        }
     }
     stop_if_interrupted();
     const auto asked = static_cast<std::int64_t>(found.asked.size());
-    write(outputs, args.out, asked, found.images, ElementType::f64, found.divergences);
-    write(outputs, args.order, asked, found.images - 1, ElementType::i64, found.order);
+    write_values(outputs, args.out, asked, found.images, found.divergences);
+    write_values(outputs, args.order, asked, found.images - 1, found.order);
     outputs.commit();
+    const bool shown = args.out.empty() && args.order.empty();
     std::vector<double> precisions;
     for (std::int64_t first = 1; !labels.empty() && first <= std::min(precisions_printed, found.images - 1); ++first)
         precisions.push_back(precision_at(found, labels, first));
@@ -149,13 +188,14 @@ int execute(const Args& args) {
         Json object = {{"command", "retrieve"},      {"kith", KITH_VERSION}, {"images", found.images},
                        {"scales", images[0].size()}, {"asked", found.asked}, {"k", args.k}};
         object["left_out"] = found.left_out;
+        if (shown) object["rows"] = json_of(args, found);
         if (!labels.empty()) object["precision_at"] = precisions;
         object["read_seconds"] = read_seconds;
         object["seconds"] = total.seconds();
         print_json(object);
         return exit_ok;
     }
-    if (args.out.empty() && args.order.empty()) print_rows(args, found);
+    if (shown) print_rows(args, found);
     for (std::size_t i = 0; i < precisions.size(); ++i)
         fmt::print("precision at {}: {:.1f} %\n", i + 1, 100 * precisions[i]);
     std::fflush(stdout);
@@ -175,9 +215,8 @@ void add_retrieve(CLI::App& app, CommandRun& run) {
         "a\n"
         "row: an npz or HDF5 file of one data set for each scale, any other of one scale.");
     command->add_option("images", args->images, "The images, or their features")->type_name("FILE")->required();
-    command->add_option("--ask", args->asked, "The images that ask, by their places from 0 on (all)")
-        ->type_name("I")
-        ->delimiter(',')
+    add_counts(*command, "--ask", args->asked, "The images that ask, by their places from 0 on (all)", 0)
+        ->type_name("I,J,...")
         ->group("Input");
     command->add_option("--labels", args->labels, "What each image is of, as integers: say the precision by them")
         ->type_name("FILE")
@@ -186,10 +225,10 @@ void add_retrieve(CLI::App& app, CommandRun& run) {
     command->add_option("--form", args->form, "nearest (the default), ball, ball-distances: as of kith estimate")
         ->type_name("NAME");
     command->add_flag("--both-ways", args->both_ways, "Add the divergence of each from the one that asks");
-    add_count(*command, "--seed", args->seed, "Of the noise that undoes the rounding of pixels (0)", 0)
+    add_count(*command, "--seed", args->seed,
+              "Of the noise that undoes the rounding of pixels, which each image has of its own (0)", 0)
         ->type_name("SEED");
-    args->distance.metric = "euclidean";
-    add_distance(*command, args->distance);
+    add_distance(*command, args->distance, of_two_samples);
     const char* output = "Output (without a file: the nearest images)";
     add_count(*command, "--nearest", args->nearest, "The nearest images to print (5)", 1)
         ->type_name("N")

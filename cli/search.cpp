@@ -64,8 +64,7 @@ void open_outputs(OutputSet& outputs, const Args& args, const Metric& metric, co
                   const std::string& queries) {
     outputs.reads("--base", base);
     outputs.reads("--queries", queries);
-    outputs.reads("--inverse-covariance", args.distance.inverse_covariance);
-    outputs.reads("--variances", args.distance.variances);
+    reads_distance(outputs, args.distance);
     // Without test, it is a graph of train.
     open_results(outputs, args.result, metric, args.with_data, args.with_data && !args.graph);
     if (!args.csr.empty()) outputs.add_bytes("--csr", args.csr);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kith/export.h"
+#include "kith/io.h"
 #include "kith/output.h"
 #include "kith/radius.h"
 
@@ -42,11 +43,13 @@ struct CsrMatrix {
     std::vector<double> values;
 };
 
-// Whether `path` names a whole .npz that has the arrays of a sparse matrix. Throws bad_file where it cannot be read.
-KITH_EXPORT bool is_csr(const std::string& path);
-// What scipy.sparse.save_npz wrote of a matrix of format csr, with its values of any type that npy files are read in:
-// columns are put into order, those of a row that repeat are added up. `proceed`: as of ReadOptions. Throws bad_file
-// for another format, and for numbers that contradict each other; cancelled.
+// Whether `path` names a whole .npz that has the arrays of a sparse matrix, of format csr or of another, which
+// read_csr() refuses by its name. The format of standard input, "-", is to be named. Throws bad_file where it cannot be
+// read, invalid_argument where the format is not known, cancelled.
+KITH_EXPORT bool is_csr(const std::string& path, const ReadOptions& options = {});
+// What scipy.sparse.save_npz wrote of a matrix of format csr, also one without entries, with its values of any type
+// that npy files are read in: columns are put into order, those of a row that repeat are added up. `proceed`: as of
+// ReadOptions. Throws bad_file for another format, and for numbers that contradict each other; cancelled.
 KITH_EXPORT CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed = {});
 
 // A whole answer as such a file.

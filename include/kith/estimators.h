@@ -100,7 +100,8 @@ KITH_EXPORT Estimate conditional_mutual_information(const MatrixView& x, const M
 // What the past of `source` (n x a) says about the next value of `target` (n x b) beyond what the target's own past
 // says (Schreiber 2000): the conditional mutual information of target[t] and source[t - 1 ... t - source_lags] given
 // target[t - 1 ... t - target_lags]. Rows are in the order of time, evenly spaced.
-//   source_lags, target_lags >= 1; 1 <= k < n - max(source_lags, target_lags).
+//   source_lags, target_lags >= 1; 1 <= k < n - max(source_lags, target_lags). Each row's past is copied, a few times:
+// out_of_memory where that is more than is free.
 KITH_EXPORT Estimate transfer_entropy(const MatrixView& source, const MatrixView& target, std::int64_t k,
                                       std::int64_t source_lags = 1, std::int64_t target_lags = 1,
                                       const Options& options = {}, const Bootstrap& bootstrap = {});

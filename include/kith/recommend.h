@@ -38,15 +38,17 @@ enum class NeighborWeight : std::uint8_t {
 struct RecommendOptions {
     PreferenceForm form = PreferenceForm::shares;
     NeighborWeight weight = NeighborWeight::inverse;
-    double epsilon = 1e-3;  // above 0
+    double epsilon = 1e-3;  // at least 1e-240
     // One item of each user that has two or more is left out of all that follows, and looked for among what is
     // recommended: the one at place z mod m of the user's m items, z being number `user` of SplitMix64 from `seed` on.
     bool hold_out = false;
     std::uint64_t seed = 0;
-    // Users that are dense at once. 0: all, where their vectors and neighbours take no more than half of what memory is
-    // free, else as many as do. Of fewer than all each search is one of a block among a block, which forgoes what
-    // graph() saves by symmetry, and takes no path of graphs alone (kato); seuclidean and mahalanobis are then given
-    // their parameters. Never changes the answer.
+    // Users that are dense at once, as queries, and as many as points. 0: all, where their vectors and neighbours take
+    // no more than search.memory bytes, or where that is 0 half of what memory is free; else as many as do. Of fewer
+    // than all each search is one of a block among a block, which forgoes what graph() saves by symmetry, and takes no
+    // path of graphs alone (kato): each block of points is prepared once, and asked for k neighbours of every user, so
+    // that few users at once take several times as long; seuclidean and mahalanobis are then given their parameters.
+    // Never changes the answer.
     std::int64_t users_at_once = 0;
     // A metric that is left alone is hellinger. f64 and include_self are not read.
     Options search;
@@ -72,7 +74,8 @@ struct Recommendations {
 //     sum of w_j v_j[i] over the neighbours j / sum of w_j,
 // v_j[i] the f32 of the neighbour's vector, w_j the weight of its distance in binary64. Both sums take the neighbours
 // in their order, in binary64, the first by fused multiply-add: the same bits on any device. 0 where all weights are.
-//   k, count >= 1. Complexity: a graph of the vectors; the neighbours' stored cells.
+//   k >= 1; 1 <= count <= items. Complexity: a graph of the vectors; the neighbours' stored cells. Progress counts
+// pairs of users, or those whose items are predicted or judged.
 // Throws invalid_argument (also for columns out of order, values that f32 does not hold), device, out_of_memory,
 // cancelled.
 KITH_EXPORT Recommendations recommend(const SparseView& preferences, std::int64_t k, std::int64_t count,

@@ -3,7 +3,7 @@
 // these, summed over the scales, are small.
 //
 //     std::vector<std::vector<kith::FeatureSet>> sets;                       // of each image those of its scales
-//     for (const kith::MatrixView& image : images) sets.push_back(kith::image_features(image, 3));
+//     for (const kith::MatrixView& image : images) sets.push_back(kith::image_features(image, 3, sets.size()));
 //     kith::Retrieved r = kith::retrieve(kith::views(sets), 10);
 //     r.order[0];   // the image nearest to image 0
 #pragma once
@@ -34,6 +34,8 @@ struct FeatureSet {
 //   image   height x (width * channels), channels interleaved (RGB), of any searchable type, in host memory; both
 //             sides at least 32.
 //   channels  1 or 3.
+//   seed    of each image of a collection another: images of the same noise are alike in their flat areas, and their
+//             divergences too small.
 // Computed in binary64, rounded to f32: the same bits everywhere. Throws invalid_argument.
 KITH_EXPORT std::vector<FeatureSet> image_features(const MatrixView& image, int channels, std::uint64_t seed = 0);
 // Views of them, for retrieve().
@@ -50,16 +52,18 @@ struct Retrieved {
     std::int64_t images = 0;
     std::vector<std::int64_t> asked;
     // asked x images, nats: the divergence of the image that asks from each, summed over the scales in their order; 0
-    // of itself.
+    // of itself. Of a scale at which all samples are left out: -infinity where each has k equal ones in the other image
+    // (a duplicate, at k = 1), else NaN (an image all of whose samples are equal): nothing can be estimated.
     std::vector<double> divergences;
-    std::vector<std::int64_t> order;  // asked x (images - 1): the others, by (divergence, smaller image)
-    std::int64_t left_out = 0;        // samples, over all divergences: those of equal samples
+    // asked x (images - 1): the others, by (divergence, smaller image), NaN last.
+    std::vector<std::int64_t> order;
+    std::int64_t left_out = 0;  // samples, over all divergences: those of equal samples
 };
 
 // `images`: of each the samples of its scales; as many scales of each, of the same dimensions at the same scale. Each
 // scale's part is kl_divergence() of the two samples, for which an image's distances within itself are found once, and
 // samples of all images are scaled together. Complexity: a search for each pair and scale.
-//   images >= 2; k below each sample's size. Throws what kl_divergence() throws.
+//   images >= 2; k below each sample's size. Throws what kl_divergence() throws, but where all samples are left out.
 KITH_EXPORT Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int64_t k,
                                const RetrievalOptions& options = {});
 

@@ -12,6 +12,7 @@ from ._kinds import kind_of
 
 _FORMS = ("shares", "as-given")
 _WEIGHTS = ("inverse", "uniform")
+_DEFAULT_COUNT = 10
 
 
 class Recommendations(NamedTuple):
@@ -65,7 +66,7 @@ def _sparse(preferences: Any) -> tuple[int, int, Any, Any, Any]:
     return users, items, contiguous(offsets, np.int64), contiguous(ids, np.int64), _float64(values, "preferences")
 
 
-def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "shares", weight: str = "inverse",
+def recommend(preferences: Any, k: int = 100, count: int | None = None, *, form: str = "shares", weight: str = "inverse",
               epsilon: float = 1e-3, hold_out: bool = False, seed: int = 0, metric: str = "hellinger", p: float = 2.0,
               inverse_covariance: Any = None, variances: Any = None, formula: str | None = None, start: float = 0.0,
               users_at_once: int = 0, device: str = "auto", threads: int = 0, memory: int = 0, path: str = "",
@@ -81,8 +82,8 @@ def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "s
         What users took of items or say of them: counts, ratings; 0 is none. Sparse matrices of scipy, or arrays.
     k : int
         The neighbours of each user.
-    count : int
-        The items to recommend to each.
+    count : int, optional
+        The items to recommend to each, at most as many as there are; 10, or all of fewer, where it is not given.
     form : str
         ``"shares"``: a user's vector are the shares of the items in the sum of all that the user took; ``"as-given"``: the
         values. Either is rounded to float32.
@@ -91,7 +92,8 @@ def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "s
     hold_out : bool
         Leave out one item, chosen by ``seed``, of each user that has two or more, and say for how many it is recommended.
     users_at_once : int
-        Users whose vectors are dense at once; 0: all, or as many as memory permits. Never changes the answer.
+        Users whose vectors are dense at once; 0: all, or as many as ``memory`` (half of what is free) permits. Never changes
+        the answer; far fewer than all take several times as long.
     metric, p, inverse_covariance, variances, formula, start, device, threads, memory, path, progress
         As in `graph`.
 
@@ -115,7 +117,8 @@ def recommend(preferences: Any, k: int = 100, count: int = 10, *, form: str = "s
     """
     users, items, offsets, ids, values = _sparse(preferences)
     told, predictions, held_out, judged, hit_rate, popular, report = _core.recommend(
-        users, items, offsets, ids, values, _integer(k, "k"), _integer(count, "count"),
+        users, items, offsets, ids, values, _integer(k, "k"),
+        min(_DEFAULT_COUNT, max(items, 1)) if count is None else _integer(count, "count"),
         bool(_one_of(form, "form", _FORMS)), bool(_one_of(weight, "weight", _WEIGHTS)), _number(epsilon, "epsilon"),
         _flag(hold_out, "hold_out"), _integer(seed, "seed", 0, 2**64 - 1), _integer(users_at_once, "users_at_once"),
         _metric(metric if formula is None else "sqeuclidean", p, inverse_covariance, variances, False, formula, start),

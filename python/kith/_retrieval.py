@@ -19,9 +19,11 @@ class Retrieved(NamedTuple):
     Attributes
     ----------
     divergences : array of shape (asked, images)
-        float64, nats: of the image that asks from each, summed over the scales; 0 of itself.
+        float64, nats: of the image that asks from each, summed over the scales; 0 of itself. Where all samples of a
+        scale are left out, -inf if each has k equal ones in the other image (a duplicate, at k = 1), else NaN (an image
+        all of whose samples are equal).
     order : array of shape (asked, images - 1)
-        int64: the other images, the nearest first.
+        int64: the other images, the nearest first, those of NaN last.
     asked : array of shape (asked,)
         int64: the images that ask.
     left_out : int
@@ -52,7 +54,8 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
         Grey, or RGB; both sides at least 32. To whole-numbered pixels (uint8, int8) noise within half a level is added, as
         equal samples have no distance.
     seed : int
-        Of that noise.
+        Of that noise. Each image of a collection has to have another: of the same noise flat areas are alike, and divergences
+        too small.
 
     Returns
     -------
@@ -69,8 +72,9 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
     Examples
     --------
     >>> import numpy, kith
-    >>> image = numpy.random.default_rng(0).integers(0, 256, (240, 320, 3), dtype=numpy.uint8)
-    >>> [features.shape for features in kith.image_features(image)]
+    >>> images = numpy.random.default_rng(0).integers(0, 256, (2, 240, 320, 3), dtype=numpy.uint8)
+    >>> sets = [kith.image_features(image, seed=number) for number, image in enumerate(images)]
+    >>> [features.shape for features in sets[0]]
     [(4800, 18), (2400, 18), (1200, 27)]
     """
     array = _host(image, "image")
@@ -84,8 +88,8 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
 
 
 def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[int] | None = None, form: str = "nearest",
-             both_ways: bool = False, metric: str = "euclidean", p: float = 2.0, device: str = "auto", threads: int = 0,
-             memory: int = 0, progress: Progress = None) -> Retrieved:
+             both_ways: bool = False, metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None,
+             variances: Any = None, device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Retrieved:
     """Images in the order of their patches' divergences (Garcia, Debreuve and Barlaud 2008; Piro et al. 2008).
 
     Parameters
@@ -96,7 +100,7 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
         The neighbour whose distance is taken; below each n.
     asked : list of int, optional
         The images that ask; all of them where it is not given.
-    form, metric, p
+    form, metric, p, inverse_covariance, variances
         As in `kith.information.kl_divergence`, of which the divergences are, summed over the scales.
     both_ways : bool
         Add the divergence of the other image from the one that asks.
@@ -129,6 +133,6 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
     divergences, order, who, left_out = _core.retrieve(
         [[array_interface(scale, "images", stream) for scale in image] for image in held], _integer(k, "k"), number,
         _flag(both_ways, "both_ways"), [] if asked is None else [_integer(i, "asked") for i in asked],
-        _metric(metric, p, None, None, False, None, 0.0),
+        _metric(metric, p, inverse_covariance, variances, False, None, 0.0),
         _settings(True, device, memory, threads, "", "", stream, progress))
     return Retrieved(divergences, order.view(np.int64), who.view(np.int64), left_out)

@@ -112,8 +112,8 @@ def _of(like: Any, device: str, threads: int, memory: int, progress: Progress) -
     return _settings(True, device, memory, threads, "", "", _stream(like), progress)
 
 
-def _metric_of(metric: str, p: float) -> _core.MetricSettings:
-    return _metric(metric, p, None, None, False, None, 0.0)
+def _metric_of(metric: str, p: float, inverse_covariance: Any = None, variances: Any = None) -> _core.MetricSettings:
+    return _metric(metric, p, inverse_covariance, variances, False, None, 0.0)
 
 
 def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, bootstrap: int | Bootstrap = 0,
@@ -157,8 +157,8 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, bo
 
 
 def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: str = "euclidean", p: float = 2.0,
-                  bootstrap: int | Bootstrap = 0, device: str = "auto", threads: int = 0, memory: int = 0,
-                  progress: Progress = None) -> Estimate:
+                  inverse_covariance: Any = None, variances: Any = None, bootstrap: int | Bootstrap = 0,
+                  device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
     """The Kullback-Leibler divergence D(P || Q) of what two samples are from.
 
     Parameters
@@ -173,7 +173,10 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
         ``"nearest"``: by the k-th nearest of both (Garcia et al. 2008, eq. 2); ``"ball"``: by the numbers of both within
         one ball, the larger of the two (Wang, Kulkarni and Verdu 2009), of less bias where the densities differ;
         ``"ball-distances"``: by both.
-    metric, p, bootstrap, device, threads, memory, progress
+    metric : str
+        As in `entropy`, or ``"seuclidean"`` with its ``variances``, one of each column, or ``"mahalanobis"`` with its
+        ``inverse_covariance`` of shape (d, d): of two samples neither is estimated.
+    p, bootstrap, device, threads, memory, progress
         As in `entropy`.
 
     Returns
@@ -196,8 +199,8 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     """
     array, x = _samples(x, "x")
     _, y = _samples(y, "y", array)
-    return _estimate(_core.kl_divergence(x, y, _integer(k, "k"), _one_of(form, "form", _DIVERGENCES), _metric_of(metric, p),
-                                         _bootstrap(bootstrap),
+    return _estimate(_core.kl_divergence(x, y, _integer(k, "k"), _one_of(form, "form", _DIVERGENCES),
+                                         _metric_of(metric, p, inverse_covariance, variances), _bootstrap(bootstrap),
                                          _of(array, device, threads, memory, progress)))
 
 

@@ -52,6 +52,18 @@ def test_kinds_of_preferences() -> None:
     np.testing.assert_array_equal(blocks.predictions, want.predictions)
 
 
+def test_count_and_metric() -> None:
+    taken = preferences(2)
+    assert kith.recommend(taken, 10).items.shape == (150, 10)
+    assert kith.recommend(taken[:, :7], 10).items.shape == (150, 7)  # all of fewer
+    np.testing.assert_array_equal(kith.recommend(taken, 10, count=40).items[:, :10], kith.recommend(taken, 10).items)
+    with pytest.raises(ValueError, match="count: 41; expected at most the 40 items"):
+        kith.recommend(taken, 10, count=41)
+    np.testing.assert_array_equal(kith.recommend(taken, 10, formula="a + fabs(q - x)").predictions,
+                                  kith.recommend(taken, 10, metric="cityblock").predictions)
+    assert (kith.recommend(csr_matrix((5, 4)), 2).items == -1).all()  # nobody has anything
+
+
 def test_refused() -> None:
     with pytest.raises(ValueError, match="form"):
         kith.recommend(preferences(), form="share")
@@ -59,6 +71,8 @@ def test_refused() -> None:
         kith.recommend(preferences(), weight="near")
     with pytest.raises(ValueError, match="epsilon"):
         kith.recommend(preferences(), epsilon=0)
+    with pytest.raises(ValueError, match="epsilon: 5e-324"):
+        kith.recommend(preferences(), epsilon=5e-324)
     with pytest.raises(ValueError, match="row 0, column 1"):
         kith.recommend([[1.0, -1.0], [0.0, 1.0]])
     with pytest.raises(ValueError, match="preferences"):
@@ -67,6 +81,18 @@ def test_refused() -> None:
         kith.recommend(np.array([["a", "b"]]))
     with pytest.raises(kith.Cancelled):
         kith.recommend(np.random.default_rng(0).random((20_000, 64)), 50, progress=lambda *_: False)
+    many = np.random.default_rng(1).random((8_000, 64))
+    with pytest.raises(kith.Cancelled):  # each search of which is short
+        kith.recommend(many, 5, users_at_once=100, progress=lambda *_: False)
+
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        kith.recommend(many, 5, users_at_once=100, progress=stop)
 
 
 def test_retrieve() -> None:
@@ -86,6 +112,36 @@ def test_retrieve() -> None:
             kith.retrieve(images, 4, **bad)
     with pytest.raises(ValueError, match="labels"):
         found.precision([0, 1], 1)
+
+
+def test_metrics_with_parameters() -> None:
+    rng = np.random.default_rng(4)
+    images = [[rng.normal(kind, 1, (90, 3)), rng.normal(kind, 1, (70, 3))] for kind in (0, 1, 0)]
+    variances, matrix = np.array([4.0, 0.25, 100.0]), np.diag([4.0, 0.25, 0.01]) + 0.001
+    of_variances: dict[str, Any] = dict(metric="seuclidean", variances=variances)
+    of_matrix: dict[str, Any] = dict(metric="mahalanobis", inverse_covariance=matrix)
+    for how, spread in ((of_variances, np.diag(variances**-0.5)), (of_matrix, np.linalg.cholesky(matrix))):
+        # The Euclidean distances of what was transformed.
+        near = [[scale @ spread for scale in image] for image in images]
+        found = kith.retrieve(images, 3, **how)
+        np.testing.assert_allclose(found.divergences, kith.retrieve(near, 3).divergences, rtol=1e-9)
+        np.testing.assert_array_equal(
+            found.divergences[0, 1], sum(information.kl_divergence(p, q, 3, **how).value for p, q in zip(*images[:2])))
+        with pytest.raises(ValueError, match=how["metric"]):
+            kith.retrieve(images, 3, metric=how["metric"])
+        with pytest.raises(ValueError, match=how["metric"]):
+            information.kl_divergence(images[0][0], images[1][0], metric=how["metric"])
+
+
+def test_duplicates_first() -> None:
+    rng = np.random.default_rng(5)
+    samples = [rng.normal(kind, 1, (50, 3)) for kind in (0, 1, 2)]
+    images = [[samples[0]], [np.ones((50, 3))], [samples[1]], [samples[0]], [samples[2]]]
+    found = kith.retrieve(images, 1)
+    assert found.order[0, 0] == 3 and found.order[3, 0] == 0 and found.divergences[0, 3] == -np.inf
+    assert np.isnan(found.divergences[1, [0, 2, 3, 4]]).all() and found.order[1].tolist() == [0, 2, 3, 4]
+    both = kith.retrieve(images, 1, both_ways=True)
+    assert (both.order[[0, 2, 3, 4], -1] == 1).all()
 
 
 def test_image_features() -> None:

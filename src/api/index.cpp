@@ -61,8 +61,7 @@ struct Index::State {
 
     // Metric and device are the index' own: a call may leave them alone or name the same.
     void check_call(const Options& call) const {
-        const bool named = call.metric.chosen || call.metric.id != Metric{}.id;
-        if (named && !is_own(call.metric))
+        if (api::is_named(call.metric) && !is_own(call.metric))
             throw Error(ErrorCode::invalid_argument,
                         call.metric.id == options.metric.id
                             ? fmt::format("metric: {} with other parameters than this index was prepared for",

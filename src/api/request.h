@@ -10,6 +10,11 @@ namespace kith::api {
 // The CPU threads that a call may have.
 int threads_of(const Options& options);
 
+// Whether a caller named the metric: it was assigned, or has another id than one that was left alone.
+inline bool is_named(const Metric& metric) {
+    return metric.chosen || metric.id != Metric{}.id;
+}
+
 planner::MetricFacts facts(const MetricSpec& metric);
 
 // This machine, asked once per call; GPUs are not looked at, and CUDA is not started, where Options::device is "cpu".

@@ -12,6 +12,7 @@
 #include "api/validate.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/refuse.h"
+#include "exact/room.h"
 #include "kith/error.h"
 #include "kith/memory.h"
 #include "machine/parallel.h"
@@ -86,10 +87,8 @@ void run_for_all(const Prepared& points, const Call& call, Report& report) {
 }  // namespace
 
 void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes) {
-    // Smaller ones are not worth the question.
-    constexpr std::int64_t least = 16 << 20;
-    const std::int64_t bytes = rows * k * cell_bytes;
-    if (bytes >= least) require_memory(bytes, fmt::format("k: {} for {} queries: the result in host memory", k, rows));
+    require_cells(rows, k, cell_bytes,
+                  [&] { return fmt::format("k: {} for {} queries: the result in host memory", k, rows); });
 }
 
 void refuse_memory() {

@@ -6,14 +6,12 @@
 #include <numeric>
 #include <utility>
 
-#include "exact/progress.h"
+#include "exact/parts.h"
 #include "exact/refuse.h"
 
 namespace kith::estimators {
 
 namespace {
-
-constexpr const char* stage = "bootstrap";
 
 // splitmix64 (Steele, Lea and Flood 2014): the same numbers everywhere.
 class Random {
@@ -75,14 +73,9 @@ Estimate with_error(Estimate whole, const std::vector<std::int64_t>& sizes, cons
     if (whole.samples == 0) refuse("samples: all {} are equal to others; nothing can be estimated", whole.left_out);
     if (bootstrap.repeats == 0) return whole;
     const std::int64_t parts = bootstrap.parts;
-    ProgressMeter progress(search_as.progress, static_cast<double>(bootstrap.repeats) * static_cast<double>(parts));
-    Options of_parts = search_as;
-    if (search_as.progress) {
-        of_parts.progress = [&progress](const Progress&) {
-            progress.poll(stage);
-            return !progress.cancelled();
-        };
-    }
+    PartsMeter progress(search_as.progress, static_cast<double>(bootstrap.repeats) * static_cast<double>(parts),
+                        "bootstrap");
+    const Options of_parts = progress.of_part(search_as);
     Random random(bootstrap.seed);
     double variances = 0;
     for (std::int64_t repeat = 0; repeat < bootstrap.repeats; ++repeat) {
@@ -92,17 +85,7 @@ Estimate with_error(Estimate whole, const std::vector<std::int64_t>& sizes, cons
         for (std::int64_t part = 0; part < parts; ++part) {
             Rows rows;
             for (Rows& of : dealt_rows) rows.push_back(std::move(of[static_cast<std::size_t>(part)]));
-            const Estimate of_part = [&] {
-                try {
-                    return estimate(rows, of_parts);
-                } catch (...) {
-                    progress.throw_if_cancelled();  // by what the caller's callback threw, where it did
-                    throw;
-                }
-            }();
-            progress.add(1);
-            progress.poll(stage);
-            progress.throw_if_cancelled();
+            const Estimate of_part = progress.run(1, [&] { return estimate(rows, of_parts); });
             if (of_part.samples == 0)
                 refuse("bootstrap: a part's {} samples are all equal to others; expected fewer parts than {}",
                        of_part.left_out, parts);

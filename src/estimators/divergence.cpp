@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "api/guard.h"
 #include "api/request.h"
@@ -52,16 +53,23 @@ struct Within {
 
 }  // namespace
 
-Estimate divergence_of(const Sample& p, const Neighbors& in_own, const Sample& q, std::int64_t k, DivergenceForm form,
-                       const Options& search_as) {
-    const Neighbors in_other = search(q.view(), p.view(), k, search_as);
-    const std::vector<double>&own = in_own.distances64, &other = in_other.distances64;
+KthNeighbors kth_of(const Neighbors& neighbors) {
+    const auto k = static_cast<std::size_t>(neighbors.k);
+    KthNeighbors out;
+    for (std::size_t at = k - 1; at < neighbors.ids.size(); at += k) {
+        out.ids.push_back(neighbors.ids[at]);
+        out.distances.push_back(neighbors.distances64[at]);
+    }
+    return out;
+}
+
+Estimate divergence_of(const Sample& p, const KthNeighbors& in_own, const Sample& q, std::int64_t k,
+                       DivergenceForm form, const Options& search_as) {
+    const KthNeighbors in_other = kth_of(search(q.view(), p.view(), k, search_as));
+    const std::vector<double>&own = in_own.distances, &other = in_other.distances;
     const auto n = static_cast<std::size_t>(p.n);
-    const auto kth = [k](const std::vector<double>& of, std::size_t i) {
-        return of[(i + 1) * static_cast<std::size_t>(k) - 1];
-    };
     std::vector<double> radii(n);
-    for (std::size_t i = 0; i < n; ++i) radii[i] = std::max(kth(own, i), kth(other, i));
+    for (std::size_t i = 0; i < n; ++i) radii[i] = std::max(own[i], other[i]);
     Within of_own, of_other;
     const Radius r(kith::view(radii.data(), p.n, 1));
     if (form == DivergenceForm::common_ball) {
@@ -77,21 +85,23 @@ Estimate divergence_of(const Sample& p, const Neighbors& in_own, const Sample& q
     std::int64_t left_out = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const auto usable = [](double distance) { return distance > 0 && std::isfinite(distance); };
-        if (!usable(kth(own, i)) || !usable(kth(other, i))) {
+        if (!usable(own[i]) || !usable(other[i])) {
             const auto row = static_cast<std::int64_t>(i);
-            const std::size_t at = (i + 1) * static_cast<std::size_t>(k) - 1;
-            if (!usable(kth(own, i))) require_equal(p, row, p, in_own.ids[at], kth(own, i));
-            if (!usable(kth(other, i))) require_equal(p, row, q, in_other.ids[at], kth(other, i));
+            if (!usable(own[i])) require_equal(p, row, p, in_own.ids[i], own[i]);
+            if (!usable(other[i])) require_equal(p, row, q, in_other.ids[i], other[i]);
             ++left_out;
             continue;
         }
         double term = 0;
-        if (form == DivergenceForm::nearest) term = d * std::log(kth(other, i) / kth(own, i));
+        if (form == DivergenceForm::nearest) term = d * std::log(other[i] / own[i]);
         else term = digamma(of_own.counts[i]) - digamma(of_other.counts[i]);
         if (form == DivergenceForm::common_ball_distances) term += d * std::log(of_other.last[i] / of_own.last[i]);
         terms.push_back(term);
     }
-    return mean_of(terms, std::log(static_cast<double>(q.n) / static_cast<double>(p.n - 1)), left_out);
+    Estimate out = mean_of(terms, std::log(static_cast<double>(q.n) / static_cast<double>(p.n - 1)), left_out);
+    if (terms.empty() && std::all_of(other.begin(), other.end(), [](double distance) { return distance == 0; }))
+        out.value = -std::numeric_limits<double>::infinity();
+    return out;
 }
 
 }  // namespace estimators
@@ -109,7 +119,7 @@ Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k,
         const Bootstrap as = checked(bootstrap, {p.n, q.n}, k);
         scale_together({&p, &q}, threads);
         const auto estimate = [&](const Sample& own, const Sample& other, const Options& as_asked) {
-            return divergence_of(own, graph(own.view(), k, as_asked), other, k, form, as_asked);
+            return divergence_of(own, kth_of(graph(own.view(), k, as_asked)), other, k, form, as_asked);
         };
         return with_error(estimate(p, q, search_as), {p.n, q.n}, as, search_as,
                           [&](const Rows& rows, const Options& of_part) {

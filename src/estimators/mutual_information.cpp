@@ -11,6 +11,7 @@
 #include "estimators/sample.h"
 #include "estimators/terms.h"
 #include "exact/refuse.h"
+#include "exact/room.h"
 
 namespace kith {
 
@@ -127,7 +128,7 @@ Estimate conditional_of(const Sample& x, const Sample& y, const Sample& z, std::
 Estimate conditional(Sample x, Sample y, Sample z, std::int64_t k, const Options& search_as,
                      const Bootstrap& bootstrap) {
     const int threads = api::threads_of(search_as);
-    scale_together({&x, &y, &z}, threads);
+    scale_exactly({&x, &y, &z}, threads);
     return with_error(conditional_of(x, y, z, k, search_as), {x.n}, bootstrap, search_as,
                       [&](const Rows& rows, const Options& of_part) {
                           return conditional_of(rows_of(x, rows[0], threads), rows_of(y, rows[0], threads),
@@ -135,9 +136,11 @@ Estimate conditional(Sample x, Sample y, Sample z, std::int64_t k, const Options
                       });
 }
 
-// Rows t - 1, ..., t - lags of `sample` side by side, for t from `first` on.
-Sample past(const Sample& sample, std::int64_t lags, std::int64_t first, int threads) {
+// Rows t - 1, ..., t - lags of `sample`, which messages call `what`, side by side, for t from `first` on.
+Sample past(const Sample& sample, std::int64_t lags, std::int64_t first, const char* what, int threads) {
     Sample out{sample.n - first, sample.d * lags, {}};
+    require_cells(out.n, out.d, sizeof(double),
+                  [&] { return fmt::format("{}_lags: {}, the past of each of {} rows,", what, lags, out.n); });
     out.values.resize(static_cast<std::size_t>(out.n * out.d));
     for_ranges(threads, out.n, [&](std::int64_t from, std::int64_t to) {
         double* at = out.values.data() + from * out.d;
@@ -158,7 +161,7 @@ Estimate mutual_information(const MatrixView& x, const MatrixView& y, std::int64
         check_rows(a, b, "y");
         check_k(k, a.n - 1, "fewer than the samples");
         const Bootstrap as = checked(bootstrap, {a.n}, k);
-        scale_together({&a, &b}, threads);
+        scale_exactly({&a, &b}, threads);
         return with_error(information_of(a, b, k, form, search_as), {a.n}, as, search_as,
                           [&](const Rows& rows, const Options& of_part) {
                               return information_of(rows_of(a, rows[0], threads), rows_of(b, rows[0], threads), k, form,
@@ -197,8 +200,9 @@ Estimate transfer_entropy(const MatrixView& source, const MatrixView& target, st
         const std::int64_t n = to.n - first;
         check_k(k, n - 1, "fewer than the samples that have so many before them");
         const auto root = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(n))));
-        return conditional(rows_of(to, first, n), past(from, source_lags, first, threads),
-                           past(to, target_lags, first, threads), k, search_as, checked(bootstrap, {n}, k, root));
+        return conditional(rows_of(to, first, n), past(from, source_lags, first, "source", threads),
+                           past(to, target_lags, first, "target", threads), k, search_as,
+                           checked(bootstrap, {n}, k, root));
     });
 }
 

@@ -2,6 +2,7 @@
 #include "kith/retrieval.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -9,7 +10,7 @@
 #include "api/guard.h"
 #include "api/request.h"
 #include "estimators/divergence.h"
-#include "exact/progress.h"
+#include "exact/parts.h"
 #include "exact/refuse.h"
 
 namespace kith {
@@ -56,10 +57,10 @@ std::vector<std::int64_t> asked_of(const RetrievalOptions& options, std::int64_t
 class OwnNeighbors {
 public:
     OwnNeighbors(const std::vector<Sample>& samples, std::int64_t k, const Options& search_as)
-        : samples_(samples), k_(k), search_as_(search_as), graphs_(samples.size()) {}
-    const Neighbors& of(std::size_t image) {
-        Neighbors& found = graphs_[image];
-        if (found.queries == 0) found = graph(samples_[image].view(), k_, search_as_);
+        : samples_(samples), k_(k), search_as_(search_as), found_(samples.size()) {}
+    const KthNeighbors& of(std::size_t image) {
+        KthNeighbors& found = found_[image];
+        if (found.ids.empty()) found = kth_of(graph(samples_[image].view(), k_, search_as_));
         return found;
     }
 
@@ -67,22 +68,21 @@ private:
     const std::vector<Sample>& samples_;
     std::int64_t k_;
     const Options& search_as_;
-    std::vector<Neighbors> graphs_;
+    std::vector<KthNeighbors> found_;
 };
 
 // Adds those of one scale.
 void add_scale(std::vector<Sample>& samples, std::int64_t k, const RetrievalOptions& options, const Options& search_as,
-               int threads, ProgressMeter& progress, Retrieved& out) {
+               int threads, PartsMeter& progress, Retrieved& out) {
     std::vector<Sample*> all;
     for (Sample& sample : samples) all.push_back(&sample);
     scale_together(all, threads);
     OwnNeighbors own(samples, k, search_as);
     const auto divergence = [&](std::size_t a, std::size_t b) {
-        const Estimate e = divergence_of(samples[a], own.of(a), samples[b], k, options.form, search_as);
+        const double pairs = static_cast<double>(samples[a].n) * static_cast<double>(samples[b].n);
+        const Estimate e = progress.run(
+            pairs, [&] { return divergence_of(samples[a], own.of(a), samples[b], k, options.form, search_as); });
         out.left_out += e.left_out;
-        progress.add(static_cast<double>(samples[a].n) * static_cast<double>(samples[b].n));
-        progress.poll("retrieve");
-        progress.throw_if_cancelled();
         return e.value;
     };
     for (std::size_t row = 0; row < out.asked.size(); ++row) {
@@ -120,33 +120,27 @@ std::vector<std::vector<MatrixView>> views(const std::vector<std::vector<Feature
 Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int64_t k,
                    const RetrievalOptions& options) {
     return api::guarded([&] {
-        Options search_as = search_options(options.search);
-        check_divergence_metric(search_as.metric);
+        const Options search_once = search_options(options.search);
+        check_divergence_metric(search_once.metric);
         const int threads = api::threads_of(options.search);
         Scales scales = scales_of(images, k, threads);
         Retrieved out;
         out.images = static_cast<std::int64_t>(images.size());
         out.asked = asked_of(options, out.images);
         out.divergences.resize(out.asked.size() * images.size());
-        ProgressMeter progress(options.search.progress, work_of(scales, out.asked, options.both_ways));
-        search_as.progress = [&](const Progress&) {
-            progress.poll("retrieve");
-            return !progress.cancelled();
-        };
-        try {
-            for (std::vector<Sample>& samples : scales)
-                add_scale(samples, k, options, search_as, threads, progress, out);
-        } catch (const Error& error) {
-            if (error.code() == ErrorCode::cancelled) progress.throw_if_cancelled();  // what the callback threw
-            throw;
-        }
+        PartsMeter progress(options.search.progress, work_of(scales, out.asked, options.both_ways), "retrieve");
+        const Options search_as = progress.of_part(search_once);
+        for (std::vector<Sample>& samples : scales) add_scale(samples, k, options, search_as, threads, progress, out);
         std::vector<std::int64_t> row;
         for (std::size_t i = 0; i < out.asked.size(); ++i) {
             row.clear();
             for (std::int64_t b = 0; b < out.images; ++b)
                 if (b != out.asked[i]) row.push_back(b);
             const double* const away = out.divergences.data() + i * images.size();
-            std::stable_sort(row.begin(), row.end(), [&](std::int64_t a, std::int64_t b) { return away[a] < away[b]; });
+            std::stable_sort(row.begin(), row.end(), [&](std::int64_t a, std::int64_t b) {
+                const bool unknown = std::isnan(away[a]), other_unknown = std::isnan(away[b]);
+                return unknown || other_unknown ? !unknown && other_unknown : away[a] < away[b];
+            });
             out.order.insert(out.order.end(), row.begin(), row.end());
         }
         return out;

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "api/host_view.h"
+#include "api/request.h"
 #include "api/validate.h"
 #include "estimators/parallel.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
+#include "exact/room.h"
 
 namespace kith::estimators {
 
@@ -48,29 +51,77 @@ Sample sample_of(const MatrixView& view, const char* what, int threads) {
     return out;
 }
 
-int scale_together(std::span<Sample* const> parts, int threads) {
-    double most = 0;
-    for (const Sample* part : parts) {
-        std::vector<double> largest(static_cast<std::size_t>(ranges(part->n)));
-        for_ranges(threads, part->n, [&](std::int64_t first, std::int64_t last) {
-            double& here = largest[static_cast<std::size_t>(first / rows_per_range)];
-            for (std::int64_t i = first * part->d; i < last * part->d; ++i)
-                here = std::max(here, std::fabs(part->values[static_cast<std::size_t>(i)]));
-        });
-        most = std::max(most, *std::max_element(largest.begin(), largest.end()));
+namespace {
+
+// The largest magnitude, and the least that is not 0; 0 and infinity where all are 0.
+struct Extent {
+    double most = 0, least = std::numeric_limits<double>::infinity();
+    void take(double magnitude) {
+        most = std::max(most, magnitude);
+        if (magnitude > 0) least = std::min(least, magnitude);
     }
-    if (most == 0) return 0;
+};
+
+Extent extent_of(std::span<Sample* const> parts, int threads) {
+    Extent all;
+    for (const Sample* part : parts) {
+        std::vector<Extent> of_ranges(static_cast<std::size_t>(ranges(part->n)));
+        for_ranges(threads, part->n, [&](std::int64_t first, std::int64_t last) {
+            Extent& here = of_ranges[static_cast<std::size_t>(first / rows_per_range)];
+            for (std::int64_t i = first * part->d; i < last * part->d; ++i)
+                here.take(std::fabs(part->values[static_cast<std::size_t>(i)]));
+        });
+        for (const Extent& range : of_ranges) {
+            all.most = std::max(all.most, range.most);
+            all.least = std::min(all.least, range.least);
+        }
+    }
+    return all;
+}
+
+// The power of two that is just above.
+int exponent_above(double magnitude) {
     int exponent = 0;
-    std::frexp(most, &exponent);
+    std::frexp(magnitude, &exponent);
+    return exponent;
+}
+
+void multiply(std::span<Sample* const> parts, int exponent, int threads) {
+    if (exponent == 0) return;
     for (Sample* part : parts) {
         for_ranges(threads, part->n, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t i = first * part->d; i < last * part->d; ++i) {
                 double& v = part->values[static_cast<std::size_t>(i)];
-                v = std::ldexp(v, -exponent) + 0.0;
+                v = std::ldexp(v, exponent) + 0.0;
             }
         });
     }
-    return -exponent;
+}
+
+}  // namespace
+
+int scale_together(std::span<Sample* const> parts, int threads) {
+    const Extent extent = extent_of(parts, threads);
+    if (extent.most == 0) return 0;
+    const int exponent = -exponent_above(extent.most);
+    multiply(parts, exponent, threads);
+    return exponent;
+}
+
+int scale_exactly(std::initializer_list<Sample*> parts_of, int threads) {
+    const std::span<Sample* const> parts(parts_of.begin(), parts_of.end());
+    const Extent extent = extent_of(parts, threads);
+    if (extent.most == 0) return 0;
+    // No value is to end below the normal ones, where it would be rounded, and no difference to overflow.
+    constexpr int least_normal = std::numeric_limits<double>::min_exponent;
+    constexpr int most_exponent = std::numeric_limits<double>::max_exponent - 1;
+    const int above = exponent_above(extent.most);
+    const int exponent = std::max(-above, std::min(0, least_normal - exponent_above(extent.least)));
+    if (above + exponent > most_exponent)
+        refuse("samples: magnitudes from {} to {}; expected ones whose differences binary64 holds", extent.least,
+               extent.most);
+    multiply(parts, exponent, threads);
+    return exponent;
 }
 
 void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j, double distance) {
@@ -82,6 +133,8 @@ void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_
 Sample joined(std::initializer_list<const Sample*> parts, int threads) {
     Sample out{(*parts.begin())->n, 0, {}};
     for (const Sample* part : parts) out.d += part->d;
+    require_cells(out.n, out.d, sizeof(double),
+                  [&] { return fmt::format("samples: {} x {} side by side", out.n, out.d); });
     out.values.resize(static_cast<std::size_t>(out.n * out.d));
     for_ranges(threads, out.n, [&](std::int64_t first, std::int64_t last) {
         double* to = out.values.data() + first * out.d;
@@ -112,7 +165,7 @@ void check_k(std::int64_t k, std::int64_t most, const char* of) {
 
 Options search_options(const Options& options) {
     Options out = options;
-    if (!out.metric.chosen) out.metric = MetricId::euclidean;
+    if (!api::is_named(out.metric)) out.metric = MetricId::euclidean;
     out.f64 = true;
     out.include_self = false;
     return out;
@@ -120,7 +173,7 @@ Options search_options(const Options& options) {
 
 Options in_maximum_norm(const Options& options) {
     const MetricId id = options.metric.id;
-    if (options.metric.chosen && id != MetricId::chebyshev)
+    if (api::is_named(options.metric) && id != MetricId::chebyshev)
         refuse("metric: '{}'; this estimator takes the maximum norm, chebyshev", name(id));
     Options out = search_options(options);
     out.metric = MetricId::chebyshev;

@@ -26,10 +26,13 @@ int scale_together(std::span<Sample* const> parts, int threads);
 inline int scale_together(std::initializer_list<Sample*> parts, int threads) {
     return scale_together(std::span(parts.begin(), parts.size()), threads);
 }
+// The same for the maximum norm, of which differences alone are taken: by a power that rounds no value, be it smaller
+// than the largest by ever so much, as a variable in other units is. Throws invalid_argument where there is none.
+int scale_exactly(std::initializer_list<Sample*> parts, int threads);
 // Row i of a and row j of b are equal. Throws invalid_argument where they are not: their distance, which is 0 or not
 // finite, cannot be used.
 void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j, double distance);
-// Side by side; all have as many rows.
+// Side by side; all have as many rows. Throws out_of_memory.
 Sample joined(std::initializer_list<const Sample*> parts, int threads);
 // Rows [first, first + n).
 Sample rows_of(const Sample& sample, std::int64_t first, std::int64_t n);

@@ -4,22 +4,41 @@
 #include <numeric>
 
 #include "io/errors.h"
+#include "io/npy_header.h"
+#include "io/path.h"
 #include "io/unzip.h"
 #include "kith/csr.h"
-#include "kith/io.h"
 
 namespace kith {
 
 namespace {
 
-std::vector<io::ZipMember> members_of(const std::string& path) {
-    return io::zip_members(*io::open_bytes({path}));
+std::vector<io::ZipMember> members_of(const std::string& path, const std::function<bool()>& proceed) {
+    return io::zip_members(*io::open_bytes({.file = path, .proceed = proceed}));
 }
 
 const io::ZipMember* find(const std::vector<io::ZipMember>& members, const std::string& name) {
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const io::ZipMember& member) { return member.name == name + ".npy"; });
     return found == members.end() ? nullptr : &*found;
+}
+
+// The array `name` of the file. One without elements, as those of a matrix without entries are, is no matrix that
+// read_matrix() takes: it is found out here.
+Matrix array_of(const std::string& path, const std::vector<io::ZipMember>& members, const std::string& name,
+                const std::function<bool()>& proceed) {
+    const std::string within = path + "/" + name;
+    const io::ZipMember* const member = find(members, name);
+    if (member) {
+        const auto input = io::open_member(io::open_bytes({path}), *member, {within});
+        const io::NpyHeader header = io::read_npy_header(*input);
+        if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) {
+            Matrix none;
+            none.info.type = header.type;
+            return none;
+        }
+    }
+    return read_matrix(within, ReadOptions{"npz", proceed});
 }
 
 // The letters of the array `format`, which is of bytes or of text ("csr" as |S3 or <U3).
@@ -47,8 +66,7 @@ std::int64_t integer_at(const Matrix& matrix, std::size_t i) {
     return value;
 }
 
-std::vector<std::int64_t> integers(const std::string& path, const std::function<bool()>& proceed) {
-    const Matrix matrix = read_matrix(path, ReadOptions{"", proceed});
+std::vector<std::int64_t> integers(const Matrix& matrix, const std::string& path) {
     if (matrix.info.type != ElementType::i32 && matrix.info.type != ElementType::i64)
         io::bad_file(path, fmt::format("{}; expected i32 or i64", name(matrix.info.type)));
     std::vector<std::int64_t> out(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
@@ -65,8 +83,7 @@ void widen(const Matrix& matrix, std::vector<double>& out) {
     }
 }
 
-std::vector<double> numbers(const std::string& path, const std::function<bool()>& proceed) {
-    const Matrix matrix = read_matrix(path, ReadOptions{"", proceed});
+std::vector<double> numbers(const Matrix& matrix, const std::string& path) {
     std::vector<double> out(static_cast<std::size_t>(matrix.info.rows * matrix.info.cols));
     switch (matrix.info.type) {
         case ElementType::f32:
@@ -127,27 +144,35 @@ std::size_t put_row(CsrMatrix& m, std::size_t first, std::size_t last, std::size
 
 }  // namespace
 
-bool is_csr(const std::string& path) {
-    if (!path.ends_with(".npz")) return false;
-    const std::vector<io::ZipMember> members = members_of(path);
-    return find(members, "indptr") && find(members, "indices") && find(members, "data") && find(members, "shape");
+bool is_csr(const std::string& path, const ReadOptions& options) {
+    const io::SourcePath source = io::parse_source(path);
+    if (!source.location.dataset.empty() || source.rows) return false;
+    if (std::string_view(io::format_of(path, options.format).name) != "npz" || io::is_gzip_name(options.format))
+        return false;
+    const std::vector<io::ZipMember> members = members_of(path, options.proceed);
+    // In other formats than csr other arrays are beside these two.
+    return find(members, "shape") &&
+           (find(members, "format") || (find(members, "indptr") && find(members, "indices") && find(members, "data")));
 }
 
 CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed) {
-    const std::vector<io::ZipMember> members = members_of(path);
+    const std::vector<io::ZipMember> members = members_of(path, proceed);
     const io::ZipMember* const format = find(members, "format");
     if (!format) io::bad_file(path, "no array format; expected scipy's .npz of a sparse matrix");
     if (const std::string letters = format_of(path, *format); letters != "csr")
         io::bad_file(path, fmt::format("format '{}'; expected csr (scipy's tocsr() makes it)", letters));
     CsrMatrix out;
-    const std::vector<std::int64_t> shape = integers(path + "/shape", proceed);
+    const auto integers_of = [&](const char* array) {
+        return integers(array_of(path, members, array, proceed), path + "/" + array);
+    };
+    const std::vector<std::int64_t> shape = integers_of("shape");
     if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) io::bad_file(path, "shape: expected two sizes");
     out.rows = shape[0];
     out.cols = shape[1];
-    const std::vector<std::int64_t> ends = integers(path + "/indptr", proceed);
-    out.ids = integers(path + "/indices", proceed);
-    out.values = numbers(path + "/data", proceed);
-    if (static_cast<std::int64_t>(ends.size()) != out.rows + 1 || ends.front() != 0 ||
+    const std::vector<std::int64_t> ends = integers_of("indptr");
+    out.ids = integers_of("indices");
+    out.values = numbers(array_of(path, members, "data", proceed), path + "/data");
+    if (ends.empty() || static_cast<std::int64_t>(ends.size()) - 1 != out.rows || ends.front() != 0 ||
         ends.back() > static_cast<std::int64_t>(out.ids.size()) || out.ids.size() != out.values.size() ||
         !std::is_sorted(ends.begin(), ends.end()))
         io::bad_file(path, fmt::format("{} offsets, {} indices and {} values contradict {} rows", ends.size(),

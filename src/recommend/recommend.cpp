@@ -2,16 +2,22 @@
 #include "kith/recommend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/request.h"
 #include "api/validate.h"
+#include "exact/ceil_div.h"
 #include "exact/element.h"
+#include "exact/parts.h"
 #include "exact/refuse.h"
+#include "exact/room.h"
 #include "exact/watched.h"
+#include "kith/index.h"
 #include "kith/kith.h"
 #include "kith/memory.h"
 #include "kith/shards.h"
@@ -24,6 +30,10 @@ namespace {
 using recommending::Preferences;
 
 constexpr std::int64_t users_per_task = 64;
+constexpr std::int64_t cell_bytes = sizeof(std::int64_t) + sizeof(double);  // of an item or a neighbour
+
+// A neighbour at distance 0 has the weight 1 / epsilon, of which sums of 2^63, times values of f32, are to be finite.
+constexpr double least_epsilon = 1e-240;
 
 // The predictions of one user at a time; all items' sums are 0 in between.
 class Prediction {
@@ -107,17 +117,34 @@ void predict(const Preferences& preferences, const Neighbors& neighbors, std::in
     progress.throw_if_cancelled();
 }
 
-// Users whose vectors are dense at once, in a block of queries and a block of points beside it.
-std::int64_t users_of_block(const Preferences& preferences, std::int64_t k, std::int64_t asked) {
-    const std::int64_t users = preferences.users();
-    if (asked > 0) return std::min(asked, users);
-    constexpr double cell_bytes = sizeof(std::int64_t) + sizeof(double);
+// How users are dealt with whose vectors are not all dense at once. Of each block of points every query takes its k
+// nearest, so that the blocks of points are the larger ones; each is made dense and prepared once for all the queries
+// whose neighbours are kept together.
+struct Blocks {
+    std::int64_t points = 0, queries = 0;  // dense at once; points of all users: no blocks
+    std::int64_t together = 0;             // users, of whole blocks of queries
+};
+Blocks blocks_of(const Preferences& preferences, std::int64_t k, const RecommendOptions& options) {
+    const std::int64_t users = preferences.users(), asked = options.users_at_once;
+    const Blocks whole{users, users, users};
+    if (asked >= users) return whole;
+    const std::int64_t memory = options.search.memory;
+    const double room = memory > 0 ? static_cast<double>(memory) : static_cast<double>(free_memory()) / 2;
     const double vector = static_cast<double>(preferences.items()) * sizeof(float);
-    const double neighbours = static_cast<double>(k) * cell_bytes, room = static_cast<double>(free_memory()) / 2;
-    if (static_cast<double>(users) * (vector + neighbours) <= room) return users;
-    // Two blocks of vectors; neighbours as they are found, as keys, of two blocks merged, and as distances.
-    const double of_user = 2 * vector + 4 * neighbours;
-    return std::clamp(static_cast<std::int64_t>(room / of_user), std::int64_t{1}, users);
+    const double neighbours = static_cast<double>(k) * cell_bytes;
+    if (asked == 0 && static_cast<double>(users) * (vector + neighbours) <= room) return whole;
+    // A half for the neighbours that are kept; the other one for vectors, as much again of them prepared, and
+    // neighbours as they are found and merged.
+    const auto fit = [&](double bytes) { return static_cast<std::int64_t>(std::min(room / 2 / bytes, 0x1p62)); };
+    const std::int64_t dense = asked > 0 ? 2 * asked : std::max<std::int64_t>(fit(2 * (vector + neighbours)), 2);
+    constexpr std::int64_t share_of_queries = 8;
+    Blocks out;
+    out.queries = std::clamp<std::int64_t>(dense / share_of_queries, 1, users);
+    out.points = std::min(dense - out.queries, users);
+    out.together = fit(neighbours);
+    if (out.together >= users) out.together = users;
+    else out.together = std::max<std::int64_t>(out.together / out.queries, 1) * out.queries;
+    return out;
 }
 
 void add_counts(Report& into, const Report& from) {
@@ -136,36 +163,85 @@ void add_counts(Report& into, const Report& from) {
     into.seconds = seconds;
 }
 
-// Of users [first, first + block) the nearest among all, block by block.
-Neighbors neighbors_of_block(const Preferences& preferences, std::int64_t first, std::int64_t block, std::int64_t k,
-                             const Options& search, Report& report) {
-    const std::int64_t users = preferences.users(), items = preferences.items();
-    const std::int64_t asking = std::min(block, users - first);
-    const std::vector<float> queries = preferences.dense(first, asking);
-    PartialNeighbors found;
-    for (std::int64_t at = 0; at < users; at += block) {
-        const std::int64_t among = std::min(block, users - at);
-        const std::vector<float> points = at == first ? std::vector<float>() : preferences.dense(at, among);
-        const float* const shard = at == first ? queries.data() : points.data();
-        Report of_block;
-        const PartialNeighbors part = graph_shard(view(shard, among, items), at, view(queries.data(), asking, items),
-                                                  first, k, search, &of_block);
-        add_counts(report, of_block);
-        if (at == 0) found = part;
-        else merge(found, part);
-    }
-    return finish(found, search);
+// Users [first, last) in blocks.
+template <class F>
+void for_blocks(std::int64_t first, std::int64_t last, std::int64_t block, const F& work) {
+    for (std::int64_t at = first; at < last; at += block) work(at, std::min(block, last - at));
 }
 
-void judge(const Preferences& preferences, Recommendations& out) {
+// A block of points, prepared by the first search for all that follow, unless a device has too little memory for that:
+// then each search prepares them for itself, in chunks.
+class PointBlock {
+public:
+    PointBlock(const MatrixView& points, std::int64_t first) : points_(points), first_(first) {}
+    PartialNeighbors nearest(const MatrixView& queries, std::int64_t first_query, std::int64_t k, const Options& search,
+                             Report& report) {
+        if (keeps_) {
+            try {
+                if (!prepared_) prepared_ = Index::borrowing(points_, search);
+                return graph_shard(points_, first_, queries, first_query, k, search, &report, &*prepared_);
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::out_of_memory) throw;
+                prepared_.reset();
+                keeps_ = false;
+            }
+        }
+        return graph_shard(points_, first_, queries, first_query, k, search, &report);
+    }
+
+private:
+    MatrixView points_;
+    std::int64_t first_;
+    std::optional<Index> prepared_;
+    bool keeps_ = true;
+};
+
+// Fills `out` block by block.
+void recommend_in_blocks(const Preferences& preferences, const Blocks& blocks, std::int64_t k,
+                         const RecommendOptions& options, const Options& search, Recommendations& out) {
+    const std::int64_t users = preferences.users(), items = preferences.items();
+    PartsMeter progress(search.progress, static_cast<double>(users) * static_cast<double>(users), "recommend");
+    const Options of_block = progress.of_part(search);
+    for_blocks(0, users, blocks.together, [&](std::int64_t begin, std::int64_t together) {
+        std::vector<PartialNeighbors> found(static_cast<std::size_t>(exact::ceil_div(together, blocks.queries)));
+        for_blocks(0, users, blocks.points, [&](std::int64_t at, std::int64_t among) {
+            const std::vector<float> rows = preferences.dense(at, among);
+            const MatrixView points = view(rows.data(), among, items);
+            PointBlock block(points, at);
+            for_blocks(begin, begin + together, blocks.queries, [&](std::int64_t first, std::int64_t asking) {
+                const std::vector<float> asked = preferences.dense(first, asking);
+                const MatrixView queries = view(asked.data(), asking, items);
+                Report report;
+                const PartialNeighbors part =
+                    progress.run(static_cast<double>(among) * static_cast<double>(asking),
+                                 [&] { return block.nearest(queries, first, k, of_block, report); });
+                add_counts(out.report, report);
+                PartialNeighbors& into = found[static_cast<std::size_t>((first - begin) / blocks.queries)];
+                if (at == 0) into = part;
+                else merge(into, part);
+            });
+        });
+        for (std::size_t block = 0; block < found.size(); ++block) {
+            const std::int64_t first = begin + static_cast<std::int64_t>(block) * blocks.queries;
+            progress.run(0, [&] {
+                const Neighbors neighbors = finish(found[block], of_block);
+                predict(preferences, neighbors, first, options, of_block, out);
+            });
+            found[block] = {};
+        }
+    });
+}
+
+void judge(const Preferences& preferences, const Options& search, Recommendations& out) {
     out.held_out = preferences.held_out();
-    std::int64_t hits = 0, popular = 0;
-    for (std::int64_t user = 0; user < out.users; ++user) {
+    std::atomic<std::int64_t> judged{0}, hits{0}, popular{0};
+    ProgressMeter progress(search.progress, static_cast<double>(out.users));
+    const auto of_user = [&](std::int64_t user) {
         const std::int64_t held = out.held_out[static_cast<std::size_t>(user)];
-        if (held < 0) continue;
-        ++out.judged;
+        if (held < 0) return;
+        ++judged;
         const auto first = out.items.begin() + user * out.count;
-        hits += std::find(first, first + out.count, held) != first + out.count;
+        if (std::find(first, first + out.count, held) != first + out.count) ++hits;
         std::int64_t told = 0;
         for (const std::int64_t item : preferences.by_popularity()) {
             if (told == out.count) break;
@@ -175,23 +251,30 @@ void judge(const Preferences& preferences, Recommendations& out) {
             ++popular;
             break;
         }
-    }
-    if (out.judged == 0) return;
-    out.hit_rate = static_cast<double>(hits) / static_cast<double>(out.judged);
-    out.popular_hit_rate = static_cast<double>(popular) / static_cast<double>(out.judged);
+    };
+    watched_for(api::threads_of(search), out.users, users_per_task, progress, "judge",
+                [&](std::int64_t from, std::int64_t to) {
+                    for (std::int64_t user = from; user < to; ++user) of_user(user);
+                    progress.add(static_cast<double>(to - from));
+                });
+    progress.throw_if_cancelled();
+    out.judged = judged;
+    if (judged == 0) return;
+    out.hit_rate = static_cast<double>(hits) / static_cast<double>(judged);
+    out.popular_hit_rate = static_cast<double>(popular) / static_cast<double>(judged);
 }
 
 Options search_options(const RecommendOptions& options) {
     Options search = options.search;
-    if (!search.metric.chosen) search.metric = MetricId::hellinger;
+    if (!api::is_named(search.metric)) search.metric = MetricId::hellinger;
     search.f64 = true;
     search.include_self = false;
     if (options.weight == NeighborWeight::inverse) {
         if (api::traits_of(search.metric.id).similarity)
             refuse("metric: '{}' is a similarity; weights by inverse distance expected a distance",
                    name(search.metric.id));
-        if (!(options.epsilon > 0 && std::isfinite(options.epsilon)))
-            refuse("epsilon: {}; expected a number above 0", options.epsilon);
+        if (!(options.epsilon >= least_epsilon && std::isfinite(options.epsilon)))
+            refuse("epsilon: {}; expected a number of at least {}", options.epsilon, least_epsilon);
     }
     return search;
 }
@@ -202,31 +285,33 @@ Recommendations recommend(const SparseView& view_of_all, std::int64_t k, std::in
                           const RecommendOptions& options) {
     return api::guarded([&] {
         const Options search = search_options(options);
+        if (k < 1) refuse("k: {}; expected at least 1", k);
         if (count < 1) refuse("count: {}; expected at least 1", count);
         if (options.users_at_once < 0) refuse("users_at_once: {}; expected at least 0", options.users_at_once);
         const Preferences preferences(view_of_all, options);
-        api::check_k(k, preferences.users());
-        api::check_k(count, preferences.users());
+        if (count > preferences.items()) refuse("count: {}; expected at most the {} items", count, preferences.items());
         Recommendations out;
         out.users = preferences.users();
         out.count = count;
+        require_cells(out.users, count, cell_bytes,
+                      [&] { return fmt::format("count: {} for {} users: the result", count, out.users); });
         out.items.resize(static_cast<std::size_t>(out.users * count));
         out.predictions.resize(out.items.size());
-        const std::int64_t block = users_of_block(preferences, k, options.users_at_once);
-        if (block == out.users) {
+        // A user has no more neighbours than others there are.
+        const std::int64_t near = std::min(k, std::max<std::int64_t>(out.users - 1, 1));
+        const Blocks blocks = blocks_of(preferences, near, options);
+        if (blocks.queries == out.users) {
             Neighbors neighbors;
             {
                 const std::vector<float> vectors = preferences.dense(0, out.users);
-                neighbors = graph(view(vectors.data(), out.users, preferences.items()), k, search);
+                neighbors = graph(view(vectors.data(), out.users, preferences.items()), near, search);
             }
             out.report = neighbors.report;
             predict(preferences, neighbors, 0, options, search, out);
         } else {
-            for (std::int64_t first = 0; first < out.users; first += block)
-                predict(preferences, neighbors_of_block(preferences, first, block, k, search, out.report), first,
-                        options, search, out);
+            recommend_in_blocks(preferences, blocks, near, options, search, out);
         }
-        if (options.hold_out) judge(preferences, out);
+        if (options.hold_out) judge(preferences, search, out);
         return out;
     });
 }

@@ -211,6 +211,14 @@ TEST_F(IoOutputs, SparseMatrixOfTheTypeThatWasAskedFor) {
             const std::string bytes = get(path("near.npz"));
             EXPECT_EQ(f64, bytes.find("'<f8'") != std::string::npos) << r;
             EXPECT_EQ(!f64, bytes.find("'<f4'") != std::string::npos) << r;
+            // And read again.
+            ASSERT_TRUE(is_csr(path("near.npz")));
+            const CsrMatrix read = read_csr(path("near.npz"));
+            EXPECT_EQ(3, read.rows);
+            EXPECT_EQ(3, read.cols);
+            EXPECT_EQ(r < 1 ? std::vector<std::int64_t>({0, 0, 0, 0}) : std::vector<std::int64_t>({0, 2, 4, 6}),
+                      read.offsets);
+            EXPECT_EQ(r < 1 ? std::vector<double>() : std::vector<double>({1, 4, 1, 1, 4, 1}), read.values);
         }
     }
 }

@@ -227,6 +227,37 @@ TEST(MutualInformation, IsItsDefinition) {
     }
 }
 
+// Variables in units ever so far apart: the smaller one's values are counted as they are.
+TEST(MutualInformation, OfVariablesOfVeryDifferentSizes) {
+    Table x = gaussian(150, 2, 23), y = gaussian(150, 1, 24);
+    for (std::int64_t i = 0; i < y.n; ++i) y.values[static_cast<std::size_t>(i)] += x.at(i, 0);
+    for (const bool discrete : {false, true}) {
+        if (discrete) {
+            x = rounded(x, 1);
+            y = rounded(y, 1);
+        }
+        for (const auto& [of_x, of_y] : {std::pair{1e150, 1e-300}, {1e307, 1e-310}, {1e-300, 1e150}, {1e200, 1e-5}}) {
+            Table large = x, small = y;
+            for (double& v : large.values) v *= of_x;
+            for (double& v : small.values) v *= of_y;
+            for (const KraskovForm form : {KraskovForm::first, KraskovForm::second})
+                EXPECT_NEAR(mutual_by_definition(large, small, 3, form),
+                            mutual_information(large.view(), small.view(), 3, form, on_cpu()).value, 1e-11)
+                    << discrete << " " << of_x;
+        }
+    }
+    // Differences that overflow, of values that no power of two brings closer without rounding others.
+    x.values[0] = -1.5e308;
+    x.values[1] = 1.5e308;
+    y.values[3] = 3e-310;
+    try {
+        mutual_information(x.view(), y.view(), 3, {}, on_cpu());
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string::npos, std::string(error.what()).find("3e-310 to 1.5e+308")) << error.what();
+    }
+}
+
 TEST(MutualInformation, OfGaussiansIsKnown) {
     const std::int64_t n = 20'000;
     for (const double correlation : {0.0, 0.6, 0.95}) {
@@ -287,6 +318,23 @@ TEST(TransferEntropy, KnowsTheDirection) {
     const Table past_x = beside(tail(x, 1), tail(x, 0));
     EXPECT_EQ(conditional_mutual_information(tail(y, 2).view(), past_x.view(), tail(y, 1).view(), 4, on_cpu()).value,
               transfer_entropy(x.view(), y.view(), 4, 2, 1, on_cpu()).value);
+}
+
+// Of a long past more than there is memory: said at once.
+TEST(TransferEntropy, AsksForTheMemoryOfThePast) {
+    const std::int64_t n = 4'000'000;
+    const Table x{n, 1, std::vector<double>(static_cast<std::size_t>(n))};
+    for (const bool of_source : {true, false}) {
+        try {
+            transfer_entropy(x.view(), x.view(), 3, of_source ? n / 2 : 1, of_source ? 1 : n / 2, on_cpu());
+            FAIL();
+        } catch (const Error& error) {
+            EXPECT_EQ(ErrorCode::out_of_memory, error.code());
+            EXPECT_NE(std::string::npos,
+                      std::string(error.what()).find(of_source ? "source_lags: 2000000" : "target_lags: 2000000"))
+                << error.what();
+        }
+    }
 }
 
 TEST(Estimators, TakeAnyElementTypeAndLayout) {

@@ -1,12 +1,16 @@
 // Recommendations: by the definition in plain loops, in blocks, with items held out, and what they refuse.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "exact/progress.h"
 #include "kith/kith.h"
 #include "kith/recommend.h"
 
@@ -149,6 +153,20 @@ TEST(Recommend, SharesByHellinger) {
     EXPECT_EQ(got.predictions, dense.predictions);
 }
 
+// A metric is named by its id as well, as a formula's often is.
+TEST(Recommend, ByTheMetricThatIsNamed) {
+    Table t = counts(80, 12, 11);
+    RecommendOptions options = on_cpu(MetricId::cityblock, PreferenceForm::as_given, NeighborWeight::inverse);
+    const Recommendations want = recommend(t.sparse(), 5, 6, options);
+    options.search.metric = Metric();
+    EXPECT_NE(want.predictions, recommend(t.sparse(), 5, 6, options).predictions);
+    options.search.metric.id = MetricId::cityblock;
+    EXPECT_EQ(want.predictions, recommend(t.sparse(), 5, 6, options).predictions);
+    options.search.metric.id = MetricId::formula;
+    options.search.metric.formula = "a + fabs(q - x)";
+    EXPECT_EQ(want.predictions, recommend(t.sparse(), 5, 6, options).predictions);
+}
+
 // However many users are dense at once, however many threads there are, whatever the path: the same bits.
 TEST(Recommend, BlocksAndPathsGiveTheSameBits) {
     Table t = counts(101, 30, 3);
@@ -274,6 +292,10 @@ TEST(Recommend, RefusesWhatMakesNoSense) {
     EXPECT_EQ("", refusal(good));
     EXPECT_TRUE(has(refusal(good, 0), "k: 0"));
     EXPECT_TRUE(has(refusal(good, 3, 0), "count: 0"));
+    for (const std::int64_t count : {std::int64_t{9}, std::int64_t{1} << 60})
+        EXPECT_TRUE(
+            has(refusal(good, 3, count), fmt::format("count: {}; expected at most the 8 items", count).c_str()));
+    EXPECT_EQ("", refusal(good, std::int64_t{1} << 60, 8));  // all the others
     EXPECT_TRUE(has(refusal({0, 8, good.offsets, good.ids, good.values}), "0 users"));
     EXPECT_TRUE(has(refusal({10, 8, nullptr, good.ids, good.values}), "offsets"));
     EXPECT_TRUE(has(refusal({10, 8, good.offsets, nullptr, good.values}), "without ids"));
@@ -290,6 +312,10 @@ TEST(Recommend, RefusesWhatMakesNoSense) {
     }
     options.epsilon = 0;
     EXPECT_TRUE(has(refusal(good), "epsilon: 0"));
+    options.epsilon = 5e-324;  // whose reciprocal is infinite
+    EXPECT_TRUE(has(refusal(good), "epsilon: 5e-324; expected a number of at least 1e-240"));
+    options.epsilon = 1e-240;
+    EXPECT_EQ("", refusal(good));
     options.epsilon = 1;
     options.search.metric = MetricId::inner_product;
     EXPECT_TRUE(has(refusal(good), "inner_product"));
@@ -299,20 +325,77 @@ TEST(Recommend, RefusesWhatMakesNoSense) {
     EXPECT_TRUE(has(refusal(good), "users_at_once: -1"));
 }
 
-TEST(Recommend, CancelsAtTheCallersWish) {
-    Table t = counts(400, 20, 10);
-    RecommendOptions options;
-    options.search.device = "cpu";
-    options.users_at_once = 3;  // enough searches to be asked in between
-    int asked = 0;
-    options.search.progress = [&](const Progress&) { return ++asked < 2; };
-    try {
-        recommend(t.sparse(), 5, 5, options);
-        // A fast machine may be done before it asks.
-        SUCCEED();
-    } catch (const Error& error) {
-        EXPECT_EQ(ErrorCode::cancelled, error.code());
+// Wherever it is asked, of all users at once and in blocks, whose progress is one; and what it throws comes out.
+TEST(Recommend, ReportsAndIsCancelledAtTheCallersWish) {
+    struct Between {
+        Between() { ProgressMeter::milliseconds_between = 0; }
+        ~Between() { ProgressMeter::milliseconds_between = 100; }
+    } const at_every_poll;
+    Table t = counts(90, 20, 10);
+    for (const std::int64_t at_once : {0, 30}) {
+        RecommendOptions options;
+        options.search.device = "cpu";
+        options.users_at_once = at_once;
+        options.hold_out = true;
+        const Recommendations silent = recommend(t.sparse(), 5, 5, options);
+        std::vector<std::string> stages;
+        double done = 0;
+        options.search.progress = [&](const Progress& progress) {
+            if (stages.empty() || stages.back() != progress.stage) stages.emplace_back(progress.stage);
+            if (stages.back() == "recommend") {
+                EXPECT_EQ(90 * 90, progress.total);
+                EXPECT_LE(done, progress.done);
+                done = progress.done;
+            }
+            return true;
+        };
+        const Recommendations got = recommend(t.sparse(), 5, 5, options);
+        EXPECT_EQ(silent.items, got.items);
+        EXPECT_EQ(silent.hit_rate, got.hit_rate);
+        if (at_once > 0) {
+            EXPECT_EQ((std::vector<std::string>{"recommend", "judge"}), stages);
+        }
+        EXPECT_EQ(at_once > 0 ? 90 * 90 : 0, done);
+        ASSERT_FALSE(stages.empty());
+        EXPECT_EQ("judge", stages.back());
+
+        for (const std::string& stage : stages) {
+            for (const int after : {1, 3}) {
+                for (const bool throws : {false, true}) {
+                    int asked = 0;
+                    options.search.progress = [&](const Progress& progress) {
+                        if (progress.stage != stage || ++asked < after) return true;
+                        if (throws) throw std::runtime_error("by the callback");
+                        return false;
+                    };
+                    try {
+                        recommend(t.sparse(), 5, 5, options);
+                        EXPECT_LT(asked, after) << "not cancelled in " << stage;
+                        EXPECT_GT(after, 1);
+                    } catch (const Error& error) {
+                        EXPECT_FALSE(throws) << stage << " " << at_once << " " << after << ": " << error.what();
+                        EXPECT_EQ(ErrorCode::cancelled, error.code());
+                    } catch (const std::runtime_error&) {
+                        EXPECT_TRUE(throws);
+                    }
+                }
+            }
+        }
     }
+}
+
+// The vectors are dense in blocks where the memory that is given does not hold them all.
+TEST(Recommend, KeepsToTheMemoryThatIsGiven) {
+    Table t = counts(300, 64, 12);
+    RecommendOptions options = on_cpu(MetricId::hellinger, PreferenceForm::shares, NeighborWeight::inverse);
+    const Recommendations whole = recommend(t.sparse(), 4, 5, options);
+    options.search.memory = std::int64_t{1} << 40;
+    EXPECT_EQ(300, recommend(t.sparse(), 4, 5, options).report.queries);
+    options.search.memory = 300 * 64 * sizeof(float) / 2;
+    const Recommendations got = recommend(t.sparse(), 4, 5, options);
+    EXPECT_GT(got.report.queries, 300);  // once of each block of points
+    EXPECT_EQ(whole.items, got.items);
+    EXPECT_EQ(whole.predictions, got.predictions);
 }
 
 }  // namespace

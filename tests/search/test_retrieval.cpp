@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
+#include "exact/progress.h"
 #include "kith/kith.h"
 #include "kith/retrieval.h"
 
@@ -92,6 +95,65 @@ TEST(Retrieval, LeavesOutEqualSamples) {
     std::fill_n(sets[2][0].values.begin(), 4 * 8, 0.25F);  // eight samples of one value
     const Retrieved got = retrieve(views(sets), 5, on_cpu());
     EXPECT_EQ(5 * 8, got.left_out);  // in each comparison from image 2
+}
+
+// A duplicate comes first, what nothing can be estimated of last, and the order is one whatever lies between.
+TEST(Retrieval, OrdersDuplicatesAndWhatCannotBeEstimated) {
+    auto sets = images();
+    sets.push_back(sets[1]);                                              // 6: a duplicate of 1
+    std::fill(sets[2][1].values.begin(), sets[2][1].values.end(), 2.0F);  // all samples of a scale are equal
+    for (const bool both_ways : {false, true}) {
+        RetrievalOptions options = on_cpu();
+        options.both_ways = both_ways;
+        const Retrieved got = retrieve(views(sets), 1, options);
+        const double infinity = std::numeric_limits<double>::infinity();
+        EXPECT_EQ(-infinity, got.divergences[1 * 7 + 6]);
+        EXPECT_EQ(-infinity, got.divergences[6 * 7 + 1]);
+        EXPECT_EQ(6, got.order[1 * 6]);
+        EXPECT_EQ(1, got.order[6 * 6]);
+        EXPECT_EQ((std::vector<std::int64_t>{0, 1, 3, 4, 5, 6}),
+                  std::vector<std::int64_t>(got.order.begin() + 2 * 6, got.order.begin() + 3 * 6));
+        for (std::size_t a = 0; a < 7; ++a) {
+            const double* const away = &got.divergences[a * 7];
+            for (std::size_t b = 0; b < 7; ++b)
+                EXPECT_EQ(a != b && (a == 2 || (both_ways && b == 2)), std::isnan(away[b])) << a << " " << b;
+            for (std::size_t j = 0; j + 1 < 6; ++j) {
+                const double nearer = away[got.order[a * 6 + j]], farther = away[got.order[a * 6 + j + 1]];
+                EXPECT_TRUE(std::isnan(farther) || nearer <= farther) << a << " " << j;
+            }
+        }
+    }
+    // With two neighbours the duplicate's second is another sample: finite, and first as well.
+    const Retrieved second = retrieve(views(sets), 2, on_cpu());
+    EXPECT_TRUE(std::isfinite(second.divergences[1 * 7 + 6]));
+    EXPECT_EQ(6, second.order[1 * 6]);
+}
+
+TEST(Retrieval, IsCancelledAtTheCallersWish) {
+    struct Between {
+        Between() { ProgressMeter::milliseconds_between = 0; }
+        ~Between() { ProgressMeter::milliseconds_between = 100; }
+    } const at_every_poll;
+    const auto sets = images();
+    for (const bool throws : {false, true}) {
+        int asked = 0;
+        RetrievalOptions options = on_cpu();
+        options.search.progress = [&](const Progress& progress) {
+            EXPECT_STREQ("retrieve", progress.stage);
+            if (++asked < 20) return true;
+            if (throws) throw std::runtime_error("by the callback");
+            return false;
+        };
+        try {
+            retrieve(views(sets), 5, options);
+            FAIL() << "not cancelled";
+        } catch (const Error& error) {
+            EXPECT_FALSE(throws) << error.what();
+            EXPECT_EQ(ErrorCode::cancelled, error.code());
+        } catch (const std::runtime_error&) {
+            EXPECT_TRUE(throws);
+        }
+    }
 }
 
 std::vector<std::uint8_t> picture(std::int64_t height, std::int64_t width, int channels, unsigned seed) {
