@@ -131,7 +131,7 @@ void add_execution(CLI::App& command, ExecutionArgs& args) {
         ->group(group);
     command
         .add_option("--isa", args.isa,
-                    "Force an instruction set: avx512, avx2, baseline (CPU), sm_90a, sm_80 (GPU filters)")
+                    "Force an instruction set: amx, avx512, avx2, baseline (CPU), sm_90a, sm_80 (GPU filters)")
         ->type_name("NAME")
         ->group(group);
 }

@@ -87,7 +87,16 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
     return list(_core.image_features(pixels, channels, _integer(seed, "seed", 0, 2**64 - 1)))
 
 
-def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[int] | None = None, form: str = "nearest",
+def _scales(image: Any, name: str) -> list[Any]:
+    """An image's samples; an array is one scale."""
+    if getattr(image, "ndim", None) == 2:
+        return [readable(image, name)]
+    if not isinstance(image, (list, tuple)):
+        raise TypeError(f"{name}: expected a list of arrays, one of each scale, got {type(image).__name__}")
+    return [readable(scale, name) for scale in image]
+
+
+def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | None = None, form: str = "nearest",
              both_ways: bool = False, metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None,
              variances: Any = None, device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Retrieved:
     """Images in the order of their patches' divergences (Garcia, Debreuve and Barlaud 2008; Piro et al. 2008).
@@ -95,7 +104,8 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
     Parameters
     ----------
     images : list of lists of arrays
-        Of each image its samples by scale, as `image_features` gives them: (n, d), the same d at a scale.
+        Of each image its samples by scale, as `image_features` gives them: (n, d), the same d at a scale. An array (n, d)
+        in place of a list is one scale.
     k : int
         The neighbour whose distance is taken; below each n.
     asked : list of int, optional
@@ -127,11 +137,12 @@ def retrieve(images: Sequence[Sequence[Any]], k: int = 10, *, asked: Sequence[in
     if asked is not None and len(asked) == 0:
         raise ValueError("asked: no images; expected one or more, or None for all")
     number = _one_of(form, "form", _FORMS)
-    held = [[readable(scale, "images") for scale in image] for image in images]
+    held = [_scales(image, f"images[{i}]") for i, image in enumerate(images)]
     first = held[0][0] if held and held[0] else np.empty((0, 0))
     stream = kind_of(first).stream(first)
     divergences, order, who, left_out = _core.retrieve(
-        [[array_interface(scale, "images", stream) for scale in image] for image in held], _integer(k, "k"), number,
+        [[array_interface(scale, f"images[{i}]", stream) for scale in image] for i, image in enumerate(held)],
+        _integer(k, "k"), number,
         _flag(both_ways, "both_ways"), [] if asked is None else [_integer(i, "asked") for i in asked],
         _metric(metric, p, inverse_covariance, variances, False, None, 0.0),
         _settings(True, device, memory, threads, "", "", stream, progress))

@@ -1,10 +1,12 @@
 // kith::image_features and kith::retrieve for Python.
 #include "kith/retrieval.h"
 
+#include <fmt/format.h>
 #include <nanobind/stl/list.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,9 +39,10 @@ nb::tuple retrieve_in(const nb::list& images, std::int64_t k, int form, bool bot
     std::vector<std::unique_ptr<Matrix>> held_arrays;
     std::vector<std::vector<MatrixView>> views;
     for (const nb::handle image : images) {
+        const std::string name = fmt::format("images[{}]", views.size());
         views.emplace_back();
         for (const nb::handle scale : nb::cast<nb::list>(image)) {
-            held_arrays.push_back(std::make_unique<Matrix>(scale, "images"));
+            held_arrays.push_back(std::make_unique<Matrix>(scale, name.c_str()));
             views.back().push_back(held_arrays.back()->view());
         }
     }

@@ -114,6 +114,16 @@ def test_retrieve() -> None:
         found.precision([0, 1], 1)
 
 
+def test_images_of_one_scale_and_what_is_wrong_with_one() -> None:
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.normal(size=(40, 3)) for _ in range(3))
+    np.testing.assert_array_equal(kith.retrieve([a, b, c], 2).divergences, kith.retrieve([[a], [b], [c]], 2).divergences)
+    with pytest.raises(TypeError, match=r"images\[1\]: expected a list of arrays"):
+        kith.retrieve([[a], 3], 2)
+    with pytest.raises(ValueError, match=r"images\[1\]: expected 2 dimensions"):
+        kith.retrieve([[a], [b[0]]], 2)
+
+
 def test_metrics_with_parameters() -> None:
     rng = np.random.default_rng(4)
     images = [[rng.normal(kind, 1, (90, 3)), rng.normal(kind, 1, (70, 3))] for kind in (0, 1, 0)]

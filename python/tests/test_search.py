@@ -262,3 +262,14 @@ def test_import_is_quiet_and_light() -> None:
     program = "import sys, kith; sys.exit(any(name in sys.modules for name in ('torch', 'sklearn', 'scipy', 'cupy', 'jax')))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name, value, wanted", [("p", 3.0, "minkowski"), ("variances", [1.0, 2, 3], "seuclidean"),
+                                                 ("inverse_covariance", np.eye(3), "mahalanobis"), ("start", 1.0, "formula")])
+def test_parameters_of_another_metric(name: str, value: Any, wanted: str) -> None:
+    x = np.random.default_rng(0).random((20, 3))
+    calls: list[Any] = [lambda **how: kith.search(x, x, 2, **how), lambda **how: kith.graph(x, 2, **how), lambda **how: kith.Index(x, **how),
+                        lambda **how: kith.radius(x, x, 1.0, **how), lambda **how: kith.distances(x, x, **how)]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"{name}: serves {wanted}, not sqeuclidean"):
+            call(**{name: value})
