@@ -1,5 +1,5 @@
-// How far an f32 filter value can be from the distance key (docs/exactness.md, sections 5 and 6), split into a term of the
-// point and a term of the query.
+// How far an f32 filter value can be from the distance key (docs/exactness.md, sections 5 and 6), split into a term of
+// the point and a term of the query.
 //
 // Matrix-product forms. v and u are point and query after map(), less a common centre and scaled by a power of two
 // (l2), scaled (dot: the query normalised), or both normalised (cosine); v^, u^ their roundings to f32 or bf16 with
