@@ -116,4 +116,4 @@ def test_refused() -> None:
     with pytest.raises(TypeError, match="k"):
         information.entropy(x, 2.5)  # type: ignore[arg-type]
     with pytest.raises(kith.Cancelled):
-        information.entropy(RNG.normal(size=(50_000, 20)), progress=lambda done, total, seconds, stage: False)
+        information.entropy(RNG.normal(size=(50_000, 20)), device="cpu", threads=1, progress=lambda done, total, seconds, stage: False)

@@ -29,7 +29,7 @@ def test_blocks_are_the_rows(memory: int, device: str, f64: bool) -> None:
     for queries, include_self in ((QUERIES, False), (None, False), (None, True)):
         whole = (kith.radius(POINTS, QUERIES, 3, f64=f64) if queries is not None else
                  kith.radius_graph(POINTS, 3, include_self=include_self, f64=f64))
-        how: dict[str, Any] = {"include_self": include_self, "memory": memory, "f64": f64}
+        how: dict[str, Any] = {"include_self": include_self, "memory": memory, "f64": f64, "threads": 2}  # each takes some of it
         for blocks in (kith.radius_blocks(POINTS, queries, 3, device=device, **how), index.radius_blocks(queries, 3, **how)):
             rows, count, number = [], 0, 0
             for block in blocks:
@@ -45,12 +45,12 @@ def test_blocks_are_the_rows(memory: int, device: str, f64: bool) -> None:
 
 
 def test_blocks_end_with_their_reader() -> None:
-    blocks = kith.radius_blocks(POINTS, None, 9, memory=1 << 16, device="cpu")
+    blocks = kith.radius_blocks(POINTS, None, 9, memory=1 << 16, device="cpu", threads=2)
     next(blocks)
     assert threads()
     blocks.close()  # type: ignore[attr-defined]
     assert not threads()
-    for block in kith.radius_blocks(POINTS, None, 9, memory=1 << 16, device="cpu"):
+    for block in kith.radius_blocks(POINTS, None, 9, memory=1 << 16, device="cpu", threads=2):
         assert block.first == 0
         break
     gc.collect()
@@ -106,7 +106,7 @@ def test_density_clusters(kept_bytes: int, monkeypatch: pytest.MonkeyPatch) -> N
     cluster = pytest.importorskip("sklearn.cluster")
     from kith import _density
     small_blocks = kith.Index.radius_blocks
-    monkeypatch.setattr(kith.Index, "radius_blocks", lambda self, *a, **how: small_blocks(self, *a, **how, memory=1 << 15))
+    monkeypatch.setattr(kith.Index, "radius_blocks", lambda self, *a, **how: small_blocks(self, *a, **{**how, "threads": 2}, memory=1 << 15))
     generator = np.random.default_rng(7)
     for case in range(12):
         points = generator.integers(0, 60, (600, 2)).astype(float)
@@ -125,7 +125,7 @@ def test_density_clusters(kept_bytes: int, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_interpreter_ends_with_an_iterator_that_is_left_over(left: str) -> None:
     program = ("import kith, numpy\n"
                "points = numpy.arange(100000.0).reshape(-1, 1)\n"
-               "blocks = kith.radius_blocks(points, None, 10, memory=1 << 16, device='cpu')\n"
+               "blocks = kith.radius_blocks(points, None, 10, memory=1 << 16, device='cpu', threads=2)\n"
                f"left = {left}\n"
                "print(next(blocks).first)\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

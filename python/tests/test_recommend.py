@@ -80,10 +80,10 @@ def test_refused() -> None:
     with pytest.raises(TypeError, match="preferences"):
         kith.recommend(np.array([["a", "b"]]))
     with pytest.raises(kith.Cancelled):
-        kith.recommend(np.random.default_rng(0).random((20_000, 64)), 50, progress=lambda *_: False)
+        kith.recommend(np.random.default_rng(0).random((20_000, 64)), 50, device="cpu", threads=1, progress=lambda *_: False)
     many = np.random.default_rng(1).random((8_000, 64))
     with pytest.raises(kith.Cancelled):  # each search of which is short
-        kith.recommend(many, 5, users_at_once=100, progress=lambda *_: False)
+        kith.recommend(many, 5, device="cpu", threads=1, users_at_once=100, progress=lambda *_: False)
 
     class Stop(Exception):
         pass
@@ -92,7 +92,7 @@ def test_refused() -> None:
         raise Stop
 
     with pytest.raises(Stop):
-        kith.recommend(many, 5, users_at_once=100, progress=stop)
+        kith.recommend(many, 5, device="cpu", threads=1, users_at_once=100, progress=stop)
 
 
 def test_retrieve() -> None:

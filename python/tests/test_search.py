@@ -243,11 +243,11 @@ def test_threads_run_side_by_side() -> None:
 
 
 def _in_a_child(index: kith.Index, queries: Any, results: Any) -> None:
-    results.put((index.search(queries, 5).indices, kith.search(POINTS, queries, 5).indices))
+    results.put((index.search(queries, 5).indices, kith.search(POINTS, queries, 5, device="cpu").indices))
 
 
 def test_fork_after_use() -> None:
-    index = kith.Index(POINTS)
+    index = kith.Index(POINTS, device="cpu")  # a child cannot use CUDA after its parent
     expected = index.search(QUERIES, 5).indices
     fork = multiprocessing.get_context("fork")
     results = fork.Queue()
