@@ -190,7 +190,7 @@ inline void choose_metric(Case& c, Random& random, const std::string& name, kith
         c.definition = &user_definition;
         c.functor = kith::functor_metric(c.step->step, c.start);
         c.variant.metric.formula = c.step->text;
-        c.variant.metric.start = c.start;
+        if (name == "formula") c.variant.metric.start = c.start;
         c.variant.label += std::string(" '") + c.step->text + "' from " + std::to_string(c.start);
         return;
     }
