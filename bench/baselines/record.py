@@ -15,7 +15,7 @@ def write(settings, command, about, cells, more):
     if not settings.json:
         return
     about["load_after"] = [round(x, 2) for x in os.getloadavg()]
-    document = {"command": ["python3", *command],
+    document = {"command": ["python3", *(pathlib.Path(word).name if word.startswith("/") else word for word in command)],
                 "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                 "machine": about, "blas": machine.blas(), "versions": machine.versions()} | more | {"cells": cells}
     pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
