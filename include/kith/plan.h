@@ -34,8 +34,9 @@ enum class Path : std::uint8_t {
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances
     gemm_i8,     // products of whole numbers of 8 bits, then of bf16 or f32 (CPU)
+    clustered,   // products in fp16 matrix units, without clusters of points that are too far (GPU)
 };
-// "gemm-f16", ..., "gemm-i8": what Options::path and Report::path say.
+// "gemm-f16", ..., "clustered": what Options::path and Report::path say.
 KITH_EXPORT const char* name(Path path);
 struct Plan;
 // The same of a plan, whose path may be composed, "kuang-zhao+bits", or fused, "hanak-fused".
@@ -58,6 +59,7 @@ struct Plan {
     std::int64_t point_tile = 0;          // points (select: values of a row) handled together
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
+    bool host_points = false;             // the points stay in host memory, where the GPU reads single ones
     std::int64_t workspace_bytes = 0;     // what the run will allocate beyond inputs, outputs and the prepared points
     bool symmetric = false;               // graph on a GPU: each tile of pairs serves its rows and its columns
     // Several GPUs: their ordinals (none for a single device, all else is the plan of the first), the queries that one

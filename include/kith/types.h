@@ -141,7 +141,8 @@ struct Progress {
     double done = 0;         // pairs so far
     double total = 0;        // pairs in all
     double seconds = 0;      // since the call began
-    const char* stage = "";  // "prepare", "search", "select" or "bootstrap"
+    // "prepare", "search", "select", "bootstrap", "retrieve", "recommend", "predict", "judge", or "units" of a job
+    const char* stage = "";
 };
 
 struct Options {

@@ -12,7 +12,7 @@ namespace kith {
 
 const char* name(Path path) {
     constexpr std::array names = {"gemm-f16",  "gemm-bf16", "gemm-f32", "direct-f32", "tree",
-                                  "projected", "exact",     "select",   "gemm-i8"};
+                                  "projected", "exact",     "select",   "gemm-i8",    "clustered"};
     return names.at(static_cast<std::size_t>(path));
 }
 
@@ -27,6 +27,7 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::tree:
             return plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
         case Path::gemm_f16:
+        case Path::clustered:
         case Path::gemm_bf16:
             return 2 * coordinates;
         case Path::gemm_i8:
