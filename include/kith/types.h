@@ -138,9 +138,9 @@ KITH_EXPORT const char* name(MetricId id);
 
 // Where a running search stands. Work is counted in (query, point) pairs, that of a bootstrap in its parts' estimates.
 struct Progress {
-    double done = 0;         // pairs so far
-    double total = 0;        // pairs in all
-    double seconds = 0;      // since the call began
+    double done = 0;     // pairs so far
+    double total = 0;    // pairs in all
+    double seconds = 0;  // since the call began
     // "prepare", "search", "select", "bootstrap", "retrieve", "recommend", "predict", "judge", or "units" of a job
     const char* stage = "";
 };
