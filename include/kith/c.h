@@ -155,6 +155,12 @@ typedef struct kith_options {
                                    (default): all are */
     int32_t enqueue; /* select on a GPU: only enqueues the work on `stream` and returns, as within the capture of a CUDA
                         graph; values, lengths and results lie on that device until it is over; default 0 */
+
+    /* Estimators only: how kith_estimate.error is found, struct Bootstrap of estimators.h, which says more. */
+    int64_t bootstrap_repeats; /* how often the samples are dealt out anew; 0 (default): no error */
+    int64_t bootstrap_parts;   /* into how many parts, each of which is estimated; at least 2, the default */
+    int64_t bootstrap_stretch; /* rows that stay together; 0 (default): 1, of kith_transfer_entropy() more */
+    uint64_t bootstrap_seed;   /* default 0 */
 } kith_options;
 
 /* Every default into *options; struct_size is sizeof(kith_options). */
@@ -286,7 +292,7 @@ KITH_EXPORT int kith_index_graph(const kith_index* index, int64_t k, const kith_
 /* What an estimator found, as estimators.h defines it. */
 typedef struct kith_estimate {
     double value;     /* nats; not cut off at 0 */
-    double error;     /* NaN: a bootstrap is C++'s and Python's alone */
+    double error;     /* standard deviation of value, by kith_options.bootstrap_repeats; NaN where they are 0 */
     int64_t samples;  /* that were used */
     int64_t left_out; /* those of equal samples (entropy, divergence) */
 } kith_estimate;

@@ -92,6 +92,7 @@ void kith_options_init(kith_options* options, size_t struct_size) {
     o.p = 2.0;
     o.sorted = 1;
     o.device = "auto";
+    o.bootstrap_parts = 2;
     // Fields that this version does not know are zero.
     std::memset(static_cast<void*>(options), 0, struct_size);
     std::memcpy(options, &o, std::min(struct_size, sizeof(o)));

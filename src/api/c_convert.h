@@ -80,19 +80,26 @@ inline std::string text(const char* s) {
     return s ? s : "";
 }
 
+// What the caller gives, of this version's fields those that it does not know at their defaults; NULL: all at them.
+inline kith_options complete(const kith_options* given) {
+    kith_options o;
+    kith_options_init(&o, sizeof(o));
+    if (!given) return o;
+    // The first version's fields are all required.
+    if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
+        refuse("options.struct_size: {}; expected options filled by kith_options_init()", given->struct_size);
+    std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
+    return o;
+}
+
 // The C++ options and, as they point to it, the functor. Neither copied nor moved.
 struct Converted {
     FunctorMetric functor;
     Options options;
 
     explicit Converted(const kith_options* given) {
-        kith_options o;
-        kith_options_init(&o, sizeof(o));
         if (!given) return;
-        // The first version's fields are all required.
-        if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
-            refuse("options.struct_size: {}; expected options filled by kith_options_init()", given->struct_size);
-        std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
+        const kith_options o = complete(given);
         Metric& m = options.metric;
         if (o.metric != KITH_METRIC_default) m = metric_id(o.metric);
         m.p = o.p;

@@ -116,6 +116,26 @@ static void test_estimators(void) {
     CHECK(kith_kl_divergence(&xs, &zs, 3, KITH_DIVERGENCE_COMMON_BALL_DISTANCES, NULL, &e) == KITH_OK);
     CHECK(fabs(e.value - 0.5) < 0.15);
 
+    /* Terms deviate by about 1 and more, over the root of n. */
+    CHECK(options.bootstrap_repeats == 0 && options.bootstrap_parts == 2 && options.bootstrap_seed == 0);
+    options.bootstrap_repeats = 4;
+    CHECK(kith_entropy(&xs, 3, &options, &e) == KITH_OK && kith_entropy(&xs, 3, NULL, &again) == KITH_OK);
+    CHECK(e.value == again.value && e.error > 0.005 && e.error < 0.1);
+    CHECK(kith_entropy(&xs, 3, &options, &again) == KITH_OK && again.error == e.error);
+    options.bootstrap_seed = 1;
+    CHECK(kith_entropy(&xs, 3, &options, &again) == KITH_OK && again.error != e.error);
+    options.bootstrap_parts = 1;
+    CHECK(kith_entropy(&xs, 3, &options, &e) == KITH_INVALID_ARGUMENT && names("bootstrap: 1 parts"));
+    options.bootstrap_parts = 1000;
+    CHECK(kith_entropy(&xs, 3, &options, &e) == KITH_INVALID_ARGUMENT && names("in 1000 parts"));
+    options.bootstrap_parts = 2;
+    options.bootstrap_stretch = -1;
+    CHECK(kith_entropy(&xs, 3, &options, &e) == KITH_INVALID_ARGUMENT && names("stretches of -1"));
+    options.bootstrap_stretch = 0;
+    options.bootstrap_repeats = -1;
+    CHECK(kith_entropy(&xs, 3, &options, &e) == KITH_INVALID_ARGUMENT && names("bootstrap: -1 repeats"));
+    options.bootstrap_repeats = 0;
+
     CHECK(kith_entropy(&xs, 0, NULL, &e) == KITH_INVALID_ARGUMENT && names("k: 0"));
     CHECK(kith_entropy(&xs, 3, NULL, NULL) == KITH_INVALID_ARGUMENT && names("estimate"));
     CHECK(kith_kl_divergence(&xs, &ys, 3, 3, NULL, &e) == KITH_INVALID_ARGUMENT && names("form: 3"));

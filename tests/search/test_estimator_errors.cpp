@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "exact/progress.h"
+#include "kith/c.h"
 #include "kith/estimators.h"
 #include "samples.h"
 
@@ -249,6 +251,46 @@ TEST(EstimatorErrors, RefuseWhatMakesNoSense) {
     Table same = gaussian(8, 1, 73);
     for (std::size_t i = 0; i < 4; ++i) same.values[i] = 1;
     EXPECT_THROW(entropy(same.view(), 1, on_cpu(), {.repeats = 1, .stretch = 4}), Error);
+}
+
+// Through the C interface: the same bits.
+TEST(EstimatorErrors, AreThoseOfC) {
+    const Table x = gaussian(200, 2, 91), y = gaussian(200, 1, 92), z = gaussian(200, 1, 93);
+    const Table other = gaussian(150, 2, 94, 0.5);
+    const auto of_c = [](const Table& t) { return kith_view(t.values.data(), t.n, t.d, KITH_F64); };
+    const kith_matrix cx = of_c(x), cy = of_c(y), cz = of_c(z), co = of_c(other);
+    kith_options options;
+    kith_options_init(&options, sizeof options);
+    options.device = "cpu";
+    options.bootstrap_repeats = 3;
+    options.bootstrap_parts = 4;
+    options.bootstrap_stretch = 5;
+    options.bootstrap_seed = UINT64_MAX - 6;
+    const Bootstrap as{.repeats = 3, .parts = 4, .stretch = 5, .seed = UINT64_MAX - 6};
+    const auto same = [](const Estimate& want, int code, const kith_estimate& got) {
+        EXPECT_EQ(KITH_OK, code) << kith_last_error();
+        EXPECT_EQ(want.value, got.value);
+        EXPECT_EQ(want.error, got.error);
+        EXPECT_EQ(want.samples, got.samples);
+        EXPECT_EQ(want.left_out, got.left_out);
+    };
+    kith_estimate e;
+    int code = kith_entropy(&cx, 3, &options, &e);
+    same(entropy(x.view(), 3, on_cpu(), as), code, e);
+    code = kith_kl_divergence(&cx, &co, 3, KITH_DIVERGENCE_COMMON_BALL, &options, &e);
+    same(kl_divergence(x.view(), other.view(), 3, DivergenceForm::common_ball, on_cpu(), as), code, e);
+    code = kith_mutual_information(&cx, &cy, 3, KITH_KRASKOV_SECOND, &options, &e);
+    same(mutual_information(x.view(), y.view(), 3, KraskovForm::second, on_cpu(), as), code, e);
+    code = kith_conditional_mutual_information(&cx, &cy, &cz, 3, &options, &e);
+    same(conditional_mutual_information(x.view(), y.view(), z.view(), 3, on_cpu(), as), code, e);
+    options.bootstrap_stretch = 0;  // what a series has of itself
+    code = kith_transfer_entropy(&cy, &cz, 3, 1, 2, &options, &e);
+    same(transfer_entropy(y.view(), z.view(), 3, 1, 2, on_cpu(), {.repeats = 3, .parts = 4, .seed = as.seed}), code, e);
+
+    // Options of a caller that was compiled before the fields were there.
+    options.struct_size = offsetof(kith_options, bootstrap_repeats);
+    EXPECT_EQ(KITH_OK, kith_entropy(&cx, 3, &options, &e));
+    EXPECT_TRUE(std::isnan(e.error));
 }
 
 }  // namespace
