@@ -80,6 +80,7 @@ public:
     }
 
     Report run() {
+        api::check_parameters(options_.metric, points_.type);
         try {
             return searched();
         } catch (const Error& error) {
@@ -107,7 +108,6 @@ private:
 
     // A search of a batch has refused: of a coordinate, the first one by its row among those of all batches.
     void name_value() const {
-        if (options_.metric.id > MetricId::functor) return;
         MetricSpec metric;
         metric.id = api::computed_metric(options_.metric);
         metric.params.packed_bits = options_.metric.packed_bits;
@@ -127,8 +127,6 @@ private:
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
     planner::BatchesPlan planned() const {
-        if (options_.metric.id > MetricId::functor)
-            refuse("metric: id {} is unknown", static_cast<int>(options_.metric.id));
         MetricSpec metric;
         metric.id = api::computed_metric(options_.metric);
         const auto shape = planner::shape_of(points_, queries_, batches_, k_, options_.f64, out_.device);

@@ -28,6 +28,7 @@ planner::Request requested(const Shape& shape, const Options& options) {
     positive(shape.d, "d");
     positive(shape.k, "k");
     api::check_searchable(shape.type, "type");
+    api::check_parameters(options.metric, shape.type);
     MetricSpec metric;
     metric.id = api::computed_metric(options.metric);
     metric.functor = options.metric.functor;

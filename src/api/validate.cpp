@@ -174,21 +174,12 @@ MetricId computed_metric(const Metric& m) {
     return std::isinf(m.p) ? MetricId::chebyshev : m.id;
 }
 
-MetricSpec validate_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
-    MetricSpec spec;
-    spec.id = m.id;
-    spec.params.d = points.cols;
-    spec.params.p = m.p;
+void check_parameters(const Metric& m, ElementType type) {
     if (m.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(m.id));
-    const metric::Traits traits = traits_of(m.id);
-    if (traits.dimensions && points.cols != traits.dimensions)
-        refuse("points: {} columns; {} expected {}", points.cols, name(m.id), traits.dimensions);
     if (m.packed_bits) {
-        if (!traits.packed_bits) refuse("packed_bits: serves {}, not {}", metrics_of_bits(), name(m.id));
-        if (points.type != ElementType::u8) refuse("packed_bits: elements are {}; expected u8", name(points.type));
-        spec.params.packed_bits = true;
+        if (!traits_of(m.id).packed_bits) refuse("packed_bits: serves {}, not {}", metrics_of_bits(), name(m.id));
+        if (type != ElementType::u8) refuse("packed_bits: elements are {}; expected u8", name(type));
     }
-    // What another metric is described by would be left unread.
     const auto only = [&m](bool given, const char* what, MetricId wanted) {
         if (given && m.id != wanted) refuse("{}: serves {}, not {}", what, name(wanted), name(m.id));
     };
@@ -196,6 +187,18 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
     only(m.inverse_covariance.data != nullptr, "inverse_covariance", MetricId::mahalanobis);
     only(m.variances.data != nullptr, "variances", MetricId::seuclidean);
     only(m.start != 0, "start", MetricId::formula);
+}
+
+MetricSpec validate_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
+    check_parameters(m, points.type);
+    MetricSpec spec;
+    spec.id = m.id;
+    spec.params.d = points.cols;
+    spec.params.p = m.p;
+    spec.params.packed_bits = m.packed_bits;
+    const metric::Traits traits = traits_of(m.id);
+    if (traits.dimensions && points.cols != traits.dimensions)
+        refuse("points: {} columns; {} expected {}", points.cols, name(m.id), traits.dimensions);
     switch (m.id) {
         case MetricId::minkowski:
             spec.id = computed_metric(m);

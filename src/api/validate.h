@@ -39,6 +39,10 @@ MetricId computed_metric(const Metric& metric);
 // A metric's traits. A formula and a functor have none.
 metric::Traits traits_of(MetricId id);
 
+// Refuses metrics that there are not, what describes another one and would be left unread, and packed bits of other
+// elements than u8.
+void check_parameters(const Metric& metric, ElementType type);
+
 // A complete metric for these points (mahalanobis may be estimated from them). Reads the points only for that.
 // Polls `progress` and throws where it is cancelled, as do the others that take one.
 MetricSpec validate_metric(const Metric& metric, const MatrixView& points, int threads, ProgressMeter& progress);

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "kith/batches.h"
 #include "kith/distances.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
+#include "kith/plan.h"
+#include "kith/schedule.h"
+#include "kith/shards.h"
 #include "metric_variants.h"
 
 namespace {
@@ -280,7 +284,18 @@ TEST(MetricErrors, ParametersOfAnotherMetric) {
         for (const auto& call : std::vector<std::function<void()>>{
                  [&] { kith::search(view, view, 1, options); }, [&] { kith::graph(view, 1, options); },
                  [&] { const kith::Index index(view, options); }, [&] { kith::radius(view, view, 1.0, options); },
-                 [&] { kith::distances(view, view, options); }}) {
+                 [&] { kith::distances(view, view, options); },
+                 [&] {
+                     kith::search_batches(view, view, {{0, 3, 0, 3}}, 1, options);
+                 },
+                 [&] { kith::search_shard(view, 0, view, 1, options); },
+                 [&] {
+                     kith::plan({3, 3, 2, 1}, options);
+                 },
+                 [&] {
+                     kith::plan_on("h100", {3, 3, 2, 1}, options);
+                 },
+                 [&] { kith::graph_schedules({.n = 3, .q = 3, .d = 2, .k = 1, .graph = true}, options, "h100"); }}) {
             try {
                 call();
                 ADD_FAILURE() << words;
@@ -299,6 +314,12 @@ TEST(MetricErrors, ParametersOfAnotherMetric) {
     says("variances: serves seuclidean, not euclidean", variances);
     start.start = 1;
     says("start: serves formula, not euclidean", start);
+    kith::Metric bits = start, floats = kith::MetricId::hamming, none = start;
+    bits.packed_bits = floats.packed_bits = true;
+    says("packed_bits: serves hamming, jaccard, dice, not euclidean", bits);
+    says("packed_bits: elements are f32; expected u8", floats);
+    none.id = static_cast<kith::MetricId>(200);
+    says("metric: id 200 is unknown", none);
 }
 
 }  // namespace
