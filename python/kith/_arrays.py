@@ -44,13 +44,15 @@ def readable(array: Any, name: str) -> Any:
 
 
 def given(array: Any, name: str, stream: int) -> tuple[Any, Any]:
-    """readable() of an input, and array_interface() of that."""
-    if type(array) is not np.ndarray:
-        described = _core.described(array, stream)
-        if described is not None:
-            return array, described
-    array = readable(array, name)
-    return array, array_interface(array, name, stream)
+    """readable() of an input, and array_interface() of that; the core is asked once about each."""
+    if type(array) is np.ndarray:
+        array = readable(array, name)
+        return array, array_interface(array, name, stream)
+    described = _core.described(array, stream)
+    if described is not None:
+        return array, described
+    read = readable(array, name)
+    return read, _by_its_library(read, name, stream) if read is array else array_interface(read, name, stream)
 
 
 def element_name(array: Any) -> str:
@@ -71,6 +73,11 @@ def array_interface(array: Any, name: str, stream: int | None = None, writable: 
         described = _core.described(array, stream)
         if described is not None:
             return described
+    return _by_its_library(array, name, stream, writable)
+
+
+def _by_its_library(array: Any, name: str, stream: int | None, writable: bool = False) -> Any:
+    """array_interface() of what the core cannot describe: no array of numpy's and no plain tensor."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_interface(torch, array, name, stream)

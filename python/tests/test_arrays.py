@@ -13,6 +13,7 @@ import pytest
 from oracle import nearest, small
 
 import kith
+from kith import _arrays, _core
 
 POINTS, QUERIES = small(60, 5), small(7, 5, 1)
 DISTANCES, INDICES = nearest(POINTS, QUERIES, 4)
@@ -306,6 +307,37 @@ def test_torchs_views() -> None:
         expected = kith.topk(QUERIES, 3)
         np.testing.assert_array_equal(values.detach().numpy(), expected.values, name)
         np.testing.assert_array_equal(order.numpy(), expected.indices, name)
+
+
+def asked_about(array: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Of what the core is asked for a description where `array` is an input."""
+    asked: list[Any] = []
+
+    class Core:
+        ArrayInterface = _core.ArrayInterface
+
+        @staticmethod
+        def described(array: Any, stream: int) -> Any:
+            asked.append(array)
+            return _core.described(array, stream)
+
+    with monkeypatch.context() as context:
+        context.setattr(_arrays, "_core", Core)
+        _arrays.given(array, "queries", 0)
+    return asked
+
+
+def test_the_core_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not asked_about(QUERIES, monkeypatch)
+    others: list[Any] = [OnlyDlpack(QUERIES), QUERIES.tolist(), memoryview(QUERIES), QUERIES.view(np.matrix)]
+    for array in others:
+        assert [each is array for each in asked_about(array, monkeypatch)] == [True], type(array)
+
+
+def test_the_core_is_asked_once_about_a_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, tensor in views_of(installed("torch"), QUERIES).items():
+        asked = asked_about(tensor, monkeypatch)
+        assert asked[0] is tensor and len(asked) == len({id(each) for each in asked}), name
 
 
 def test_torch_without_dlpacks_functions() -> None:
