@@ -116,7 +116,7 @@ void add_execution(CLI::App& command, ExecutionArgs& args) {
     command
         .add_option(
             "--memory", args.memory,
-            "What tiles and prepared points may take (search and graph: what all may, and larger points are read in "
+            "What tiles and prepared points may take (search, graph, radius: what all may, larger points are read in "
             "shards), e.g. 8GiB, 500MB, 1.5G (= GiB); most of what is free if "
             "not given")
         ->type_name("SIZE")

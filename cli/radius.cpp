@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "command.h"
 #include "files.h"
@@ -19,6 +20,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "radius_answer.h"
 #include "results.h"
 
 namespace kith::cli {
@@ -37,20 +39,6 @@ struct Args {
     OutputArgs output;
 };
 
-constexpr std::int64_t printed_columns = 6;
-
-struct Row {
-    std::int64_t count = 0;
-    std::vector<std::int64_t> ids;
-    std::vector<double> distances;
-};
-
-struct Answer {
-    std::vector<std::int64_t> counts;
-    std::vector<Row> first;  // rows to be printed
-    Report report;
-};
-
 [[noreturn]] void refuse(const std::string& message) {
     throw Error(ErrorCode::invalid_argument, message);
 }
@@ -67,42 +55,58 @@ void check(const Args& args) {
     if (args.include_self && !args.queries.empty()) refuse("--include-self: is for the points among themselves");
 }
 
-Answer count(const MatrixView& base, const MatrixView* queries, const Radius& r, const Options& options) {
-    Answer answer;
-    RadiusCounts found = queries ? radius_counts(base, *queries, r, options) : radius_graph_counts(base, r, options);
-    answer.counts = std::move(found.counts);
-    answer.report = std::move(found.report);
-    for (std::size_t i = 0; i < std::min<std::size_t>(answer.counts.size(), printed_rows); ++i)
-        answer.first.push_back({answer.counts[i], {}, {}});
+Radii read_radii(const Args& args, std::int64_t q) {
+    Radii radii{args.r, {}, args.open};
+    if (args.radii.empty()) return radii;
+    const Matrix each = load_matrix(args.radii, "");
+    const FileInfo& info = each.info;
+    if ((info.rows != 1 && info.cols != 1) || info.rows * info.cols != q)
+        refuse(fmt::format("--radii: {} x {} values; expected one of each of {} queries", info.rows, info.cols, q));
+    radii.each = to_doubles(each);
+    return radii;
+}
+
+// Where --memory holds less than points and queries.
+std::optional<StreamedJob> streamed_job(const Args& args, const std::string& base, const std::string& queries,
+                                        const Options& options) {
+    if (options.memory == 0 || needs_all_points(options.metric)) return std::nullopt;
+    StreamedJob job;
+    job.base = base;
+    job.queries = queries;
+    job.format = args.format;
+    job.base_info = MatrixReader(base, reading(args.format)).info();
+    job.query_info = queries.empty() ? job.base_info : MatrixReader(queries, reading(args.format)).info();
+    job.memory = options.memory;
+    job.options = options;
+    job.quiet = args.output.quiet;
+    if (!exceeds_memory(job)) return std::nullopt;
+    return job;
+}
+
+RadiusAnswer radius_held(const Args& args, const Matrix& base, const Matrix* own_queries, const Radii& radii,
+                         Options options, bool only_counts, CsrWriter* csr) {
+    RadiusAnswer answer;
+    ProgressBar bar(!args.output.quiet);
+    options.progress = bar.callback();
+    const MatrixView points = base.view(), queries = own_queries ? own_queries->view() : MatrixView{};
+    const Radius r = radii.of(0, own_queries ? queries.rows : points.rows);
+    if (only_counts) {
+        RadiusCounts found =
+            own_queries ? radius_counts(points, queries, r, options) : radius_graph_counts(points, r, options);
+        set_counts(answer, std::move(found.counts));
+        answer.report = std::move(found.report);
+    } else {
+        const TakeRadiusRows take = into(answer, csr);
+        answer.report = own_queries ? radius_blocks(points, queries, r, options, take)
+                                    : radius_graph_blocks(points, r, options, take);
+    }
     return answer;
 }
 
-Answer list(const MatrixView& base, const MatrixView* queries, const Radius& r, const Options& options,
-            CsrWriter* csr) {
-    Answer answer;
-    const TakeRadiusRows take = [&](const RadiusRows& rows) {
-        if (csr) csr->append(rows);
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            const std::int64_t begin = rows.offsets[i], end = rows.offsets[i + 1];
-            answer.counts.push_back(end - begin);
-            if (rows.first + i >= printed_rows) continue;
-            Row row{end - begin, {}, {}};
-            for (std::int64_t at = begin; at < std::min(end, begin + printed_columns); ++at) {
-                row.ids.push_back(rows.ids[at]);
-                row.distances.push_back(rows.distances64 ? rows.distances64[at] : double{rows.distances[at]});
-            }
-            answer.first.push_back(std::move(row));
-        }
-    };
-    answer.report =
-        queries ? radius_blocks(base, *queries, r, options, take) : radius_graph_blocks(base, r, options, take);
-    return answer;
-}
-
-void print_rows(const Answer& answer, const char* row_name, bool f64, bool only_counts) {
+void print_rows(const RadiusAnswer& answer, const char* row_name, bool f64, bool only_counts) {
     fmt::print("{:>8}  {:>10}{}\n", row_name, "within", only_counts ? "" : "  nearest: id (distance)");
     for (std::size_t i = 0; i < answer.first.size(); ++i) {
-        const Row& row = answer.first[i];
+        const RadiusRow& row = answer.first[i];
         std::string text = fmt::format("{:>8}  {:>10}", i, grouped(row.count));
         for (std::size_t j = 0; j < row.ids.size(); ++j)
             text += fmt::format("  {} ({})", row.ids[j],
@@ -116,9 +120,9 @@ void print_rows(const Answer& answer, const char* row_name, bool f64, bool only_
     std::fflush(stdout);
 }
 
-Json json_of(const Answer& answer) {
+Json json_of(const RadiusAnswer& answer) {
     Json rows = Json::array();
-    for (const Row& row : answer.first)
+    for (const RadiusRow& row : answer.first)
         rows.push_back({{"count", row.count}, {"ids", row.ids}, {"distances", row.distances}});
     return rows;
 }
@@ -144,19 +148,12 @@ int execute(const Args& args) {
     if (!args.counts.empty()) outputs.add("--counts", with_data_set(args.counts, "counts"));
 
     const Stopwatch reading_time;
-    const Matrix base = load_points(base_part, args.format);
-    const Matrix own_queries = graph ? Matrix{} : load_points(query_part, args.format);
-    const MatrixView query_view = own_queries.view();
-    const MatrixView* const queries = graph ? nullptr : &query_view;
-    const std::int64_t q = graph ? base.info.rows : own_queries.info.rows;
-    std::vector<double> radii;
-    Radius r(args.r);
-    if (!args.radii.empty()) {
-        const Matrix each = load_matrix(args.radii, "");
-        radii = to_doubles(each);
-        r = Radius(view(radii.data(), each.info.rows, each.info.cols));
-    }
-    r.open = args.open;
+    const std::optional<StreamedJob> job = streamed_job(args, base_part, query_part, options);
+    const Matrix base = job ? Matrix{} : load_points(base_part, args.format);
+    const Matrix own_queries = job || graph ? Matrix{} : load_points(query_part, args.format);
+    const FileInfo points = job ? job->base_info : base.info;
+    const std::int64_t q = graph ? points.rows : job ? job->query_info.rows : own_queries.info.rows;
+    const Radii radii = read_radii(args, q);
     const double read_seconds = reading_time.seconds();
 
     std::optional<MatrixWriter> count_file;
@@ -164,15 +161,12 @@ int execute(const Args& args) {
         count_file.emplace(
             open_writer(outputs, with_data_set(args.counts, "counts"), q, 1, {ElementType::i64, ElementType::i32}));
     std::optional<CsrWriter> csr;
-    if (!args.csr.empty()) csr.emplace(outputs, args.csr, base.info.rows, args.f64);
+    if (!args.csr.empty()) csr.emplace(outputs, args.csr, points.rows, args.f64);
     const bool only_counts = args.only_counts || (!csr && count_file);
-    Answer answer;
-    {
-        ProgressBar bar(!args.output.quiet);
-        options.progress = bar.callback();
-        answer = only_counts ? count(base.view(), queries, r, options)
-                             : list(base.view(), queries, r, options, csr ? &*csr : nullptr);
-    }
+    CsrWriter* const writer = csr ? &*csr : nullptr;
+    RadiusAnswer answer =
+        job ? radius_streamed(*job, radii, only_counts, writer, args.csr)
+            : radius_held(args, base, graph ? nullptr : &own_queries, radii, options, only_counts, writer);
     stop_if_interrupted();
     const Stopwatch writing;
     if (csr) csr->finish();
@@ -195,9 +189,9 @@ int execute(const Args& args) {
     if (args.output.json) {
         Json object = {{"command", "radius"},
                        {"kith", KITH_VERSION},
-                       {"n", base.info.rows},
+                       {"n", points.rows},
                        {"q", q},
-                       {"d", base.info.cols},
+                       {"d", points.cols},
                        {"graph", graph},
                        {"include_self", args.include_self},
                        {"open", args.open}};
@@ -206,6 +200,7 @@ int execute(const Args& args) {
         object["metric"] = to_json(options.metric);
         object["within"] = static_cast<std::int64_t>(pairs);
         object["report"] = to_json(answer.report);
+        if (answer.streamed) object["streamed"] = to_json(*answer.streamed);
         add_end(object,
                 {{"read", read_seconds},
                  {"prepare", answer.report.prepare_seconds},
@@ -219,7 +214,8 @@ int execute(const Args& args) {
     }
     if (files.empty()) print_rows(answer, graph ? "point" : "query", args.f64, only_counts);
     say_end(args.output,
-            fmt::format("{}{} within, {:.4g} of each\n", summary(answer.report),
+            fmt::format("{}{} within, {:.4g} of each\n",
+                        answer.streamed ? summary(*answer.streamed) : summary(answer.report),
                         counted(static_cast<std::int64_t>(pairs), "point", "points"),
                         pairs / static_cast<double>(std::max<std::int64_t>(q, 1))),
             files);

@@ -138,10 +138,7 @@ Answer search_held(const Args& args, const Inputs& inputs, Options options, Outp
 
 // Where --memory holds less than points, queries and results.
 std::optional<StreamedJob> streamed_job(const Args& args, const Inputs& inputs, const Options& options) {
-    const Metric& metric = options.metric;
-    const bool needs_all = args.with_data || args.include_self ||
-                           (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data) ||
-                           (metric.id == MetricId::seuclidean && !metric.variances.data);
+    const bool needs_all = args.with_data || args.include_self || needs_all_points(options.metric);
     if (options.memory == 0 || args.k < 1 || needs_all) return std::nullopt;
     StreamedJob job;
     job.base = inputs.base;
@@ -228,10 +225,7 @@ int execute(const Args& args) {
         object["report"] = to_json(neighbors.report);
         object["report"]["nan_queries"] = answer.gaps.nan_queries;
         object["report"]["missing_neighbours"] = answer.gaps.missing;
-        if (answer.streamed)
-            object["streamed"] = {{"shards", answer.streamed->shards},
-                                  {"blocks", answer.streamed->blocks},
-                                  {"waited_seconds", answer.streamed->waited_seconds}};
+        if (answer.streamed) object["streamed"] = to_json(*answer.streamed);
         add_end(object,
                 {{"read", answer.read_seconds},
                  {"prepare", neighbors.report.prepare_seconds},

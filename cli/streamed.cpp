@@ -10,7 +10,6 @@
 
 #include "files.h"
 #include "interrupt.h"
-#include "kith/cut.h"
 #include "kith/error.h"
 #include "kith/shards.h"
 #include "option_names.h"
@@ -107,33 +106,17 @@ RowSizes sizes_of(const StreamedJob& job) {
     return sizes;
 }
 
-RowCut cut_of(const StreamedJob& job) {
-    RowSizes sizes = sizes_of(job);
-    sizes.shards_held = 2;
-    RowCut cut = with_option_names([&] { return cut_by_memory(sizes, fmt::format("a search of {}", job.base)); });
-    cut.points = std::min(cut.points, job.base_info.rows);
-    return cut;
-}
-
 Shape largest_part(const StreamedJob& job, const RowCut& cut) {
     const ElementType type = job.base_info.type;
     const bool wide = type == ElementType::i32 || type == ElementType::i64;
-    return {cut.points, cut.queries, job.base_info.cols, job.k, wide ? ElementType::f32 : type, false};
-}
-
-// A GPU's workspace is none of the host's memory, but no more than was asked for.
-Options with_workspace(const StreamedJob& job, const RowCut& cut) {
-    Options options = job.options;
-    options.memory = 0;
-    const bool on_host = plan(largest_part(job, cut), options).device == host_memory;
-    options.memory = on_host ? cut.workspace : job.memory;
-    return options;
+    return {
+        cut.points, cut.queries, job.base_info.cols, std::max<std::int64_t>(job.k, 1), wide ? ElementType::f32 : type,
+        false};
 }
 
 // Rows in messages count from the start of a part.
 template <class Search>
-PartialNeighbors searched(const StreamedJob& job, std::int64_t first_point, std::int64_t first_query,
-                          const Search& search) {
+Report with_rows(const StreamedJob& job, std::int64_t first_point, std::int64_t first_query, const Search& search) {
     try {
         return search();
     } catch (const Error& error) {
@@ -145,6 +128,28 @@ PartialNeighbors searched(const StreamedJob& job, std::int64_t first_point, std:
 }
 
 }  // namespace
+
+RowCut cut_of(const StreamedJob& job) {
+    RowSizes sizes = sizes_of(job);
+    sizes.shards_held = 2;
+    RowCut cut = with_option_names([&] { return cut_by_memory(sizes, fmt::format("a search of {}", job.base)); });
+    cut.points = std::min(cut.points, job.base_info.rows);
+    return cut;
+}
+
+// A GPU's workspace is none of the host's memory, but no more than was asked for.
+Options with_workspace(const StreamedJob& job, const RowCut& cut) {
+    Options options = job.options;
+    options.memory = 0;
+    const bool on_host = plan(largest_part(job, cut), options).device == host_memory;
+    options.memory = on_host ? cut.workspace : job.memory;
+    return options;
+}
+
+bool needs_all_points(const Metric& metric) {
+    return (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data) ||
+           (metric.id == MetricId::seuclidean && !metric.variances.data);
+}
 
 bool exceeds_memory(const StreamedJob& job) {
     if (job.memory <= process_bytes) return false;
@@ -158,12 +163,11 @@ Plan plan_of_part(const StreamedJob& job) {
     return plan(largest_part(job, cut), with_workspace(job, cut));
 }
 
-StreamedReport search_streamed(const StreamedJob& job, const std::function<void(Neighbors&&)>& take) {
+StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options options, const SearchPart& search,
+                         const EndBlock& end_block) {
     const Stopwatch clock;
     const bool graph = job.queries.empty();
     const FileInfo& queries = job.query_info;
-    const RowCut cut = cut_of(job);
-    Options options = with_workspace(job, cut);
     StreamedReport all;
     ProgressBar bar(!job.quiet);
     const double total = static_cast<double>(job.base_info.rows) * static_cast<double>(queries.rows);
@@ -180,29 +184,18 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
     ShardStream shards(job, cut.points, (queries.rows - 1) / cut.queries + 1);
     for (std::int64_t first = 0; first < queries.rows; first += cut.queries, ++all.blocks) {
         const Matrix block = query_rows.next(cut.queries);
-        std::optional<PartialNeighbors> best;
         std::int64_t first_point = 0;
         for (std::int64_t s = 0; s < shards.shards(); ++s) {
             const Matrix& shard = shards.next();
             of_call = static_cast<double>(block.info.rows) * static_cast<double>(shard.info.rows);
-            Report report;
-            PartialNeighbors found = searched(job, first_point, first, [&] {
-                return graph ? graph_shard(shard.view(), first_point, block.view(), first, job.k, options, &report)
-                             : search_shard(shard.view(), first_point, block.view(), job.k, options, &report);
-            });
+            add(all.report, with_rows(job, first_point, first, [&] {
+                    return search({shard.view(), first_point, block.view(), first}, options);
+                }));
             stop_if_interrupted();
-            if (best) merge(*best, found);
-            else best = std::move(found);
-            add(all.report, report);
             first_point += shard.info.rows;
             done += of_call;
         }
-        Neighbors neighbors = finish(*best, options);
-        best.reset();
-        const Gaps gaps = gaps_of(neighbors, block.view());
-        all.gaps.nan_queries += gaps.nan_queries;
-        all.gaps.missing += gaps.missing;
-        take(std::move(neighbors));
+        end_block(block.view(), first);
     }
     all.shards = shards.shards();
     all.waited_seconds = shards.waited_seconds();
@@ -212,10 +205,43 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
     return all;
 }
 
+StreamedReport search_streamed(const StreamedJob& job, const std::function<void(Neighbors&&)>& take) {
+    const bool graph = job.queries.empty();
+    const RowCut cut = cut_of(job);
+    const Options options = with_workspace(job, cut);
+    std::optional<PartialNeighbors> best;
+    Gaps all_gaps;
+    StreamedReport all = each_part(
+        job, cut, options,
+        [&](const StreamedPart& part, const Options& call) {
+            Report report;
+            PartialNeighbors found =
+                graph ? graph_shard(part.shard, part.first_point, part.block, part.first_query, job.k, call, &report)
+                      : search_shard(part.shard, part.first_point, part.block, job.k, call, &report);
+            if (best) merge(*best, found);
+            else best = std::move(found);
+            return report;
+        },
+        [&](const MatrixView& block, std::int64_t /*first*/) {
+            Neighbors neighbors = finish(*best, options);
+            best.reset();
+            const Gaps gaps = gaps_of(neighbors, block);
+            all_gaps.nan_queries += gaps.nan_queries;
+            all_gaps.missing += gaps.missing;
+            take(std::move(neighbors));
+        });
+    all.gaps = all_gaps;
+    return all;
+}
+
 Report of_each_shard(const StreamedReport& streamed) {
     Report each = streamed.report;
     each.queries *= streamed.shards;
     return each;
+}
+
+Json to_json(const StreamedReport& streamed) {
+    return {{"shards", streamed.shards}, {"blocks", streamed.blocks}, {"waited_seconds", streamed.waited_seconds}};
 }
 
 std::string summary(const StreamedReport& streamed) {

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "gaps.h"
+#include "json.h"
+#include "kith/cut.h"
 #include "kith/io.h"
 #include "kith/kith.h"
 
@@ -15,9 +17,9 @@ namespace kith::cli {
 struct StreamedJob {
     std::string base, queries, format;  // as MatrixReader takes them; no queries: a graph of the base
     FileInfo base_info, query_info;     // of a graph the same
-    std::int64_t k = 0;
-    std::int64_t memory = 0;  // bytes of the whole process
-    Options options;          // `memory` and `progress` are set here
+    std::int64_t k = 0;                 // 0: within a radius
+    std::int64_t memory = 0;            // bytes of the whole process
+    Options options;                    // `memory` and `progress` are set here
     bool quiet = false;
 };
 
@@ -34,6 +36,27 @@ struct StreamedReport {
 // takes: it then bounds the workspace alone.
 bool exceeds_memory(const StreamedJob& job);
 
+// Whether the metric has to be estimated from all points.
+bool needs_all_points(const Metric& metric);
+
+// How many points and queries are held at once.
+RowCut cut_of(const StreamedJob& job);
+// Options of a search of these. A GPU's workspace is none of the host's memory, but no more than was asked for.
+Options with_workspace(const StreamedJob& job, const RowCut& cut);
+
+// One shard and one block of queries, whose first rows have those numbers.
+struct StreamedPart {
+    MatrixView shard;
+    std::int64_t first_point = 0;
+    MatrixView block;
+    std::int64_t first_query = 0;
+};
+using SearchPart = std::function<Report(const StreamedPart& part, const Options& options)>;
+using EndBlock = std::function<void(const MatrixView& block, std::int64_t first_query)>;
+// Reads all parts, the shards of a block in order, and draws the progress of `search`. The report has no gaps.
+StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options options, const SearchPart& search,
+                         const EndBlock& end_block);
+
 // The plan of the largest shard and block.
 Plan plan_of_part(const StreamedJob& job);
 
@@ -44,6 +67,7 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
 
 // The report with as many queries as its counts are of: each once for each shard.
 Report of_each_shard(const StreamedReport& streamed);
+Json to_json(const StreamedReport& streamed);  // how the points were read
 // As summary(), and how often the points were read.
 std::string summary(const StreamedReport& streamed);
 

@@ -35,6 +35,28 @@ private:
     std::unique_ptr<State> state_;
 };
 
+// Rows of the same queries from one shard of the points after the other, as radius_shard() hands them on: they wait in
+// a nameless file beside `path`, 16 bytes a neighbour, until those of all shards are there to be merged.
+class ShardRows {
+public:
+    // Throws bad_file.
+    KITH_EXPORT explicit ShardRows(const std::string& path);
+    KITH_EXPORT ~ShardRows();
+    ShardRows(const ShardRows&) = delete;
+    ShardRows& operator=(const ShardRows&) = delete;
+
+    // The next rows of a shard; those from the first query on begin another shard. Throws bad_file, invalid_argument.
+    KITH_EXPORT void append(const RadiusRows& rows);
+    // All rows as merge_radius() makes them, counted from `first` on, in blocks that take about `bytes` where no single
+    // row takes more. Throws bad_file; invalid_argument where shards differ in the number of rows.
+    KITH_EXPORT void hand_on(std::int64_t first, std::int64_t dimensions, const Options& options, std::int64_t bytes,
+                             const TakeRadiusRows& take);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 // A sparse matrix in memory, its rows ascending by column, each column once.
 struct CsrMatrix {
     std::int64_t rows = 0, cols = 0;

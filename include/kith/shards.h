@@ -4,17 +4,18 @@
 //     kith::PartialNeighbors all = kith::search_shard(first_half, 0, queries, 10);
 //     kith::merge(all, kith::search_shard(second_half, first_half.rows, queries, 10));
 //     kith::Neighbors nn = kith::finish(all);  // == kith::search(both_halves, queries, 10), but for the report
+//
+// Within a radius nothing is cut off: rows of each shard (radius_shard) are merged at once (merge_radius).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "kith/export.h"
+#include "kith/radius.h"
 #include "kith/types.h"
 
 namespace kith {
-
-class Index;  // kith/index.h
 
 // The nearest of each query among some of the points. What a search returns does not suffice to merge it with others:
 // two distances may be equal after their root is taken and rounded where the order knows which is smaller. So it holds
@@ -48,5 +49,26 @@ KITH_EXPORT void merge(PartialNeighbors& into, const PartialNeighbors& other);
 
 // The neighbours with the distances that Options::metric reports, as f64 with Options::f64. The report is empty.
 KITH_EXPORT Neighbors finish(const PartialNeighbors& partial, const Options& options = {});
+
+// All points of a shard within a radius of each query, in blocks of rows as radius_blocks() hands them on, but with ids
+// counted among all points and, whatever Options::f64 says, in `distances64` the distance keys. Shards, queries and
+// metric as for search_shard(). Throws as radius() does.
+KITH_EXPORT Report radius_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
+                                const Radius& r, const Options& options, const TakeRadiusRows& take);
+// The same of a graph, as graph_shard().
+KITH_EXPORT Report radius_graph_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
+                                      std::int64_t first_query, const Radius& r, const Options& options,
+                                      const TakeRadiusRows& take);
+// Only how many; those of all shards are their sum.
+KITH_EXPORT RadiusCounts radius_shard_counts(const MatrixView& shard, const MatrixView& queries, const Radius& r,
+                                             const Options& options = {});
+KITH_EXPORT RadiusCounts radius_graph_shard_counts(const MatrixView& shard, std::int64_t first_point,
+                                                   const MatrixView& queries, std::int64_t first_query, const Radius& r,
+                                                   const Options& options = {});
+
+// The same rows from every shard, merged: those of radius() of all points, with the distances that Options::metric
+// reports, as f64 with Options::f64. The report is empty. Throws invalid_argument where the rows differ in number.
+KITH_EXPORT RadiusNeighbors merge_radius(const std::vector<RadiusRows>& shards, std::int64_t dimensions,
+                                         const Options& options = {});
 
 }  // namespace kith

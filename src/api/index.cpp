@@ -96,13 +96,13 @@ struct Index::State {
     }
 
     // The same of a radius.
-    Report run_radius(const MatrixView* queries, const Radius& r, const Options& call, std::int64_t* counts,
-                      const TakeRadiusRows* take) const {
+    Report run_radius(const MatrixView* queries, const Radius& r, const Options& call,
+                      const api::RadiusWants& wants) const {
         const std::int64_t q = queries ? queries->rows : n;
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
         api::radii_of(r, q, metric);
         if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
-        const api::RadiusCall radius{queries, r, call, progress, counts, take};
+        const api::RadiusCall radius{queries, r, call, progress, wants};
         return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
     }
 };
@@ -188,7 +188,7 @@ RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const 
     return api::guarded([&] {
         state_->check_queries(queries, options);
         return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return state_->run_radius(&queries, r, options, nullptr, &take);
+            return state_->run_radius(&queries, r, options, {.take = &take});
         });
     });
 }
@@ -197,7 +197,7 @@ RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, co
     return api::guarded([&] {
         state_->check_queries(queries, options);
         return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
-            return state_->run_radius(&queries, r, options, counts, nullptr);
+            return state_->run_radius(&queries, r, options, {.counts = counts});
         });
     });
 }
@@ -206,7 +206,7 @@ Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Op
                             const TakeRadiusRows& take) const {
     return api::guarded([&] {
         state_->check_queries(queries, options);
-        return state_->run_radius(&queries, r, options, nullptr, &take);
+        return state_->run_radius(&queries, r, options, {.take = &take});
     });
 }
 
@@ -214,7 +214,7 @@ RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) con
     return api::guarded([&] {
         state_->check_call(options);
         return api::collect_radius(size(), options.f64, [&](const TakeRadiusRows& take) {
-            return state_->run_radius(nullptr, r, options, nullptr, &take);
+            return state_->run_radius(nullptr, r, options, {.take = &take});
         });
     });
 }
@@ -223,14 +223,14 @@ RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options)
     return api::guarded([&] {
         state_->check_call(options);
         return api::collect_counts(
-            size(), [&](std::int64_t* counts) { return state_->run_radius(nullptr, r, options, counts, nullptr); });
+            size(), [&](std::int64_t* counts) { return state_->run_radius(nullptr, r, options, {.counts = counts}); });
     });
 }
 
 Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
     return api::guarded([&] {
         state_->check_call(options);
-        return state_->run_radius(nullptr, r, options, nullptr, &take);
+        return state_->run_radius(nullptr, r, options, {.take = &take});
     });
 }
 

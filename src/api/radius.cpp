@@ -140,13 +140,15 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
                {.queries = queries,
                 .radii = radii.data(),
                 .open = call.r.open,
-                .graph = !call.queries && !call.options.include_self,
-                .f64 = call.options.f64,
+                .graph = call.own().has_value(),
+                .first_own = call.own().value_or(0),
+                .f64 = call.options.f64 || call.wants.keys,
+                .keys = call.wants.keys,
                 .list_bytes = call.options.memory > 0 ? call.options.memory : radius_list_bytes,
                 .options = call.options,
                 .progress = call.progress,
-                .counts = call.counts,
-                .take = call.take},
+                .counts = call.wants.counts,
+                .take = call.wants.take},
                report);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
@@ -178,38 +180,37 @@ RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int6
     return all;
 }
 
-}  // namespace api
-
-namespace {
-
-// Without queries the points among themselves.
 Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
-                   std::int64_t* counts, const TakeRadiusRows* take) {
-    api::check_options(options);
+                   const RadiusWants& wants) {
+    check_options(options);
     const std::int64_t q = queries ? queries->rows : points.rows;
-    const int threads = api::threads_of(options);
+    const int threads = threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(points.rows));
-    const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
-    api::radii_of(r, q, metric);
-    api::check_values(points, metric, "points", threads, progress);
-    if (queries) api::check_values(*queries, metric, "queries", threads, progress);
-    const api::RadiusCall call{queries, r, options, progress, counts, take};
+    const MetricSpec metric = validate_metric(options.metric, points, threads, progress);
+    radii_of(r, q, metric);
+    check_values(points, metric, "points", threads, progress);
+    if (queries) check_values(*queries, metric, "queries", threads, progress);
+    const RadiusCall call{queries, r, options, progress, wants};
     const ElementType type = queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, q, points.cols, 1, type, false};
-    std::vector<std::string> devices = api::devices_of(options);
+    std::vector<std::string> devices = devices_of(options);
     Report report;
     if (devices.size() > 1) {
-        const api::DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress, {}, true);
-        report = api::run_radius(group, metric, call);
+        const DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress, {}, true);
+        report = run_radius(group, metric, call);
         report.prepare_seconds = group.prepare_seconds();
     } else {
-        const api::DeviceIndex index(points, metric, shape, options, false, false, progress, true);
-        report = api::run_radius(index, call);
+        const DeviceIndex index(points, metric, shape, options, false, false, progress, true);
+        report = run_radius(index, call);
         report.prepare_seconds = index.prepared().seconds;
     }
     report.seconds += report.prepare_seconds;
     return report;
 }
+
+}  // namespace api
+
+namespace {
 
 void check(const MatrixView& points, const MatrixView& queries) {
     api::check_view(points, "points");
@@ -223,7 +224,7 @@ RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, cons
     return api::guarded([&] {
         check(points, queries);
         return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return radius_once(points, &queries, r, options, nullptr, &take);
+            return api::radius_once(points, &queries, r, options, {.take = &take});
         });
     });
 }
@@ -233,7 +234,7 @@ RadiusCounts radius_counts(const MatrixView& points, const MatrixView& queries, 
     return api::guarded([&] {
         check(points, queries);
         return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
-            return radius_once(points, &queries, r, options, counts, nullptr);
+            return api::radius_once(points, &queries, r, options, {.counts = counts});
         });
     });
 }
@@ -242,7 +243,7 @@ Report radius_blocks(const MatrixView& points, const MatrixView& queries, const 
                      const TakeRadiusRows& take) {
     return api::guarded([&] {
         check(points, queries);
-        return radius_once(points, &queries, r, options, nullptr, &take);
+        return api::radius_once(points, &queries, r, options, {.take = &take});
     });
 }
 
@@ -250,7 +251,7 @@ RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Op
     return api::guarded([&] {
         api::check_view(points, "points");
         return api::collect_radius(points.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return radius_once(points, nullptr, r, options, nullptr, &take);
+            return api::radius_once(points, nullptr, r, options, {.take = &take});
         });
     });
 }
@@ -259,7 +260,7 @@ RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, cons
     return api::guarded([&] {
         api::check_view(points, "points");
         return api::collect_counts(points.rows, [&](std::int64_t* counts) {
-            return radius_once(points, nullptr, r, options, counts, nullptr);
+            return api::radius_once(points, nullptr, r, options, {.counts = counts});
         });
     });
 }
@@ -268,7 +269,7 @@ Report radius_graph_blocks(const MatrixView& points, const Radius& r, const Opti
                            const TakeRadiusRows& take) {
     return api::guarded([&] {
         api::check_view(points, "points");
-        return radius_once(points, nullptr, r, options, nullptr, &take);
+        return api::radius_once(points, nullptr, r, options, {.take = &take});
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "api/device_group.h"
@@ -11,13 +12,24 @@
 
 namespace kith::api {
 
+// What is asked for.
+struct RadiusWants {
+    std::int64_t* counts = nullptr;  // of each query, unless null: then only these are
+    const TakeRadiusRows* take = nullptr;
+    // Query i leaves out point own + i, which another set of points may have. Of the points among themselves each
+    // leaves itself out, unless Options::include_self.
+    std::optional<std::int64_t> own{};
+    bool keys = false;  // distances are the distance keys, of f64
+};
+
 struct RadiusCall {
     const MatrixView* queries;  // null: the points among themselves
     const Radius& r;
     const Options& options;
     ProgressMeter& progress;
-    std::int64_t* counts = nullptr;  // of each query, unless null: then only these are asked for
-    const TakeRadiusRows* take = nullptr;
+    RadiusWants wants;
+
+    std::optional<std::int64_t> own() const { return !queries && !options.include_self ? 0 : wants.own; }
 };
 
 // Throws invalid_argument for options that serve other searches.
@@ -49,6 +61,11 @@ constexpr std::int64_t radius_list_bytes = 256 << 20;
 Report run_radius(const DeviceIndex& index, const RadiusCall& call);
 // The same answer. Rows are merged, and handed on, by the calling thread while no device works.
 Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call);
+
+// A whole call: validates all but the views, prepares the points, runs. Without queries, of the points among
+// themselves.
+Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
+                   const RadiusWants& wants);
 
 // An answer from a function that hands on its rows; counts from one that writes them.
 RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill);

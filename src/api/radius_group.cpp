@@ -10,12 +10,10 @@
 #include "api/group_call.h"
 #include "api/group_report.h"
 #include "api/radius.h"
+#include "api/radius_merge.h"
 #include "api/request.h"
 #include "api/rows.h"
-#include "cpu/metric/distance_keys.h"
-#include "cpu/primitives/top_k.h"
 #include "exact/ceil_div.h"
-#include "machine/parallel.h"
 
 namespace kith::api {
 
@@ -25,7 +23,6 @@ namespace {
 constexpr std::int64_t first_wave = 256;
 // Rows of a wave may be longer than those before; a wave is at most so many times as large as the last.
 constexpr double reserve = 2, growth = 4;
-constexpr std::int64_t rows_per_task = 64;
 
 // Rows from one device: those of the first queries of its block.
 struct Found {
@@ -47,7 +44,8 @@ public:
           call_(call),
           shared_(group, call.options, call.progress),
           parts_(shared_.parts()),
-          graph_(!call.queries && !call.options.include_self) {
+          keys_(call.wants.keys || parts_ > 1),
+          f64_(call.options.f64 || keys_) {
         if (call.queries) settle(*call.queries);
         // Where each device has all points, blocks of these are its own.
         if (call.queries) queries_ = *call.queries;
@@ -60,14 +58,13 @@ public:
         const std::int64_t bytes = call.options.memory > 0 ? call.options.memory : radius_list_bytes;
         list_bytes_ = std::max<std::int64_t>(1, bytes / 2 / group.devices());
         // Of a neighbour: in its list, which grows by doubling, and as it is handed on.
-        const bool wide = call.options.f64 || parts_ > 1;
-        most_ = std::max<std::int64_t>(1, bytes / 2 / (3 * (wide ? 16 : 12)));
+        most_ = std::max<std::int64_t>(1, bytes / 2 / (3 * (f64_ ? 16 : 12)));
         at_first_ = first_wave * group.devices();
     }
 
     Report run() {
         const auto start = std::chrono::steady_clock::now();
-        if (call_.counts) count();
+        if (call_.wants.counts) count();
         else list();
         Report report = shared_.report(q_);
         report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -81,10 +78,10 @@ private:
         const RadiusRun run{.queries = queries,
                             .radii = radii_.data() + task.first,
                             .open = call_.r.open,
-                            .graph = graph_,
-                            .first_own = task.first - task.first_point,
-                            .f64 = call_.options.f64 || parts_ > 1,
-                            .keys = parts_ > 1,
+                            .graph = call_.own().has_value(),
+                            .first_own = task.first + call_.own().value_or(0) - task.first_point,
+                            .f64 = f64_,
+                            .keys = keys_,
                             .list_bytes = list_bytes_,
                             .options = task.call,
                             .progress = task.progress,
@@ -98,14 +95,14 @@ private:
     }
 
     void count() {
-        std::fill_n(call_.counts, q_, 0);
+        std::fill_n(call_.wants.counts, q_, 0);
         std::mutex adding;
         shared_.run(0, q_, shared_.block_queries(q_), [&](const GroupTask& task) {
             std::vector<std::int64_t> counts(static_cast<std::size_t>(task.rows));
             run_task(task, counts.data(), nullptr);
             const std::lock_guard lock(adding);
             for (std::int64_t i = 0; i < task.rows; ++i)
-                call_.counts[task.first + i] += counts[static_cast<std::size_t>(i)];
+                call_.wants.counts[task.first + i] += counts[static_cast<std::size_t>(i)];
         });
     }
 
@@ -167,9 +164,9 @@ private:
             const std::int64_t rows = of_block.rows();
             const bool whole = rows == block;
             if (rows > 0) {
-                const bool f64 = call_.options.f64;
-                (*call_.take)({first + done.first, rows, of_block.offsets.data(), of_block.ids.data(),
-                               f64 ? nullptr : of_block.distances.data(), f64 ? of_block.distances64.data() : nullptr});
+                (*call_.wants.take)({first + done.first, rows, of_block.offsets.data(), of_block.ids.data(),
+                                     f64_ ? nullptr : of_block.distances.data(),
+                                     f64_ ? of_block.distances64.data() : nullptr});
                 done.first += rows;
                 done.second += of_block.entries();
             }
@@ -185,49 +182,23 @@ private:
         std::int64_t rows = found_.front().rows();
         for (const Found& part : found_) rows = std::min(rows, part.rows());
         if (rows == 0) return {0, 0};
-        std::vector<std::int64_t> offsets(static_cast<std::size_t>(rows) + 1, 0);
-        for (std::size_t i = 0; i < offsets.size(); ++i)
-            for (const Found& part : found_) offsets[i] += part.offsets[i];
-        const auto entries = static_cast<std::size_t>(offsets.back());
-        std::vector<std::int64_t> ids(entries);
-        const bool f64 = call_.options.f64;
-        std::vector<float> distances(f64 ? 0 : entries);
-        std::vector<double> distances64(f64 ? entries : 0);
-        const bool user = metric_.id == MetricId::formula || metric_.id == MetricId::functor;
-        const auto report = user ? nullptr : cpu::metric_kernels(metric_.id, cpu::Isa::baseline).report;
-        machine::parallel_tasks(
-            threads_of(call_.options), exact::ceil_div(rows, rows_per_task), [&](std::int64_t task) {
-                std::vector<cpu::Neighbor> row;
-                const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
-                for (std::int64_t i = task * rows_per_task; i < end; ++i) {
-                    const auto r = static_cast<std::size_t>(i);
-                    row.clear();
-                    for (const Found& part : found_)
-                        for (auto at = static_cast<std::size_t>(part.offsets[r]);
-                             at < static_cast<std::size_t>(part.offsets[r + 1]); ++at)
-                            row.push_back({part.distances64[at], part.ids[at]});
-                    std::sort(row.begin(), row.end());
-                    auto to = static_cast<std::size_t>(offsets[r]);
-                    for (const cpu::Neighbor& near : row) {
-                        const double distance = report ? report(near.rank, metric_.params) : near.rank;
-                        ids[to] = near.id;
-                        if (f64) distances64[to] = distance;
-                        else distances[to] = static_cast<float>(distance);
-                        ++to;
-                    }
-                }
-            });
+        std::vector<RadiusRows> parts;
+        for (const Found& part : found_)
+            parts.push_back({first, rows, part.offsets.data(), part.ids.data(), nullptr, part.distances64.data()});
+        const bool keys = call_.wants.keys, f64 = call_.options.f64 || keys;
+        const RadiusNeighbors all = merged(parts, rows, keys ? nullptr : key_report(metric_.id), metric_.params, f64,
+                                           threads_of(call_.options));
         found_.clear();
-        (*call_.take)({first, rows, offsets.data(), ids.data(), f64 ? nullptr : distances.data(),
-                       f64 ? distances64.data() : nullptr});
-        return {rows, offsets.back()};
+        (*call_.wants.take)({first, rows, all.offsets.data(), all.ids.data(), f64 ? nullptr : all.distances.data(),
+                             f64 ? all.distances64.data() : nullptr});
+        return {rows, all.offsets.back()};
     }
 
     const MetricSpec& metric_;
     const RadiusCall& call_;
     GroupCall shared_;
     std::size_t parts_;
-    bool graph_;
+    bool keys_, f64_;  // what the devices hand over
     std::vector<std::byte> storage_;
     MatrixView queries_;
     std::int64_t n_ = 0, q_ = 0;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/guard.h"
+#include "api/radius_merge.h"
 #include "api/request.h"
 #include "api/rows.h"
 #include "api/run.h"
@@ -30,22 +31,12 @@ struct Shard {
 };
 
 void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k, const Metric& metric) {
-    api::check_view(shard.points, "shard");
-    api::check_view(queries, "queries");
-    api::check_dimensions(shard.points.cols, queries.cols);
+    api::check_shard(shard.points, shard.first, queries, metric);
     api::check_k(k, queries.rows);
-    if (shard.first < 0 || shard.first > std::numeric_limits<std::int64_t>::max() - shard.points.rows)
-        refuse("first_point: {}; expected ids of at least 0 and below 2^63", shard.first);
-    for (const MatrixView* view : {&shard.points, &queries})
-        if (view->device != host_memory) refuse("device: cuda:{}; expected a shard in host memory", view->device);
     if (shard.prepared &&
         (shard.prepared->size() != shard.points.rows || shard.prepared->dimensions() != shard.points.cols))
         refuse("prepared: {} x {}; expected the shard's {} x {}", shard.prepared->size(), shard.prepared->dimensions(),
                shard.points.rows, shard.points.cols);
-    if (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data)
-        refuse("inverse_covariance: none; expected that of all points: a shard has another");
-    if (metric.id == MetricId::seuclidean && !metric.variances.data)
-        refuse("variances: none; expected those of all points: a shard has others");
 }
 
 // The keys of the listed points, whose ids count the rows of the shard.
@@ -115,13 +106,6 @@ void check_partial(const PartialNeighbors& partial, const char* what) {
                partial.keys.size(), partial.queries, partial.k);
 }
 
-// A distance from its key, as the metric reports it.
-double (*report_of(MetricId id))(double, const metric::Params&) {
-    if (id == MetricId::formula || id == MetricId::functor)
-        return [](double key, const metric::Params&) { return key; };
-    return cpu::metric_kernels(id, cpu::Isa::baseline).report;
-}
-
 }  // namespace
 
 PartialNeighbors search_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
@@ -161,7 +145,7 @@ Neighbors finish(const PartialNeighbors& partial, const Options& options) {
         params.d = partial.dimensions;
         params.p = chosen.p;
         params.packed_bits = chosen.packed_bits;
-        const auto report = report_of(api::computed_metric(chosen));
+        const api::KeyReport report = api::key_report(api::computed_metric(chosen));
         Neighbors result;
         result.queries = partial.queries;
         result.k = partial.k;

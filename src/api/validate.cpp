@@ -124,6 +124,20 @@ void check_dimensions(std::int64_t points, std::int64_t queries) {
     if (points != queries) refuse("queries: {} columns; expected {}, as the points have", queries, points);
 }
 
+void check_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries, const Metric& metric) {
+    check_view(shard, "shard");
+    check_view(queries, "queries");
+    check_dimensions(shard.cols, queries.cols);
+    if (first_point < 0 || first_point > std::numeric_limits<std::int64_t>::max() - shard.rows)
+        refuse("first_point: {}; expected ids of at least 0 and below 2^63", first_point);
+    for (const MatrixView* view : {&shard, &queries})
+        if (view->device != host_memory) refuse("device: cuda:{}; expected a shard in host memory", view->device);
+    if (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data)
+        refuse("inverse_covariance: none; expected that of all points: a shard has another");
+    if (metric.id == MetricId::seuclidean && !metric.variances.data)
+        refuse("variances: none; expected those of all points: a shard has others");
+}
+
 void check_k(std::int64_t k, std::int64_t rows) {
     if (k < 1) refuse("k: {}; expected at least 1", k);
     std::int64_t cells = 0;

@@ -22,6 +22,10 @@ void check_dimensions(std::int64_t points, std::int64_t queries);
 // Refuses a `device` that is neither host memory nor a GPU of this machine; `what` names the field in messages.
 void check_device(int device, const char* what);
 
+// Checks a shard of the points, whose first row has that id, the queries that are looked for in it, and that the metric
+// needs no other points.
+void check_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries, const Metric& metric);
+
 // Checks k against nothing but sense: k >= 1, q * k addressable.
 void check_k(std::int64_t k, std::int64_t rows);
 

@@ -1,77 +1,15 @@
 // Rows of any lengths to a sparse matrix' .npz: ids and distances wait in nameless files until their number is known.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <vector>
 
 #include "io/csr_members.h"
 #include "io/errors.h"
+#include "io/spool.h"
 #include "kith/csr.h"
 
 namespace kith {
-
-namespace {
-
-constexpr std::int64_t block_bytes = 1 << 20;
-
-// Bytes that are written one after the other and read back: a file without a name, which goes with its descriptor.
-class Spool {
-public:
-    explicit Spool(const std::string& beside) : beside_(beside) {
-        std::string name = (std::filesystem::path(beside).parent_path() / ".kith-rows-XXXXXX").string();
-        file_ = mkostemp(name.data(), O_CLOEXEC);
-        if (file_ < 0) fail("rows that wait for their number cannot be written beside it");
-        unlink(name.c_str());
-    }
-    ~Spool() { close(file_); }
-    Spool(const Spool&) = delete;
-    Spool& operator=(const Spool&) = delete;
-
-    void write(const void* bytes, std::int64_t count) {
-        const char* from = static_cast<const char*>(bytes);
-        while (count > 0) {
-            const ssize_t done = ::write(file_, from, static_cast<std::size_t>(count));
-            if (done < 0 && errno == EINTR) continue;
-            if (done <= 0) fail("rows that wait for their number cannot be written");
-            from += done;
-            count -= done;
-            size_ += done;
-        }
-    }
-
-    // All of it, in blocks.
-    template <class Take>
-    void read(const Take& take) const {
-        std::vector<char> block(static_cast<std::size_t>(std::min(size_, block_bytes)));
-        for (std::int64_t at = 0; at < size_;) {
-            const auto wanted = static_cast<std::size_t>(std::min(block_bytes, size_ - at));
-            const ssize_t done = pread(file_, block.data(), wanted, at);
-            if (done < 0 && errno == EINTR) continue;
-            // Whole elements: what is cut off is read again.
-            const std::int64_t whole = done > 0 ? done / 8 * 8 : 0;
-            const std::int64_t used = done > 0 && at + done == size_ ? done : whole;
-            if (used <= 0) fail("rows that waited for their number cannot be read back");
-            take(block.data(), used);
-            at += used;
-        }
-    }
-
-private:
-    [[noreturn]] void fail(const char* what) const {
-        throw Error(ErrorCode::bad_file, fmt::format("{}: {}: {}", beside_, what, std::strerror(errno)));
-    }
-
-    std::string beside_;
-    int file_ = -1;
-    std::int64_t size_ = 0;
-};
-
-}  // namespace
 
 struct CsrWriter::State {
     State(OutputSet& outputs_, const std::string& path_, std::int64_t points_, bool f64_)
@@ -81,7 +19,7 @@ struct CsrWriter::State {
     std::string path;
     std::int64_t points;
     bool f64;
-    Spool ids, distances;
+    io::Spool ids, distances;
     std::vector<std::int64_t> starts{0};
 
     template <class Index>
@@ -95,7 +33,7 @@ struct CsrWriter::State {
         };
         io::add_array(zip, "indices", index, count, stored * static_cast<std::int64_t>(sizeof(Index)),
                       [&](const io::Put& put) {
-                          std::vector<std::int64_t> block(block_bytes / sizeof(std::int64_t));
+                          std::vector<std::int64_t> block(io::Spool::block_bytes / sizeof(std::int64_t));
                           ids.read([&](const char* bytes, std::int64_t n) {
                               std::memcpy(block.data(), bytes, static_cast<std::size_t>(n));
                               put_indices(put, block.data(), n / static_cast<std::int64_t>(sizeof(std::int64_t)));

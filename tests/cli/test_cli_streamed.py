@@ -62,6 +62,44 @@ class Streamed(Cli):
         self.same("graph", "-b", self.at("points.npy"), "-k", 6, files=both)
         self.same("graph", "-b", self.at("whole.npy"), "-k", 6, "-m", "cityblock", "--f64")
 
+    def test_radii(self):
+        queries = ("-q", self.at("some.npy"))
+        both = (("--csr", ".npz"), ("--counts", ".npy"))
+        for metric, r in (("euclidean", 2), ("cosine", 0.2), ("cityblock", 4), ("inner_product", 2.5)):
+            report = self.same("radius", "-b", self.at("points.npy"), *queries, "-r", r, "-m", metric, files=both)
+            self.assertGreater(report["within"], 702)
+            self.assertEqual(report["report"]["pairs"], 702 * 4000)
+        self.same("radius", "-b", self.at("points.fbin.gz"), *queries, "-r", 3, "--open", "--f64", files=both)
+        report = self.same("radius", "-b", self.at("points.npy"), "-r", 2.5, files=both)
+        self.assertGreater(report["streamed"]["blocks"], 1)
+        self.same("radius", "-b", self.at("whole.npy"), "-r", 60, "-m", "euclidean", "--include-self", files=both)
+        write_npy(self.at("radii.npy"), [[0.01 * i] for i in range(702)], "f8")
+        self.same("radius", "-b", self.at("points.npy"), *queries, "--radii", self.at("radii.npy"), files=both)
+        # All points of all queries: far more than the memory that there is for rows.
+        everything = self.same("radius", "-b", self.at("points.npy"), "-q", f"{self.at('some.npy')}:0:300", "-r", "inf", files=both)
+        self.assertEqual(everything["within"], 300 * 3999)
+
+    def test_counts_and_first_rows_of_radii(self):
+        for options in (("-q", self.at("some.npy")), ()):
+            self.same("radius", "-b", self.at("points.npy"), *options, "-r", 3, files=(("--counts", ".npy"),))
+            for further in ((), ("--f64", "-m", "euclidean"), ("--only-counts",)):
+                command = ("radius", "-b", self.at("points.npy"), *options, "-r", 3, "--device", "cpu", *further)
+                held = json.loads(kith(*command, "--json").stdout)
+                streamed = json.loads(kith(*command, "--json", "--memory", LITTLE).stdout)
+                self.assertEqual((held["rows"], held["within"]), (streamed["rows"], streamed["within"]))
+                self.assertGreater(streamed["streamed"]["shards"], 1)
+        text = kith(*command, "--memory", LITTLE).stderr
+        self.assertIn("shards of points", text)
+
+    def test_radii_that_do_not_fit_the_queries(self):
+        write_npy(self.at("three.npy"), [[1.0]] * 3, "f8")
+        command = ("radius", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "--memory", LITTLE)
+        self.assert_error(kith(*command, "--radii", self.at("three.npy"), code=2), "--radii: 3 x 1", "702 queries")
+        self.assert_error(kith(*command, "-r", -1, code=2), "r: -1")
+        # What is estimated from all points is held.
+        answer = json.loads(kith(*command, "-r", 1, "-m", "seuclidean", "--device", "cpu", "--only-counts", "--json").stdout)
+        self.assertNotIn("streamed", answer)
+
     def test_results_in_one_file(self):
         self.same("search", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "-k", 5, files=(("--out", ".truth"),))
         kith("search", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "-k", 5, "-o", self.at("r.hdf5"), "--memory",

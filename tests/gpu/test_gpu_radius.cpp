@@ -64,7 +64,7 @@ TEST_P(GpuRadius, OfAnIndexOfDeviceMemoryAndOfTwoShards) {
             const std::vector<std::string> devices{"cuda:0", gpu::device_count() > 1 ? "cuda:1" : "cuda:0"};
             const api::DeviceGroup group(p, metric, devices, shape, on_gpu, false, progress, {{}, 300, 100});
             const RadiusNeighbors shared = api::collect_radius(q.rows, true, [&](const TakeRadiusRows& take) {
-                return api::run_radius(group, metric, {&q, r, on_gpu, progress, nullptr, &take});
+                return api::run_radius(group, metric, {&q, r, on_gpu, progress, {.take = &take}});
             });
             ASSERT_EQ("", difference(want, shared)) << c.label;
         }

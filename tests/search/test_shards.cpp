@@ -1,34 +1,18 @@
 // search_shard(), graph_shard(), merge(): any cut of the points and any order of merging give the bits of one search.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "kith/index.h"
 #include "kith/shards.h"
 #include "same_answer.h"
 #include "search_cases.h"
+#include "shard_cuts.h"
 
 namespace {
 
-kith::MatrixView rows_of(const kith::MatrixView& view, std::int64_t first, std::int64_t count) {
-    const bool by_rows = view.layout == kith::Layout::row_major;
-    const std::int64_t offset =
-        first * (by_rows ? view.stride : 1) * static_cast<std::int64_t>(kith::size_of(view.type));
-    kith::MatrixView part = view;
-    part.data = static_cast<const char*>(view.data) + offset;
-    part.rows = count;
-    return part;
-}
-
-// Up to `most` shards with random borders.
-std::vector<std::int64_t> borders(std::int64_t rows, std::int64_t most, adversarial::Random& random) {
-    std::vector<std::int64_t> all{0, rows};
-    for (std::int64_t i = 1; i < most; ++i) all.push_back(static_cast<std::int64_t>(random.below(rows)));
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
-}
+using shard_cuts::borders;
+using shard_cuts::rows_of;
 
 // Merges the parts in a random order, grouped at random, one of them twice.
 kith::PartialNeighbors merged(std::vector<kith::PartialNeighbors> parts, adversarial::Random& random) {

@@ -55,7 +55,7 @@ inline RadiusNeighbors listed(const Group& on, const MatrixView& points, const M
                                   if (on.seen) on.seen(rows);
                                   take(rows);
                               };
-                              return api::run_radius(group, metric, {queries, r, options, progress, nullptr, &both});
+                              return api::run_radius(group, metric, {queries, r, options, progress, {.take = &both}});
                           });
                       });
 }
@@ -64,12 +64,13 @@ inline RadiusCounts counted(const Group& on, const MatrixView& points, const Mat
                             const Options& options) {
     const std::int64_t q = queries ? queries->rows : points.rows;
     const ElementType type = queries ? queries->type : points.type;
-    return with_group(on, points, q, type, options,
-                      [&](const api::DeviceGroup& group, const MetricSpec& metric, ProgressMeter& progress) {
-                          return api::collect_counts(q, [&](std::int64_t* counts) {
-                              return api::run_radius(group, metric, {queries, r, options, progress, counts, nullptr});
-                          });
-                      });
+    return with_group(
+        on, points, q, type, options,
+        [&](const api::DeviceGroup& group, const MetricSpec& metric, ProgressMeter& progress) {
+            return api::collect_counts(q, [&](std::int64_t* counts) {
+                return api::run_radius(group, metric, {queries, r, options, progress, {.counts = counts}});
+            });
+        });
 }
 
 }  // namespace radius_devices
