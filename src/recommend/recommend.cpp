@@ -133,15 +133,19 @@ Blocks blocks_of(const Preferences& preferences, std::int64_t k, const Recommend
     const double vector = static_cast<double>(preferences.items()) * sizeof(float);
     const double neighbours = static_cast<double>(k) * cell_bytes;
     if (asked == 0 && static_cast<double>(users) * (vector + neighbours) <= room) return whole;
-    // A half for the neighbours that are kept; the other one for vectors, as much again of them prepared, and
+    // At most a half for the neighbours that are kept; the rest for vectors, as much again of them prepared, and
     // neighbours as they are found and merged.
-    const auto fit = [&](double bytes) { return static_cast<std::int64_t>(std::min(room / 2 / bytes, 0x1p62)); };
-    const std::int64_t dense = asked > 0 ? 2 * asked : std::max<std::int64_t>(fit(2 * (vector + neighbours)), 2);
+    const double kept = std::min(static_cast<double>(users) * neighbours, room / 2);
+    const auto fit = [](double bytes, double each) {
+        return static_cast<std::int64_t>(std::min(bytes / each, 0x1p62));
+    };
+    const std::int64_t dense =
+        asked > 0 ? 2 * asked : std::max<std::int64_t>(fit(room - kept, 2 * (vector + neighbours)), 2);
     constexpr std::int64_t share_of_queries = 8;
     Blocks out;
     out.queries = std::clamp<std::int64_t>(dense / share_of_queries, 1, users);
     out.points = std::min(dense - out.queries, users);
-    out.together = fit(neighbours);
+    out.together = fit(room / 2, neighbours);
     if (out.together >= users) out.together = users;
     else out.together = std::max<std::int64_t>(out.together / out.queries, 1) * out.queries;
     return out;
