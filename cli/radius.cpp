@@ -164,7 +164,7 @@ int execute(const Args& args) {
     if (!args.csr.empty()) csr.emplace(outputs, args.csr, points.rows, args.f64);
     const bool only_counts = args.only_counts || (!csr && count_file);
     CsrWriter* const writer = csr ? &*csr : nullptr;
-    RadiusAnswer answer =
+    const RadiusAnswer answer =
         job ? radius_streamed(*job, radii, only_counts, writer, args.csr)
             : radius_held(args, base, graph ? nullptr : &own_queries, radii, options, only_counts, writer);
     stop_if_interrupted();

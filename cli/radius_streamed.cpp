@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "interrupt.h"
 #include "kith/shards.h"
 #include "print.h"
 #include "radius_answer.h"
@@ -72,7 +73,11 @@ public:
                 return list(part, r, call, [&](const RadiusRows& rows) { waiting->append(rows); });
             },
             [&](const MatrixView&, std::int64_t first_query) {
-                waiting->hand_on(first_query, job_.base_info.cols, options_, cut_.workspace, take_);
+                waiting->hand_on(first_query, job_.base_info.cols, options_, cut_.workspace,
+                                 [&](const RadiusRows& rows) {
+                                     stop_if_interrupted();
+                                     take_(rows);
+                                 });
                 waiting.reset();
             });
         return std::move(answer_);

@@ -137,7 +137,6 @@ RowCut cut_of(const StreamedJob& job) {
     return cut;
 }
 
-// A GPU's workspace is none of the host's memory, but no more than was asked for.
 Options with_workspace(const StreamedJob& job, const RowCut& cut) {
     Options options = job.options;
     options.memory = 0;
