@@ -104,7 +104,9 @@ void attack(const Clustered& points, const Clustered& queries, const std::string
             sorted.assign(values.begin() + i * padded, values.begin() + i * padded + n);
             const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(n - 1));
             std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
-            thresholds.push_back(sorted[static_cast<std::size_t>(rank)]);
+            // Without a threshold nothing passes.
+            thresholds.push_back(
+                std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
         }
         gpu_arrays::check(
             cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * 4, cudaMemcpyHostToDevice));

@@ -28,6 +28,13 @@ __device__ __forceinline__ double accumulation(double gamma, double norm) {
     return gamma * (norm + 1) * (norm + 1);
 }
 
+// At least the root of x >= 0.
+__device__ __forceinline__ double root_above(double x) {
+    float root = __double2float_ru(x);
+    asm("sqrt.approx.ftz.f32 %0, %0;" : "+f"(root));
+    return static_cast<double>(root) * (1 + 0x1p-20) + 0x1p-60;
+}
+
 // A warp owns a vector.
 __global__ void half_square_kernel(const __half* vectors, std::int64_t count, std::int64_t width, float* out) {
     const std::int64_t at = own_item() / 32;
@@ -177,7 +184,7 @@ __global__ void __launch_bounds__(active_threads)
 #pragma unroll 8
     for (int i = 0; i < here; ++i) {
         const double reach2 = room[i] + bound.room;
-        const double reach = bound.radius + static_cast<double>(__fsqrt_ru(__double2float_ru(fmax(reach2, 0.0))));
+        const double reach = bound.radius + root_above(fmax(reach2, 0.0));
         const double apart2 = nearest[i] + 2 * static_cast<double>(values[i * queries.ld]) - 2 * bound.error;
         active |= !(reach2 < 0) && !(apart2 > reach * reach * (1 + 0x1p-40));
     }
