@@ -219,7 +219,7 @@ void column_thresholds(const float* threshold, const float* half_norm, std::int6
 
 void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld, std::int64_t count, std::int64_t order,
                  cudaStream_t stream) {
-    sized(count, lists.q, [&]<int block, int per_thread>() {
+    const auto with = [&]<int block, int per_thread>() {
         const auto launch = [&]<int groups>() {
             start_kernel<block, per_thread, groups><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(
                 lists, all, ld, static_cast<int>(count), static_cast<int>(order));
@@ -227,7 +227,9 @@ void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld,
         if (order * 8 <= block && order * 8 <= count) launch.template operator()<1>();
         else if (order * 8 <= block * 4 && order * 8 <= count) launch.template operator()<4>();
         else launch.template operator()<per_thread>();
-    });
+    };
+    if (count <= 4096 && count > 2048 && lists.q > few_queries) with.template operator()<128, 32>();
+    else sized(count, lists.q, with);
     check_launch("start_lists");
 }
 

@@ -18,20 +18,11 @@ struct WarpList {
     // Every lane must call.
     __device__ void flush(const FilterPass& pass) {
         __syncwarp();
-        const int lane = static_cast<int>(threadIdx.x % 32);
-        for (int first = 0; first < count; first += 32) {
-            const int i = first + lane;
-            const bool any = i < count;
-            const std::uint32_t marked = any ? queries[i] : ~0u, query = marked & ~column;
-            // Entries of one query take their places together.
-            const unsigned same = __match_any_sync(0xffffffffu, query);
-            const int leader = __ffs(static_cast<int>(same)) - 1;
-            int at = 0;
-            if (any && lane == leader) at = atomicAdd(&pass.counts[query], __popc(same));
-            at = __shfl_sync(0xffffffffu, at, leader) + __popc(same & ((1u << lane) - 1u));
-            if (!any) continue;
+        for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
+            const std::int64_t query = queries[i] & ~column;
+            const std::int64_t at = atomicAdd(&pass.counts[query], 1);
             Candidate entry = entries[i];
-            if (marked & column) entry.a = entry.a - pass.half_norm[query] + pass.half_norm[entry.point];
+            if (queries[i] & column) entry.a = entry.a - pass.half_norm[query] + pass.half_norm[entry.point];
             if (at < pass.capacity) pass.candidates[query * pass.capacity + at] = entry;
         }
         __syncwarp();
@@ -58,25 +49,6 @@ template <class Entry>
 __device__ __forceinline__ void append_to_list(std::uint32_t mask, const float* values, WarpList& list,
                                                const FilterPass& pass, Entry entry) {
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1u;
-    // Many of a lane take their places together.
-    if (__reduce_max_sync(0xffffffffu, static_cast<unsigned>(__popc(mask))) > 2) {
-        int sum = __popc(mask);
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            const int other = __shfl_up_sync(0xffffffffu, sum, step);
-            if (static_cast<int>(threadIdx.x % 32) >= step) sum += other;
-        }
-        const int total = __shfl_sync(0xffffffffu, sum, 31);
-        if (total <= WarpList::room) {
-            if (list.count + total > WarpList::room) list.flush(pass);
-            for (int at = list.count + sum - __popc(mask); mask != 0; mask &= mask - 1, ++at) {
-                const int i = __ffs(static_cast<int>(mask)) - 1;
-                entry(pick16(values, i), i, list.entries[at], list.queries[at]);
-            }
-            list.count += total;
-            return;
-        }
-    }
     while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
         if (list.count + __popc(lanes) > WarpList::room) list.flush(pass);
         if (mask != 0) {

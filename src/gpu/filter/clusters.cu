@@ -28,6 +28,13 @@ __device__ __forceinline__ double accumulation(double gamma, double norm) {
     return gamma * (norm + 1) * (norm + 1);
 }
 
+// A thread owns eight halves.
+__global__ void permute_kernel(const uint4* vectors, const std::uint32_t* order, std::int64_t count,
+                               std::int64_t pieces, uint4* out) {
+    const std::int64_t at = own_item();
+    if (at < count * pieces) out[at] = vectors[order[at / pieces] * pieces + at % pieces];
+}
+
 // At least the root of x >= 0.
 __device__ __forceinline__ double root_above(double x) {
     float root = __double2float_ru(x);
@@ -253,6 +260,14 @@ __global__ void order_kernel(const std::uint32_t* members, std::int64_t first, s
 }
 
 }  // namespace
+
+void permute_vectors(const void* vectors, const std::uint32_t* order, std::int64_t count, std::int64_t width, void* out,
+                     cudaStream_t stream) {
+    const std::int64_t pieces = width / 8;
+    permute_kernel<<<item_blocks(count * pieces), item_threads, 0, stream>>>(static_cast<const uint4*>(vectors), order,
+                                                                             count, pieces, static_cast<uint4*>(out));
+    check_launch("permute_vectors");
+}
 
 void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out, cudaStream_t stream) {
     half_square_kernel<<<blocks_for(whole_tiles(count), item_warps), item_threads, 0, stream>>>(

@@ -30,6 +30,10 @@ struct ClusterView {
     double gamma = 0;        // FilterForm::gamma
 };
 
+// out[i] = row order[i] of `count` vectors.
+void permute_vectors(const void* vectors, const std::uint32_t* order, std::int64_t count, std::int64_t width, void* out,
+                     cudaStream_t stream);
+
 // half_square of `count` vectors, with room for whole tiles.
 void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out, cudaStream_t stream);
 

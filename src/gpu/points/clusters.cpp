@@ -44,16 +44,27 @@ public:
     ClusterMaking(const FilterVectors& filter, FilterIsa isa, cudaStream_t stream)
         : filter_(filter), isa_(isa), stream_(stream) {}
 
-    // Centres of the first rows, copied.
+    // Centres of the first rows, in the order of the nearest of every sixteenth of them: queries and points that are
+    // near to different centres of one cluster lie near each other then.
     void take_centres(std::int64_t count) {
         const FilterForm& form = filter_.form;
+        const std::int64_t few = std::max(count / 16, std::int64_t{1});
+        Buffer<std::uint32_t> nearest(count, stream_);
+        {
+            const Buffer<float> half_square(whole_tiles(few), stream_), values(count * whole_tiles(few), stream_);
+            half_squares(row(0), few, form.width, half_square.get(), stream_);
+            const ClusterView firsts{
+                .centres = row(0), .half_square = half_square.get(), .count = few, .width = form.width};
+            centre_values(firsts, row(0), count, isa_, values.get(), stream_);
+            nearest_centres(values.get(), whole_tiles(few), count, few, nearest.get(), nullptr, stream_);
+        }
+        const Buffer<std::uint32_t> order =
+            sorted_numbers(nearest, std::bit_width(static_cast<std::uint64_t>(few)), stream_);
         out_.centres = Buffer<char>(vector_bytes(form, count), stream_);
         out_.half_square = Buffer<float>(whole_tiles(count), stream_);
         out_.bounds = Buffer<ClusterBound>(count, stream_);
         out_.begin = Buffer<std::uint32_t>(count + 1, stream_);
-        check(cudaMemcpyAsync(out_.centres.get(), filter_.vectors.get(), static_cast<std::size_t>(out_.centres.size()),
-                              cudaMemcpyDeviceToDevice, stream_),
-              "cudaMemcpy");
+        permute_vectors(row(0), order.get(), count, form.width, out_.centres.get(), stream_);
         half_squares(out_.centres.get(), count, form.width, out_.half_square.get(), stream_);
         out_.view = {.centres = out_.centres.get(),
                      .half_square = out_.half_square.get(),
