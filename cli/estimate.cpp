@@ -49,8 +49,8 @@ class Trial {
 public:
     Trial(const Shape& shape, const Options& options, const Plan& plan)
         : shape_(shape), options_(options), tree_(plan.path == Path::tree), projected_(plan.path == Path::projected) {
-        // What directions save the data decide; without them all coordinates are filtered.
-        options_.path = projected_ ? "" : path_name(plan);
+        // What directions and clusters save the data decide; without them all coordinates of all points are filtered.
+        options_.path = projected_ || plan.path == Path::clustered ? "" : path_name(plan);
         options_.progress = [](const Progress&) { return !interrupted(); };
         if (options.metric.id == MetricId::mahalanobis) {
             identity_.resize(static_cast<std::size_t>(shape.d * shape.d));

@@ -88,19 +88,22 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q),
                      d = static_cast<double>(shape.d);
         const char* const metric = name(options.metric.id);
-        // What directions save the data decide: all coordinates are what it may take.
-        const bool directions = plan.path == Path::projected;
+        // What directions or clusters save the data decide: all coordinates of all points are what it may take.
+        const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered;
         const Path coordinates_path = plan.device == host_memory ? Path::gemm_i8 : Path::gemm_f16;
-        double rate = plan.distances.empty() ? planner::known_rate(known, directions ? coordinates_path : plan.path,
-                                                                   metric, d, static_cast<double>(shape.k))
-                                             : 0;
+        double rate = plan.distances.empty()
+                          ? planner::known_rate(known, directions || clusters ? coordinates_path : plan.path, metric, d,
+                                                static_cast<double>(shape.k))
+                          : 0;
         if (rate == 0)
             return MeasuredTime{
                 0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, path_name(plan))};
         if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
         MeasuredTime time{known.start_seconds + n * q / rate,
                           fmt::format("rates of {}, {}{}", known.facts.what, known.source,
-                                      directions ? ", by all coordinates; along few directions it takes less" : "")};
+                                      directions ? ", by all coordinates; along few directions it takes less"
+                                      : clusters ? ", with all points; in clusters it takes less"
+                                                 : "")};
         const double coordinates = (n + (shape.graph ? 0 : q)) * d;
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
         if (known.copied_bytes > 0)

@@ -55,6 +55,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 
 // Whether they have vectors along few directions.
 bool has_projection(const Points& points);
+// Whether they are in clusters.
+bool has_clusters(const Points& points);
 // Whether they have a tree.
 bool has_tree(const Points& points);
 

@@ -52,7 +52,7 @@ double symmetric_bytes(const Shape& s) {
 bool takes_values(const Request& r, const Machine::Device& device, const Plan& p, double left) {
     const Shape& s = r.shape;
     const std::int64_t wanted = std::min(s.n, s.k + (s.graph ? 1 : 0));
-    const bool few_coordinates = p.path == Path::gemm_f16 ||
+    const bool few_coordinates = p.path == Path::gemm_f16 || (p.path == Path::clustered && !p.forced) ||
                                  (p.path == Path::projected && !p.forced && s.d <= gpu::tuning::value_pass_dimensions);
     return few_coordinates && r.isa.empty() && !p.symmetric && !r.all_points &&
            gpu::value_pass_serves(s.q, p.chunk_points, gpu::filter_width(s.d, 1), wanted, device.multiprocessors) &&
@@ -111,7 +111,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
-    p.isa = p.path == Path::gemm_f16 || p.path == Path::projected ? gpu_isa(r.isa, device) : "";
+    p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
     p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
                   s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&

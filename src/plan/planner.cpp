@@ -43,8 +43,8 @@ constexpr std::int64_t tree_leaf = 32;
 
 // Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
-    const bool coarse = path.path == Path::projected || path.path == Path::gemm_i8;
-    if (coarse && r.all_points) return "serves a number of neighbours, not a radius";
+    const bool leaves_out = path.path == Path::projected || path.path == Path::gemm_i8 || path.path == Path::clustered;
+    if (leaves_out && r.all_points) return "serves a number of neighbours, not a radius";
     if (path.path != Path::gemm_bf16 && path.path != Path::gemm_i8) return "";
     if (path.path == Path::gemm_bf16 && !m.bf16) return "needs a processor with AVX512_BF16";
     if (path.path == Path::gemm_i8 && !m.vnni) return "needs a processor with AVX512_VNNI";
@@ -124,6 +124,18 @@ bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
            (r.prepared || s.q >= gpu_projected_queries) && bytes <= 0.4 * free;
 }
 
+// A sample of the points of an Index is looked at for clusters where there are so many points, and vectors of so few
+// coordinates as the pass over lists of tiles has kernels for (gpu/filter/augmented.h).
+constexpr std::int64_t clustered_points = 1 << 18, clustered_dimensions = 16;
+bool clusters_may_pay(const Request& r, const Machine::Device& device) {
+    const Shape& s = r.shape;
+    if (device.capability != 90 || r.no_clusters || !r.prepared || s.k > s.n / tree_share) return false;
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    const double bytes = gpu::tuning::point_bytes(s.d, element, Path::clustered, true) * static_cast<double>(s.n);
+    return s.n >= clustered_points && s.d >= clustered_dimensions &&
+           gpu::filter_width(s.d, 1) <= gpu::tuning::augmented_width && bytes <= 0.4 * device_budget(r, device);
+}
+
 // A formula's filter is compiled at run time, which so few pairs do not repay. Points that are prepared ahead of their
 // queries are planned with one, which counts as many.
 constexpr double queries_to_come = 1024;
@@ -171,6 +183,7 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (path.path == Path::projected && !r.leaves_out) continue;
         if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
             continue;
+        if (path.path == Path::clustered && !(r.leaves_out && clusters_may_pay(r, *device))) continue;
         if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
         // What "projected" becomes where a sample has no directions.
         if (path.path == Path::gemm_i8) continue;
@@ -255,6 +268,9 @@ const std::vector<PathFacts>& paths() {
         {Path::projected, true, true,
          "a matrix product filters, along the directions in which points differ most if a sample has such, "
          "binary64 refines and certifies"},
+        {Path::clustered, false, true,
+         "fp16 matrix units filter, without clusters of points that are too far if a sample has such, binary64 refines "
+         "and certifies"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_i8, true, false,
@@ -280,7 +296,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
         return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";
     }
     const metric::Gemm form = metric::product_form(metric.traits);
-    const bool coarse = path.path == Path::projected || path.path == Path::gemm_i8;
+    const bool coarse = path.path == Path::projected || path.path == Path::gemm_i8 || path.path == Path::clustered;
     if (coarse && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
     return form == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }

@@ -55,6 +55,7 @@ struct Request {
     bool prepared = false;          // the points are, ahead of their queries, of which there may be many
     bool has_tree = false;          // and their tree has been made
     bool has_projection = false;    // or a GPU's vectors along few directions
+    bool no_clusters = false;       // they have been prepared, and a GPU has found no clusters in them
     bool leaves_out = true;         // paths that leave out points unseen may be chosen
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided

@@ -286,6 +286,33 @@ TEST(Plan, ScansWhereNothingIsFiltered) {
               kith::planner::make(of(large, kith::metric::Gemm::none), with_gpu(std::int64_t{70} << 30)).path);
 }
 
+// An Index of many points of few enough coordinates asks a sample for clusters, and once it has none is planned as
+// before: symmetric graphs, every value of few queries.
+TEST(Plan, ClustersOfAnIndex) {
+    const auto plan = [](const kith::Shape& shape, bool prepared, bool none = false, int capability = 90) {
+        Machine machine = with_gpu(std::int64_t{70} << 30);
+        machine.devices[0].capability = capability;
+        Request r = of(shape, kith::metric::Gemm::l2);
+        r.prepared = prepared;
+        r.no_clusters = none;
+        return kith::planner::make(r, machine);
+    };
+    const kith::Shape shape{1 << 20, 8192, 128, 10};
+    EXPECT_EQ(kith::Path::clustered, plan(shape, true).path);
+    EXPECT_EQ("sm_90a", plan(shape, true).isa);
+    EXPECT_EQ(kith::Path::gemm_f16, plan(shape, false).path);
+    EXPECT_EQ(kith::Path::gemm_f16, plan(shape, true, true).path);
+    EXPECT_EQ(kith::Path::gemm_f16, plan(shape, true, false, 80).path);
+    EXPECT_EQ(1, plan({1 << 20, 1, 128, 10}, true).matrix_queries);
+    for (const kith::Shape& other :
+         {kith::Shape{1 << 17, 8192, 128, 10}, kith::Shape{1 << 20, 8192, 200, 10}, kith::Shape{1 << 20, 8192, 12, 10}})
+        EXPECT_EQ(kith::Path::gemm_f16, plan(other, true).path) << other.n << " x " << other.d;
+    kith::Shape graph{1 << 19, 1 << 19, 96, 10};
+    graph.graph = true;
+    EXPECT_FALSE(plan(graph, true).symmetric);
+    EXPECT_TRUE(plan(graph, true, true).symmetric);
+}
+
 // On a GPU from more coordinates and points on, where everything stays on the device.
 TEST(Plan, LooksForDirectionsOnGpus) {
     Machine m = with_gpu(std::int64_t{70} << 30);

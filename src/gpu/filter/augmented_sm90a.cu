@@ -2,7 +2,8 @@
 // fused_sm90a.cu, products whose sign says what passes.
 //
 // A tile's first K-tile brings the points' terms, and the first MMA multiplies these: it starts the accumulators, so
-// that nothing is read into them. How many MMAs a tile has is known to the compiler, one kernel for each.
+// that nothing is read into them. How many MMAs a tile has is known to the compiler, one kernel for each, and another
+// for passes over lists of tiles.
 #include <array>
 #include <utility>
 
@@ -46,7 +47,7 @@ __device__ __forceinline__ void append_negative(const float (&v)[64], const Thre
 }
 
 // A consumer warpgroup: upper or lower half of the queries (`rows`), left or right half of the points (`half`).
-template <int steps>
+template <int steps, bool listed>
 __device__ __forceinline__ void consume(const FilterPass& pass, const TileSchedule& schedule, const SharedStorage& s,
                                         char* shared, int cta_rank, int cluster, int rows, int half) {
     constexpr int k_tiles = (steps + 3) / 4;
@@ -65,7 +66,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const TileSchedu
     const std::uint64_t query_terms = terms_at(s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes));
     PipelineState at;
     int loaded = -1, reload = 0;
-    for (WorkTile work = WorkTile::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
+    for (auto work = WorkTile<listed>::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
         const int query_tile = work.query_tile;
         const int upper = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
         ThreadTile tile{static_cast<std::uint32_t>(upper), 0, 0, 0};
@@ -107,12 +108,12 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const TileSchedu
             wgmma_wait<0>();
             release_stage(last);
             if (t + 1 == work.end && threadIdx.x % 128 == 0) {
-                const WorkTile next = work.next(pass, schedule, cta_rank);
+                const WorkTile<listed> next = work.next(pass, schedule, cta_rank);
                 if (next.number < schedule.work_tiles && next.query_tile != query_tile)
                     mbarrier_arrive(s.queries_empty());
             }
-            tile.column =
-                static_cast<std::uint32_t>(static_cast<int>(pass.first) + t * tile_points + half * 128 + lane % 4 * 2);
+            tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + work.tile(t) * tile_points +
+                                                     half * 128 + lane % 4 * 2);
             append_negative(d, tile, list, pass);
         }
         work = work.next(pass, schedule, cta_rank);
@@ -122,7 +123,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const TileSchedu
 
 #endif
 
-template <int steps>
+template <int steps, bool listed>
 __global__ void __launch_bounds__(threads, 1)
     augmented_sm_90a(const __grid_constant__ TensorMaps maps, const FilterPass pass, const TileSchedule schedule) {
 #if defined(KITH_SM_90A)
@@ -134,29 +135,30 @@ __global__ void __launch_bounds__(threads, 1)
     init_shared(s, shared);
     if (threadIdx.x < 128) {
         setmaxnreg_dec<56>();
-        if (threadIdx.x == 0) produce<true>(maps, pass, schedule, s, cta_rank, cluster);
+        if (threadIdx.x == 0) produce<true, listed>(maps, pass, schedule, s, cta_rank, cluster);
     } else {
         setmaxnreg_inc<104>();
         const int group = static_cast<int>(threadIdx.x) / 128 - 1;
-        consume<steps>(pass, schedule, s, shared, cta_rank, cluster, group / 2, group % 2);
+        consume<steps, listed>(pass, schedule, s, shared, cta_rank, cluster, group / 2, group % 2);
     }
     __syncwarp();
     cluster_sync();  // the other block may still copy to this one, or arrive at its barriers
 #endif
 }
 
-template <int... i>
+template <bool listed, int... i>
 constexpr std::array<void (*)(TensorMaps, FilterPass, TileSchedule), sizeof...(i)> kernels_of(
     std::integer_sequence<int, i...>) {
-    return {augmented_sm_90a<i + 1>...};
+    return {augmented_sm_90a<i + 1, listed>...};
 }
 
 }  // namespace
 
 void augmented_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
-    static constexpr auto kernels = kernels_of(std::make_integer_sequence<int, most_steps>());
+    constexpr std::make_integer_sequence<int, most_steps> steps;
+    static constexpr auto all = kernels_of<false>(steps), listed = kernels_of<true>(steps);
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
-    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps - 1)), pass, schedule, stream);
+    launch_pass((pass.tiles ? listed : all).at(static_cast<std::size_t>(schedule.steps - 1)), pass, schedule, stream);
 }
 
 }  // namespace kith::gpu

@@ -110,8 +110,7 @@ void bit_points(const PreparedRows& rows, const FilterForm& form, float* words, 
 
 void bit_queries(const PreparedRows& rows, const FilterForm& points_form, float* words, float* query_error,
                  std::uint8_t* unfit, std::int64_t d, cudaStream_t stream) {
-    FilterForm form = points_form;
-    form.stride = 1;  // queries keep their order
+    const FilterForm form = of_queries(points_form);
     const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
     bit_rows_kernel<<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
         rows, form, reinterpret_cast<std::uint32_t*>(words), {nullptr, nullptr, query_error, unfit}, d);

@@ -185,14 +185,15 @@ __global__ void column_thresholds_kernel(const float* threshold, const float* ha
     out[i] = i < n ? __fadd_ru(__fadd_ru(threshold[i], half_norm[i]), slack) : __int_as_float(0x7fffffff);
 }
 
-// Launches with a block and a number of entries per thread that hold `entries`: the smallest block that does, or, where
-// queries are few and blocks have the device to themselves, the largest.
+// Launches with a block and a number of entries per thread that hold `entries`: the smallest block that does, as what
+// takes a block's time is to wait for its warps, or, where queries are few and blocks have the device to themselves,
+// the largest.
 template <class Launch>
 void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
     if (queries <= few_queries && entries <= 4096) launch.template operator()<1024, 4>();
-    else if (entries <= 512) launch.template operator()<128, 4>();
-    else if (entries <= 1024) launch.template operator()<128, 8>();
-    else if (entries <= 2048) launch.template operator()<256, 8>();
+    else if (entries <= 512) launch.template operator()<32, 16>();
+    else if (entries <= 1024) launch.template operator()<64, 16>();
+    else if (entries <= 2048) launch.template operator()<128, 16>();
     else if (entries <= 4096) launch.template operator()<256, 16>();
     else if (entries <= 8192) launch.template operator()<512, 16>();
     else launch.template operator()<1024, 16>();
@@ -218,7 +219,7 @@ void column_thresholds(const float* threshold, const float* half_norm, std::int6
 
 void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld, std::int64_t count, std::int64_t order,
                  cudaStream_t stream) {
-    sized(count, lists.q, [&]<int block, int per_thread>() {
+    const auto with = [&]<int block, int per_thread>() {
         const auto launch = [&]<int groups>() {
             start_kernel<block, per_thread, groups><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(
                 lists, all, ld, static_cast<int>(count), static_cast<int>(order));
@@ -226,7 +227,9 @@ void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld,
         if (order * 8 <= block && order * 8 <= count) launch.template operator()<1>();
         else if (order * 8 <= block * 4 && order * 8 <= count) launch.template operator()<4>();
         else launch.template operator()<per_thread>();
-    });
+    };
+    if (count <= 4096 && count > 2048 && lists.q > few_queries) with.template operator()<128, 32>();
+    else sized(count, lists.q, with);
     check_launch("start_lists");
 }
 

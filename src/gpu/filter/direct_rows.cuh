@@ -189,8 +189,7 @@ void direct_queries(const PreparedRows& rows, const FilterForm& points_form, flo
     if (exact::counts_bits(points_form.direct.step))
         return bit_queries(rows, points_form, words, query_error, unfit, params.d, stream);
     if constexpr (!only_bits<M>) {
-        FilterForm form = points_form;
-        form.stride = 1;  // queries keep their order
+        const FilterForm form = of_queries(points_form);
         const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
         direct_rows_kernel<M><<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
             rows, form, words, {nullptr, nullptr, query_error, unfit}, params);

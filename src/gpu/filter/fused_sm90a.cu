@@ -72,7 +72,7 @@ __device__ void consume(const FilterPass& pass, const SurePairs& sure, const Til
     PipelineState at, slot;
     int loaded = -1;
     int reload = 0;
-    for (WorkTile work = WorkTile::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
+    for (auto work = WorkTile<>::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
         const int query_tile = work.query_tile;
         const int upper = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
         const float nothing = __int_as_float(0x7fffffff);
@@ -126,7 +126,7 @@ __device__ void consume(const FilterPass& pass, const SurePairs& sure, const Til
             wgmma_wait<0>();
             release_stage(last);
             if (schedule.resident && tile + 1 == work.end && threadIdx.x % 128 == 0) {
-                const WorkTile next = work.next(pass, schedule, cta_rank);
+                const WorkTile<> next = work.next(pass, schedule, cta_rank);
                 if (next.number < schedule.work_tiles && next.query_tile != query_tile)
                     mbarrier_arrive(s.queries_empty());
             }

@@ -61,28 +61,41 @@ struct PipelineState {
     }
 };
 
-// A work tile of a cluster.
+// A work tile of a cluster. `listed`: of the tiles that its queries have a list of.
+template <bool listed = false>
 struct WorkTile {
-    int number, first, end;  // tiles [first, end)
-    int query_tile;          // this block's
+    int number, first, end;      // tiles [first, end), or entries of the list
+    int query_tile;              // this block's
+    const std::uint32_t* tiles;  // the list
 
     // The first work tile from `index` on that has tiles of points, or one past the last.
     __device__ static WorkTile from(int index, const FilterPass& pass, const TileSchedule& schedule, int cta_rank) {
         const int step = static_cast<int>(gridDim.x) / schedule.cluster;
         for (; index < schedule.work_tiles; index += step) {
             const int segment = index / schedule.query_tiles, group = index % schedule.query_tiles;
-            int first = segment * schedule.segment;
-            const int end = min(first + schedule.segment, schedule.tiles);
+            int first = segment * schedule.segment, tiles = schedule.tiles;
+            const std::uint32_t* list = nullptr;
+            if constexpr (listed) {
+                const std::int64_t own = group * schedule.cluster * filter_tile_queries / listed_queries;
+                tiles = static_cast<int>(pass.tile_counts[own]);
+                list = pass.tiles + own * pass.tile_stride;
+            }
+            const int end = min(first + schedule.segment, tiles);
             // Tiles left of the group's diagonal have been served by others.
             if (pass.column_threshold)
                 first = max(first, group * schedule.cluster * tile_queries / tile_points -
                                        static_cast<int>(pass.first / filter_tile_points));
-            if (first < end) return {index, first, end, group * schedule.cluster + cta_rank};
+            if (first < end) return {index, first, end, group * schedule.cluster + cta_rank, list};
         }
-        return {index, 0, 0, -1};
+        return {index, 0, 0, -1, nullptr};
     }
     __device__ WorkTile next(const FilterPass& pass, const TileSchedule& schedule, int cta_rank) const {
         return from(number + static_cast<int>(gridDim.x) / schedule.cluster, pass, schedule, cta_rank);
+    }
+    // The number, from the pass' first, of a tile in [first, end).
+    __device__ int tile(int t) const {
+        if constexpr (listed) return static_cast<int>(__ldg(tiles + t));
+        return t;
     }
 };
 
@@ -112,14 +125,14 @@ struct SharedStorage {
 };
 
 // The producer: one thread. Of augmented vectors the terms come with a tile's first K-tile, else the half norms do.
-template <bool augmented>
+template <bool augmented, bool listed = false>
 __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass& pass, const TileSchedule& schedule,
                                         const SharedStorage& s, int cta_rank, int cluster) {
     PipelineState at, slot;
     int loaded = -1;
     int reload = 0;
     const int halves = 2 / schedule.cluster;
-    for (WorkTile work = WorkTile::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;
+    for (auto work = WorkTile<listed>::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;
          work = work.next(pass, schedule, cta_rank)) {
         const int query_tile = work.query_tile;
         if (schedule.resident && query_tile != loaded) {
@@ -136,8 +149,8 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
             ++reload;
         }
         const int first_bytes = augmented ? tile_points * term_bytes : schedule.half_norm_stride;
-        for (int tile = work.first; tile < work.end; ++tile) {
-            const auto row = static_cast<int>(pass.first) + tile * tile_points;
+        for (int t = work.first; t < work.end; ++t) {
+            const auto row = static_cast<int>(pass.first) + work.tile(t) * tile_points;
             for (int c = 0; c < schedule.k_tiles; ++c) {
                 mbarrier_wait(s.empty(at.stage), at.parity ^ 1);
                 const std::uint32_t full = s.full(at.stage);
@@ -202,9 +215,11 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
     c.query_tiles = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
     c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
-    // The diagonal of a symmetric pass makes work tiles shorter: many of them even that out.
+    // The diagonal of a symmetric pass makes work tiles shorter, as lists do: many of them even that out.
     c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster, c.query_tiles > 1 ? 0.7 : 0.05,
-                               p.column_threshold ? 16 : 64);
+                               p.tiles              ? 8
+                               : p.column_threshold ? 16
+                                                    : 64);
     c.work_tiles = (c.tiles + c.segment - 1) / c.segment * c.query_tiles;
     c.resident = c.k_tiles <= max_resident ? c.k_tiles : 0;
     c.stage_bytes = point_k_tile_bytes + (c.resident ? 0 : query_k_tile_bytes);

@@ -20,6 +20,8 @@ namespace kith::gpu {
 
 // Points come in tiles of this many, queries in blocks of that; arrays by position have room for whole tiles.
 inline constexpr std::int64_t filter_tile_points = 256, filter_tile_queries = 128;
+// Queries that share a list of tiles (FilterPass::tiles): those of both blocks of a cluster.
+inline constexpr std::int64_t listed_queries = 2 * filter_tile_queries;
 constexpr std::int64_t whole_tiles(std::int64_t n) {
     return (n + filter_tile_points - 1) / filter_tile_points * filter_tile_points;
 }

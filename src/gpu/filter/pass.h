@@ -51,6 +51,11 @@ struct FilterPass {
     // Where not null (sm_90a, neither `all` nor columns that are queries), half norms and thresholds are terms of the
     // products (augmented.h): a candidate is a pair whose sum is negative, and its a that sum plus its threshold.
     const void *query_terms = nullptr, *point_terms = nullptr;
+    // Where not null, with the latter: only these tiles, counted from `first`. Of each listed_queries queries,
+    // tile_counts says how many, at tiles[group * tile_stride].
+    const std::uint32_t* tiles = nullptr;
+    const std::uint32_t* tile_counts = nullptr;
+    std::int64_t tile_stride = 0;
     // Largest cluster (sm_90a): 1 for tools that do not follow mbarriers of other blocks.
     int most_cluster = 2;
     // Of Step::logarithms what a query adds to its values, q.

@@ -8,9 +8,15 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kith/plan.h"
 #include "metric/metric.h"
 
 namespace kith::gpu::tuning {
+
+// Paths whose filter is products in fp16 matrix units.
+constexpr bool takes_products(Path path) {
+    return path == Path::gemm_f16 || path == Path::projected || path == Path::clustered;
+}
 
 // Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples
 // cheap; more only makes lists larger.

@@ -180,8 +180,7 @@ template <class M>
 void filter_queries(const PreparedRows& rows, const FilterForm& points_form, __half* vectors, float* query_error,
                     std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
     const std::int64_t q = rows.rows.count;
-    FilterForm form = points_form;
-    form.stride = 1;  // queries keep their order
+    const FilterForm form = of_queries(points_form);
     with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
         filter_queries_kernel<M><<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
             rows, some, vectors, query_error, unfit, params);

@@ -25,7 +25,8 @@ struct FilterForm {
     double gamma = 0;          // relative error of an accumulated product
     std::uint32_t stride = 1;  // the point at position p is row p * stride mod n: neighbours in the caller's order
                                // are far apart here, so that every run of positions is a sample
-    FactorForm factor;         // Traits::factored
+    const std::uint32_t* order = nullptr;  // where not null, it is row order[p] instead (points/clusters.h)
+    FactorForm factor;                     // Traits::factored
     // Of a cross entropy (filter/bound.h), else 0: what coordinates of queries other than 0 are rounded to at least,
     // and up to where values may reach of points with zeros, or they are not covered.
     double least = 0, covered = 0;
@@ -46,8 +47,16 @@ struct FilterForm {
     bool is_direct() const { return direct.step != exact::Step::dot; }
 };
 
+// The same of queries, which keep their order.
+inline FilterForm of_queries(FilterForm form) {
+    form.stride = 1;
+    form.order = nullptr;
+    return form;
+}
+
 // A position's row.
 KITH_HD std::int64_t row_at(const FilterForm& form, std::int64_t position, std::int64_t n) {
+    if (form.order) return form.order[position];
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(position) * form.stride %
                                      static_cast<std::uint64_t>(n));
 }

@@ -5,7 +5,9 @@
 #include "exact/watched.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
+#include "gpu/filter/tuning.h"
 #include "gpu/metric/user.h"
+#include "gpu/points/clusters.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/projection.h"
 #include "gpu/points/repeats.h"
@@ -210,6 +212,19 @@ void add_projection(Chunk& chunk, bool always, cudaStream_t stream) {
     }
 }
 
+// Likewise.
+void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
+    try {
+        auto found = find_clusters(chunk.points, metric, chunk.filter, isa_of(plan), plan.forced, stream);
+        if (found) chunk.clusters = std::make_shared<const Clusters>(std::move(*found));
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+        if (!chunk.filter.form.order) return;
+        chunk.filter.form.order = nullptr;
+        fill_filter(chunk.points, metric, chunk.filter, stream);
+    }
+}
+
 }  // namespace
 
 std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec, const Plan& plan, bool copy,
@@ -227,7 +242,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     InFlight work(stream);
     points->n = view.rows;
     points->d = view.cols;
-    points->metric = device_metric(spec, plan.path == Path::gemm_f16 || plan.path == Path::projected, stream, host);
+    points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
     points->streams = plan.chunk_points < view.rows;
     points->source = view;
     if (points->streams) {
@@ -250,6 +265,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     else if (plan.path != Path::exact)
         chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
     if (plan.path == Path::projected) add_projection(chunk, plan.forced, stream);
+    if (plan.path == Path::clustered) add_clusters(chunk, points->metric, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
     work.wait("preparing the points");
@@ -258,6 +274,10 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
 
 bool has_projection(const Points& points) {
     return points.resident.projected != nullptr;
+}
+
+bool has_clusters(const Points& points) {
+    return points.resident.clusters != nullptr;
 }
 
 bool has_tree(const Points& points) {

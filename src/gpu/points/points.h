@@ -10,6 +10,7 @@
 #include "formula/error_bound.h"
 #include "gpu/backend.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/upload.h"
@@ -40,8 +41,10 @@ struct FilterVectors {
     Buffer<char> vectors;           // see vector_bytes
     Buffer<float> half_norm;        // what the accumulators are initialised to
     Buffer<float> point_error;      // the point's share of the error bound
+    Buffer<std::uint32_t> order;    // what `form` points into, where its points come in clusters
 };
 
+struct Clusters;          // clusters.h
 struct Repeats;           // repeats.h
 struct ProjectedVectors;  // projection.h
 
@@ -53,6 +56,7 @@ struct Chunk {
     bool by_tree = false;  // the plan's path is the tree: `filter` has not been made
     // Of `filter`; null where the plan has no projection, or a sample says that it would not pay.
     std::shared_ptr<const ProjectedVectors> projected;
+    std::shared_ptr<const Clusters> clusters;  // the same of the path `clustered`
     // Other filters, and which rows are equal: made at the first queries that want them, or that `filter` leaves
     // without a certificate.
     struct Finer {
@@ -111,6 +115,10 @@ enum class FilterKind { one_term, two_terms, direct_coarse, direct };
 inline FilterKind kind_of(const Plan& plan) {
     if (!plan.distances.empty()) return FilterKind::direct;
     return plan.path == Path::direct_f32 ? FilterKind::direct_coarse : FilterKind::one_term;
+}
+// The matrix instructions of a plan.
+inline FilterIsa isa_of(const Plan& plan) {
+    return plan.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80;
 }
 inline bool is_coarse(const FilterForm& form) {
     return form.is_direct() && exact::is_coarse(form.direct);

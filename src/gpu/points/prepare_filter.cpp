@@ -281,20 +281,6 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
         set_centre(out, exact::direct_centre(sample, form.scale), stream);
 }
 
-void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
-    const std::int64_t n = points.rows.count;
-    out.vectors = {};  // of a form that did not serve
-    out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
-    out.half_norm = Buffer<float>(whole_tiles(n), stream);
-    out.point_error = Buffer<float>(whole_tiles(n), stream);
-    if (metric.kernels)
-        metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
-                                      out.point_error.get(), metric.params, stream);
-    else
-        formula_points(points.prepared(), out, out.vectors.get(), out.half_norm.get(), out.point_error.get(),
-                       metric.params, stream);
-}
-
 // Counts of coordinates that differ, where those of the points take few values each: as bits. False where they take
 // more, which a sample says or, after all, the points themselves.
 bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
@@ -327,6 +313,22 @@ bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, Fi
 }
 
 }  // namespace
+
+void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+    const std::int64_t n = points.rows.count;
+    if (out.vectors.size() != vector_bytes(out.form, n)) {
+        out.vectors = {};  // of a form that did not serve
+        out.vectors = Buffer<char>(vector_bytes(out.form, n), stream);
+        out.half_norm = Buffer<float>(whole_tiles(n), stream);
+        out.point_error = Buffer<float>(whole_tiles(n), stream);
+    }
+    if (metric.kernels)
+        metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
+                                      out.point_error.get(), metric.params, stream);
+    else
+        formula_points(points.prepared(), out, out.vectors.get(), out.half_norm.get(), out.point_error.get(),
+                       metric.params, stream);
+}
 
 FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
                              cudaStream_t stream) {

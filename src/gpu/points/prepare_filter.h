@@ -7,6 +7,8 @@ namespace kith::gpu {
 
 // Whether the metric has that kind of filter, for points of that type.
 bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind);
+// The vectors of its form, in its order, with what belongs to them.
+void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream);
 // Vectors of the filter. Synchronises for centre and scale.
 FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
                              cudaStream_t stream);

@@ -42,4 +42,13 @@ inline constexpr double largest_projected_share = 0.8;
 // Neighbours for which the sample is asked what passes: thresholds follow from samples, and are looser than k says.
 inline constexpr double expected_neighbours = 64;
 
+// ---- clusters of the points (clusters.h)
+
+// So many centres for each of the root of the points: of 1,000 clusters of 1,048,576 points 4,096 rows miss 17.
+inline constexpr double cluster_centres = 4;
+inline constexpr std::int64_t most_centres = 8192;
+// Clusters are made where a query must be compared with no more than this share of the points. Reasoned: tiles of 128
+// queries of clusters of their own meet many times as much.
+inline constexpr double most_active_share = 1.0 / 32;
+
 }  // namespace kith::gpu::tuning

@@ -29,6 +29,25 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
     std::uint32_t low = 0, high = ~std::uint32_t{0};
     int turn = 0;
     in_all = block * mine;
+    if constexpr (block == 32) {
+        // A warp knows its least and largest word at once; the very largest words are places without an entry.
+        std::uint32_t least = ~std::uint32_t{0}, most = 0;
+        int entries = 0;
+#pragma unroll
+        for (int i = 0; i < mine; ++i) {
+            const std::uint32_t own = word(x[i]);
+            least = min(least, own);
+            if (own == ~std::uint32_t{0}) continue;
+            most = max(most, own);
+            ++entries;
+        }
+        entries = static_cast<int>(__reduce_add_sync(whole_warp, static_cast<unsigned>(entries)));
+        low = __reduce_min_sync(whole_warp, least);
+        if (entries >= rank) {
+            high = __reduce_max_sync(whole_warp, most);
+            in_all = entries;
+        }
+    }
     while (low < high && in_all > rank + slack) {
         const std::uint32_t part = (high - low) / (pivots + 1);
         std::uint32_t counts = 0;

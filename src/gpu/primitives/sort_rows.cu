@@ -1,6 +1,7 @@
-// Sorting the selected entries of each row by (key, id): a bitonic sort in shared memory where a row fits, CUB's
-// segmented radix sort twice (ids, then stably keys) where it does not. select/sort_result.cu does the same with packed
-// entries of 8 bytes, which one comparison and one sort order; keys of 64 bits do not leave room for an id.
+// Sorting the selected entries of each row by (key, id): the few smallest of many rows in the registers of a warp, else
+// a bitonic sort in shared memory where a row fits, CUB's segmented radix sort twice (ids, then stably keys) where it
+// does not. select/sort_result.cu does the same with packed entries of 8 bytes, which one comparison and one sort
+// order; keys of 64 bits do not leave room for an id.
 #include "gpu/primitives/sort_rows.h"
 
 #include <cub/device/device_segmented_radix_sort.cuh>
@@ -9,6 +10,7 @@
 #include "gpu/primitives/block_threshold.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/primitives/tuning.h"
+#include "gpu/primitives/warp_nearest.cuh"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
@@ -94,6 +96,26 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
+// A warp owns a row, of which it keeps the 32 smallest entries.
+__global__ void __launch_bounds__(threads)
+    nearest_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
+                 std::int64_t count_step, std::int64_t rows, std::int64_t stride, SortedRows out) {
+    const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x) / 32;
+    if (row >= rows) return;
+    const int lane = threadIdx.x % 32, count = counts[row * count_step], k = static_cast<int>(out.k);
+    WarpNearest<1> best;
+    KeyAndId last{no_key, ~std::uint32_t{0}};
+    for (int first = 0; first < count; first += 32) {
+        const std::int64_t at = row * stride + min(first + lane, count - 1);
+        const KeyAndId own{keys[at], ids[at]};
+        const unsigned lanes = __ballot_sync(whole_warp, first + lane < count && own < last);
+        if (!lanes) continue;
+        best.push(own, lanes);
+        last = best.last(k);
+    }
+    if (lane < k) put(out, row * k + lane, best[0].key, best[0].id);
+}
+
 __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
                            std::int64_t count_step, std::int64_t rows, std::int64_t stride, SortedRows out) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
@@ -107,6 +129,12 @@ __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, 
 }  // namespace
 
 void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) {
+    if (tuning::sorts_by_warps(in.rows, in.most, out.k)) {
+        nearest_rows<<<blocks_for(in.rows, threads / 32), threads, 0, stream>>>(in.keys, in.ids, in.counts,
+                                                                                in.count_step, in.rows, in.stride, out);
+        check_launch("nearest_rows");
+        return;
+    }
     std::int64_t size = 2;
     while (size < in.most) size *= 2;
     if (size <= sort_in_shared) {

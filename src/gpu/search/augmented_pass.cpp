@@ -11,7 +11,7 @@ bool AugmentedPass::serves(const FilterForm& form, FilterIsa isa, std::int64_t q
            static_cast<double>(q) * static_cast<double>(n) >= tuning::augmented_pairs;
 }
 
-void AugmentedPass::run(FilterPass pass, const FilterForm& form, float* error, float* threshold) {
+FilterPass AugmentedPass::of(FilterPass pass, const FilterForm& form, float* error, float* threshold) {
     constexpr std::int64_t row_bytes = augmented_terms * 2;
     if (point_terms_.size() == 0) {
         const std::int64_t padded = whole_tiles(pass.n);
@@ -26,7 +26,7 @@ void AugmentedPass::run(FilterPass pass, const FilterForm& form, float* error, f
     augment_queries(pass.q, form.gamma, base_error_.get(), threshold, error, query_terms_.get(), stream_);
     pass.point_terms = point_terms_.get();
     pass.query_terms = query_terms_.get();
-    filter_pass(pass, FilterIsa::sm_90a, stream_);
+    return pass;
 }
 
 }  // namespace kith::gpu

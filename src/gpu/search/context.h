@@ -19,7 +19,7 @@ struct SearchContext : SearchRequest {
     enum Outcome : std::uint8_t { first_try, retried, scanned };
     std::vector<std::uint8_t>& outcomes;
     std::vector<exact::Cause>& causes;
-    bool& projected;  // whether any tile used the points' projection
+    bool& shortened;  // whether any tile used the points' projection or clusters
 
     // Of a pass over points that stream: its queries, on the device, and the first of them. The bus is the points': a
     // copy of queries for each chunk would wait until the next one is there.

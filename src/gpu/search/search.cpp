@@ -14,6 +14,7 @@
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/pinned_block.h"
+#include "gpu/search/clustered_pass.h"
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
@@ -189,21 +190,27 @@ public:
           first_(first),
           self_(context.graph ? count : 0, context.stream) {
         if (context.plan.symmetric) {
-            ordered_ = {Buffer<std::uint64_t>(count * context.k, context.stream),
-                        Buffer<std::uint32_t>(count * context.k, context.stream)};
             // The points in the order of their positions: each tile of the filter serves its rows and its columns.
             Buffer<std::int64_t> rows(count, context.stream);
             position_rows(own_.form, count, rows.get(), context.stream);
             check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, context.stream),
                   "cudaMemcpy");
-            GatheredQueries gathered(context, chunk.points.rows, std::move(rows), nullptr);
-            queries_ = std::move(gathered.rows);
+            take(GatheredQueries(context, chunk.points.rows, std::move(rows), nullptr));
         } else {
             queries_ = load_queries(context, first, count);
             // Relative to the chunk; an id outside of it leaves nothing out.
             if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
+            if (own_clusters() && count > listed_queries) {
+                Buffer<std::int64_t> rows = order_by_cluster(*own_clusters(), own_.form, context.points.metric,
+                                                             queries_.prepared(), isa_of(context.plan), context.stream);
+                GatheredQueries gathered(context, queries_.rows, std::move(rows),
+                                         context.graph ? self_.get() : nullptr);
+                if (context.graph) self_ = std::move(gathered.self);
+                take(std::move(gathered));
+            }
         }
+        if (reorders()) final_ids = nullptr;
         const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, context.plan.symmetric};
         if (context.plan.path == Path::exact)
             found_.result =
@@ -213,6 +220,7 @@ public:
                 chunk,
                 {.filter = own_,
                  .projected = own_projection(),
+                 .clusters = own_clusters(),
                  .final_ids = final_ids,
                  .repeats = context.plan.symmetric
                                 ? nullptr
@@ -222,7 +230,10 @@ public:
     }
 
     // In the order of the caller's queries.
-    const TileResult& result() const { return context_.plan.symmetric ? ordered_ : found_.result; }
+    const TileResult& result() const { return reorders() ? ordered_ : found_.result; }
+
+    // Whether queries are searched in an order of their own, so that `final_ids` is void.
+    bool reorders() const { return order_.size() > 0; }
 
     // Waits, and retries or scans the queries without a certificate. True where that changed the result.
     bool finish() {
@@ -236,8 +247,9 @@ public:
         }
         const double before = context_.report.candidates;
         Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
+        if (found_.clustered) context_.shortened = true;
         if (found_.projected) {
-            context_.projected = true;
+            context_.shortened = true;
             chunk_.finer->projection.note(q, std::ranges::count(uncertain.causes, exact::Cause::full_list));
             for (exact::Cause& cause : uncertain.causes)
                 if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
@@ -285,11 +297,20 @@ private:
         return static_cast<double>(chunk_.finer->needless) >=
                tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
     }
+    const Clusters* own_clusters() const {
+        return context_.plan.path == Path::clustered && &own_ == &chunk_.filter ? chunk_.clusters.get() : nullptr;
+    }
+    // Queries in an order of their own.
+    void take(GatheredQueries gathered) {
+        queries_ = std::move(gathered.rows);
+        order_ = std::move(gathered.index);
+        const std::int64_t cells = order_.size() * context_.k;
+        ordered_ = {Buffer<std::uint64_t>(cells, context_.stream), Buffer<std::uint32_t>(cells, context_.stream)};
+    }
     void restore_order() {
-        if (!context_.plan.symmetric) return;
-        const std::int64_t q = queries_.rows.count, k = context_.k;
+        if (!reorders()) return;
         scatter_rows(ordered_.keys.get(), ordered_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
-                     self_.get(), q, k, context_.stream);
+                     order_.get(), order_.size(), context_.k, context_.stream);
     }
 
     const SearchContext& context_;
@@ -297,7 +318,7 @@ private:
     const FilterVectors& own_;
     std::int64_t first_;
     DeviceRows queries_;
-    Buffer<std::int64_t> self_;
+    Buffer<std::int64_t> self_, order_;  // order_: which of the caller's queries each is, where they are reordered
     FilterOutcome found_;
     TileResult ordered_;
 };
@@ -307,8 +328,9 @@ private:
 void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge,
                  bool last, Lists lists, Lists scratch) {
     // The ids of all points are the caller's own.
-    const bool at_once = !context.points.streams && !context.plan.symmetric && context.plan.path != Path::exact;
-    ChunkSearch search(context, chunk, first, count, at_once ? lists.ids : nullptr);
+    const bool whole = !context.points.streams && context.plan.path != Path::exact;
+    ChunkSearch search(context, chunk, first, count, whole ? lists.ids : nullptr);
+    const bool at_once = whole && !search.reorders();
     const auto assign = [&] {
         assign_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k,
                     context.stream);
@@ -353,7 +375,7 @@ void search(const Points& points, const SearchRequest& request) {
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
     std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(queries.rows), SearchContext::first_try);
     std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
-    bool projected = false;
+    bool shortened = false;
     // Small results for the host: the kernels write them where it can read them.
     const std::int64_t all_cells = queries.rows * k, element = request.f64 ? 8 : 4;
     PinnedBlock small;
@@ -365,7 +387,7 @@ void search(const Points& points, const SearchRequest& request) {
                           small.data() || (request.out.device == points.device && !points.streams),
                           outcomes,
                           causes,
-                          projected};
+                          shortened};
     if (small.data()) {
         context.out.ids = static_cast<std::int64_t*>(small.data());
         context.out.distances = request.out.distances ? context.out.ids + all_cells : nullptr;
@@ -417,7 +439,8 @@ void search(const Points& points, const SearchRequest& request) {
     }
     work.wait("search");
     hand_over();
-    if (plan.path == Path::projected && !projected) request.report.path = name(Path::gemm_f16);
+    if ((plan.path == Path::projected || plan.path == Path::clustered) && !shortened)
+        request.report.path = name(Path::gemm_f16);
     exact::Fallbacks fallbacks;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         ++(outcomes[i] == SearchContext::first_try ? request.report.certified

@@ -1,5 +1,6 @@
 // The kernels that a tile of queries goes through; see tile_search.h.
 #include <algorithm>
+#include <optional>
 
 #include "gpu/distance/expanded.h"
 #include "gpu/filter/candidate_lists.h"
@@ -11,6 +12,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
 #include "gpu/search/augmented_pass.h"
+#include "gpu/search/clustered_pass.h"
 #include "gpu/search/matrix_candidates.h"
 #include "gpu/search/projected_pass.h"
 #include "gpu/search/results.h"
@@ -45,6 +47,7 @@ public:
           flags_(3 * q_, stream),
           counts_(q_, stream),
           augmented_(stream) {
+        if (choice.clusters && !choice.repeats) clustered_.emplace(*choice.clusters, isa(), stream);
         const FilterVectors& filter = filter_;
         if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
@@ -95,7 +98,9 @@ public:
             column_thresholds(threshold_.get(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
             pass_.column_threshold = column_threshold_.get();
         }
-        if (!projected_ || !through_projected()) through(n_);
+        if (projected_ && through_projected()) return;
+        if (clustered_ && augments_) through_clusters();
+        through(n_);
     }
 
     // All values of very few queries, where that is what the plan has.
@@ -174,6 +179,7 @@ public:
         out.flags = std::move(flags_);
         out.threshold = std::move(threshold_);
         out.projected = used_projection_;
+        out.clustered = listed_;
         return out;
     }
 
@@ -253,7 +259,7 @@ private:
         }
         pass_.count = levels.sample[0];
     }
-    FilterIsa isa() const { return plan_.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80; }
+    FilterIsa isa() const { return isa_of(plan_); }
     std::uint8_t* status() const { return flags_.get(); }
     std::uint8_t* unfit() const { return flags_.get() + q_; }
     std::uint8_t* overflowed() const { return flags_.get() + 2 * q_; }
@@ -317,11 +323,20 @@ private:
         used_projection_ = true;
         return true;
     }
+    // The points before the clusters; the next pass looks at these alone.
+    void through_clusters() {
+        if (pass_.first + pass_.count < clustered_->first()) through(clustered_->first());
+        listed_ = true;
+    }
     void run(const FilterPass& pass) {
-        if (metric_.spec.formula) formula_pass(*metric_.spec.formula, pass, stream_);
-        else if (augments_ && !pass.all && !pass.column_threshold)
-            augmented_.run(pass, filter_.form, query_error_.get(), threshold_.get());
-        else filter_pass(pass, isa(), stream_);
+        if (metric_.spec.formula) {
+            formula_pass(*metric_.spec.formula, pass, stream_);
+        } else if (augments_ && !pass.all && !pass.column_threshold) {
+            const FilterPass augmented = augmented_.of(pass, filter_.form, query_error_.get(), threshold_.get());
+            filter_pass(listed_ ? clustered_->of(augmented) : augmented, isa(), stream_);
+        } else {
+            filter_pass(pass, isa(), stream_);
+        }
     }
 
     const Chunk& chunk_;
@@ -341,8 +356,9 @@ private:
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;
-    bool augments_ = false;
+    bool augments_ = false, listed_ = false;
     AugmentedPass augmented_;
+    std::optional<ClusteredPass> clustered_;
     ExpandedTerms expanded_;
     ValueCandidates values_;
     FilterPass pass_;

@@ -34,6 +34,7 @@ struct FilterOutcome {
     PinnedWords totals;      // [0] candidates, [1] queries without a certificate
     PinnedBlock counted;     // of a value pass, in their place: what close_values counted
     bool projected = false;  // whether its projection was used
+    bool clustered = false;  // whether its clusters were
 };
 
 // What filters a tile.
@@ -43,7 +44,8 @@ struct TileFilterChoice {
     // Of `filter`, where not null and no repeats are left out: after the samples its values say which points are looked
     // at.
     const ProjectedVectors* projected = nullptr;
-    std::int64_t* final_ids = nullptr;  // where not null, q x k: the result's ids once more, -1 where there is none
+    const Clusters* clusters = nullptr;  // likewise: which are looked at then follows from these
+    std::int64_t* final_ids = nullptr;   // where not null, q x k: the result's ids once more, -1 where there is none
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
 

@@ -142,6 +142,8 @@ inline double finer_bytes(bool direct, std::int64_t coarse_words, std::int64_t n
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
 inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool copied) {
+    // In clusters, the order of the points.
+    if (path == Path::clustered) return point_bytes(d, element, Path::gemm_f16, copied) + 4;
     return (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) + (path == Path::exact ? 0 : 8) + 17;
 }
 
@@ -223,7 +225,7 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
                 8.0 * (most_directions + 1) *
                     static_cast<double>(std::min(std::max(q, n), projected_rows(most_directions + 1)));
     // Terms of augmented vectors, of points and of queries, and their errors.
-    else if (path == Path::gemm_f16)
+    else if (path == Path::gemm_f16 || path == Path::clustered)
         most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));
     // Panels of the direct filter are whole, of points and of queries.
     return most + (1 << 20) + (path == Path::direct_f32 ? 2 * 256 * vector_bytes(path, d) : 0);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "exact/canonical.h"
+#include "gpu/primitives/warp_nearest.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
-#include "gpu/tree/nearest.cuh"
 #include "gpu/tree/search.h"
 
 namespace kith::gpu {

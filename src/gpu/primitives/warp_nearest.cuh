@@ -7,7 +7,8 @@
 
 namespace kith::gpu {
 
-// Distance keys are bits of doubles that are not negative, whose order is that of unsigned numbers.
+// Keys are unsigned numbers in the order of the distances (exact/order.h, or the bits of doubles that are not
+// negative).
 struct KeyAndId {
     std::uint64_t key;
     std::uint32_t id;

@@ -1,0 +1,346 @@
+// Kernels of clusters.h.
+#include "gpu/filter/clusters.h"
+
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+
+#include "gpu/primitives/block.cuh"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
+
+namespace kith::gpu {
+
+namespace {
+
+__device__ __forceinline__ std::int64_t own_item() {
+    return blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+}
+
+__device__ __forceinline__ double warp_sum(double x) {
+    for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(whole_warp, x, half);
+    return x;
+}
+
+// Of a query or a point of that norm: what the accumulation of a value may lose by it, gamma size_u size_v being at
+// most the sum of both. The 1 is more than sizes have beyond the norms of rounded vectors, twice gamma more than what
+// is of second order and what binary64 rounds here.
+__device__ __forceinline__ double accumulation(double gamma, double norm) {
+    return gamma * (norm + 1) * (norm + 1);
+}
+
+// A thread owns eight halves.
+__global__ void permute_kernel(const uint4* vectors, const std::uint32_t* order, std::int64_t count,
+                               std::int64_t pieces, uint4* out) {
+    const std::int64_t at = own_item();
+    if (at < count * pieces) out[at] = vectors[order[at / pieces] * pieces + at % pieces];
+}
+
+// At least the root of x >= 0.
+__device__ __forceinline__ double root_above(double x) {
+    float root = __double2float_ru(x);
+    asm("sqrt.approx.ftz.f32 %0, %0;" : "+f"(root));
+    return static_cast<double>(root) * (1 + 0x1p-20) + 0x1p-60;
+}
+
+// A warp owns a vector.
+__global__ void half_square_kernel(const __half* vectors, std::int64_t count, std::int64_t width, float* out) {
+    const std::int64_t at = own_item() / 32;
+    if (at >= whole_tiles(count)) return;
+    const int lane = threadIdx.x % 32;
+    double sum = 0;
+    if (at < count)
+        for (std::int64_t i = lane; i < width; i += 32) {
+            const double x = static_cast<double>(__half2float(vectors[at * width + i]));
+            sum += x * x;
+        }
+    sum = warp_sum(sum);
+    if (lane == 0) out[at] = at < count ? static_cast<float>(sum / 2) : __int_as_float(0x7f800000);
+}
+
+// A warp owns a row.
+__global__ void nearest_kernel(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
+                               std::uint32_t* centres, float* least) {
+    const std::int64_t row = own_item() / 32;
+    if (row >= rows) return;
+    const int lane = threadIdx.x % 32;
+    float best = __int_as_float(0x7f800000);
+    std::uint32_t which = 0;
+    for (std::int64_t c = lane; c < count; c += 32) {
+        const float x = values[row * ld + c];
+        if (!(x < best)) continue;
+        best = x;
+        which = static_cast<std::uint32_t>(c);
+    }
+    for (int half = 16; half > 0; half /= 2) {
+        const float other = __shfl_xor_sync(whole_warp, best, half);
+        const std::uint32_t whose = __shfl_xor_sync(whole_warp, which, half);
+        if (other < best || (other == best && whose < which)) {
+            best = other;
+            which = whose;
+        }
+    }
+    if (lane != 0) return;
+    if (centres) centres[row] = which;
+    if (least) least[row] = best;
+}
+
+__global__ void count_kernel(const std::uint32_t* clusters, std::int64_t rows, std::uint32_t* counts) {
+    const std::int64_t row = own_item();
+    if (row < rows) atomicAdd(&counts[clusters[row]], 1u);
+}
+
+constexpr int scan_threads = 1024;
+
+// One block: counts become begins, in place, with the sum behind them.
+__global__ void __launch_bounds__(scan_threads) scan_kernel(std::uint32_t* counts, std::int64_t count) {
+    using Scan = cub::BlockScan<std::uint32_t, scan_threads>;
+    __shared__ typename Scan::TempStorage storage;
+    std::uint32_t before = 0;
+    for (std::int64_t first = 0; first < count; first += scan_threads) {
+        const std::int64_t at = first + threadIdx.x;
+        const std::uint32_t own = at < count ? counts[at] : 0;
+        std::uint32_t sum = 0, total = 0;
+        Scan(storage).ExclusiveSum(own, sum, total);
+        if (at < count) counts[at] = before + sum;
+        before += total;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) counts[count] = before;
+}
+
+constexpr int bound_threads = 256, bound_warps = bound_threads / 32;
+
+// A block owns a cluster, a warp a member at a time.
+__global__ void __launch_bounds__(bound_threads)
+    bound_kernel(ClusterView view, const __half* vectors, const float* half_norm, const std::uint32_t* members,
+                 ClusterBound* out) {
+    __shared__ double squares[bound_warps], longest[bound_warps], room[bound_warps];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const std::int64_t width = view.width;
+    const __half* const centre = static_cast<const __half*>(view.centres) + blockIdx.x * width;
+    double most_square = 0, most_norm = 0, most_room = 0;
+    for (std::uint32_t i = view.begin[blockIdx.x] + static_cast<std::uint32_t>(warp); i < view.begin[blockIdx.x + 1];
+         i += bound_warps) {
+        const std::int64_t at = view.first + members[i];
+        double apart = 0, norm2 = 0;
+        for (std::int64_t j = lane; j < width; j += 32) {
+            const double x = static_cast<double>(__half2float(vectors[at * width + j])),
+                         y = x - static_cast<double>(__half2float(centre[j]));
+            apart += y * y;
+            norm2 += x * x;
+        }
+        apart = warp_sum(apart);
+        norm2 = warp_sum(norm2);
+        const double h = static_cast<double>(half_norm[at]);
+        // What is +inf or NaN passes no threshold; -inf is not covered and passes all.
+        if (!(h < static_cast<double>(__int_as_float(0x7f800000)))) continue;
+        most_square = fmax(most_square, apart);
+        most_norm = fmax(most_norm, norm2);
+        most_room = fmax(most_room, norm2 - 2 * h + 4 * view.gamma * fabs(h));
+    }
+    if (lane == 0) {
+        squares[warp] = most_square;
+        longest[warp] = most_norm;
+        room[warp] = most_room;
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    for (int w = 1; w < bound_warps; ++w) {
+        most_square = fmax(most_square, squares[w]);
+        most_norm = fmax(most_norm, longest[w]);
+        most_room = fmax(most_room, room[w]);
+    }
+    const double half_square = static_cast<double>(view.half_square[blockIdx.x]);
+    out[blockIdx.x] = {.radius = sqrt(most_square) * (1 + 0x1p-40),
+                       .room = most_room + 2 * accumulation(view.gamma, sqrt(most_norm)),
+                       .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
+}
+
+constexpr int active_threads = static_cast<int>(listed_queries);
+
+// A block owns a group of queries and as many clusters as it has threads, a thread a cluster.
+__global__ void __launch_bounds__(active_threads)
+    active_kernel(ClusterView view, ClusterQueries queries, std::uint8_t* flags) {
+    __shared__ double nearest[active_threads], room[active_threads];
+    const std::int64_t first = blockIdx.x * queries.group, own = first + threadIdx.x;
+    const int here = static_cast<int>(min(queries.group, queries.q - first));
+    const float largest = 3.402823466e38f;
+    bool any = false;
+    if (threadIdx.x < here) {
+        const float threshold = queries.threshold[own];
+        const __half* const u = static_cast<const __half*>(queries.vectors) + own * view.width;
+        double norm2 = 0;
+        for (std::int64_t j = 0; j < view.width; j += 2) {
+            const float2 x = __half22float2(*reinterpret_cast<const __half2*>(u + j));
+            norm2 += static_cast<double>(x.x) * static_cast<double>(x.x);
+            norm2 += static_cast<double>(x.y) * static_cast<double>(x.y);
+        }
+        const double error = accumulation(view.gamma, sqrt(norm2)), t = static_cast<double>(threshold);
+        // Nothing passes without a threshold.
+        any = threshold >= -largest;
+        nearest[threadIdx.x] = norm2 - 2 * error;
+        room[threadIdx.x] = norm2 + 2 * t + 2 * error + 4 * view.gamma * fabs(t);
+        if (!any) room[threadIdx.x] = -static_cast<double>(__int_as_float(0x7f800000));
+    }
+    __syncthreads();
+    const std::int64_t cluster = static_cast<std::int64_t>(blockIdx.y) * active_threads + threadIdx.x;
+    if (cluster >= view.count) return;
+    const ClusterBound bound = view.bounds[cluster];
+    const float* const values = queries.values + first * queries.ld + cluster;
+    bool active = false;
+#pragma unroll 8
+    for (int i = 0; i < here; ++i) {
+        const double reach2 = room[i] + bound.room;
+        const double reach = bound.radius + root_above(fmax(reach2, 0.0));
+        const double apart2 = nearest[i] + 2 * static_cast<double>(values[i * queries.ld]) - 2 * bound.error;
+        active |= !(reach2 < 0) && !(apart2 > reach * reach * (1 + 0x1p-40));
+    }
+    flags[blockIdx.x * view.count + cluster] = active && view.begin[cluster] < view.begin[cluster + 1];
+}
+
+// A block owns a group.
+__global__ void __launch_bounds__(item_threads)
+    total_kernel(ClusterView view, const std::uint8_t* flags, unsigned long long* total) {
+    using Reduce = cub::BlockReduce<unsigned long long, item_threads>;
+    __shared__ typename Reduce::TempStorage storage;
+    unsigned long long own = 0;
+    for (std::int64_t c = threadIdx.x; c < view.count; c += item_threads)
+        if (flags[blockIdx.x * view.count + c]) own += view.begin[c + 1] - view.begin[c];
+    const unsigned long long sum = Reduce(storage).Sum(own);
+    if (threadIdx.x == 0) atomicAdd(total, sum);
+}
+
+constexpr int list_threads = 1024;
+
+// A block owns a group; a bit for each tile in shared memory.
+__global__ void __launch_bounds__(list_threads)
+    list_kernel(ClusterView view, const std::uint8_t* flags, std::int64_t first, int tiles, std::uint32_t* out,
+                std::uint32_t* counts) {
+    extern __shared__ std::uint32_t bits[];
+    __shared__ std::uint32_t sums[list_threads / 32];
+    const int words = (tiles + 31) / 32;
+    for (int w = threadIdx.x; w < words; w += list_threads) bits[w] = 0;
+    __syncthreads();
+    for (std::int64_t c = threadIdx.x; c < view.count; c += list_threads) {
+        if (!flags[blockIdx.x * view.count + c]) continue;
+        const std::int64_t begin = max(view.first + view.begin[c], first), end = view.first + view.begin[c + 1];
+        for (std::int64_t tile = (begin - first) / filter_tile_points; tile * filter_tile_points + first < end; ++tile)
+            if (tile < tiles) atomicOr(&bits[tile / 32], 1u << tile % 32);
+    }
+    __syncthreads();
+    std::uint32_t* const list = out + blockIdx.x * static_cast<std::int64_t>(tiles);
+    std::uint32_t before = 0;
+    for (int at = 0; at < words; at += list_threads) {
+        const int w = at + static_cast<int>(threadIdx.x);
+        std::uint32_t own = w < words ? bits[w] : 0, total = 0;
+        std::uint32_t place = before + block_prefix<list_threads>(static_cast<std::uint32_t>(__popc(own)), sums, total);
+        for (; own; own &= own - 1)
+            list[place++] = static_cast<std::uint32_t>(w * 32 + __ffs(static_cast<int>(own)) - 1);
+        before += total;
+    }
+    if (threadIdx.x == 0) counts[blockIdx.x] = before;
+}
+
+// Rows of a warp of the filter: of 16 queries in turn each comes to another one. A last group that is not whole keeps
+// its order.
+__global__ void deal_kernel(const std::uint32_t* ordered, std::int64_t q, std::int64_t* out) {
+    constexpr std::int64_t rows = 16, warps = listed_queries / rows;
+    const std::int64_t i = own_item();
+    if (i >= q) return;
+    const std::int64_t own = i % listed_queries, first = i - own;
+    out[first + listed_queries <= q ? first + own % warps * rows + own / warps : i] = ordered[i];
+}
+
+__global__ void order_kernel(const std::uint32_t* members, std::int64_t first, std::int64_t n, std::uint32_t stride,
+                             std::uint32_t* order) {
+    const std::int64_t p = own_item();
+    if (p >= n) return;
+    const std::int64_t before = p < first ? p : first + members[p - first];
+    order[p] = static_cast<std::uint32_t>(static_cast<std::uint64_t>(before) * stride % static_cast<std::uint64_t>(n));
+}
+
+}  // namespace
+
+void permute_vectors(const void* vectors, const std::uint32_t* order, std::int64_t count, std::int64_t width, void* out,
+                     cudaStream_t stream) {
+    const std::int64_t pieces = width / 8;
+    permute_kernel<<<item_blocks(count * pieces), item_threads, 0, stream>>>(static_cast<const uint4*>(vectors), order,
+                                                                             count, pieces, static_cast<uint4*>(out));
+    check_launch("permute_vectors");
+}
+
+void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out, cudaStream_t stream) {
+    half_square_kernel<<<blocks_for(whole_tiles(count), item_warps), item_threads, 0, stream>>>(
+        static_cast<const __half*>(vectors), count, width, out);
+    check_launch("half_squares");
+}
+
+void centre_values(const ClusterView& view, const void* vectors, std::int64_t count, FilterIsa isa, float* out,
+                   cudaStream_t stream) {
+    FilterPass pass;
+    pass.queries = vectors;
+    pass.points = view.centres;
+    pass.half_norm = view.half_square;
+    pass.q = count;
+    pass.n = pass.count = view.count;
+    pass.width = view.width;
+    pass.all = out;
+    pass.ld = whole_tiles(view.count);
+    filter_pass(pass, isa, stream);
+}
+
+void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
+                     std::uint32_t* centres, float* least, cudaStream_t stream) {
+    nearest_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, rows, count, centres, least);
+    check_launch("nearest_centres");
+}
+
+void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
+                    cudaStream_t stream) {
+    check(cudaMemsetAsync(begin, 0, static_cast<std::size_t>(count + 1) * sizeof(begin[0]), stream), "cudaMemset");
+    count_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(clusters, rows, begin);
+    check_launch("cluster_begins");
+    scan_kernel<<<1, scan_threads, 0, stream>>>(begin, count);
+    check_launch("cluster_begins");
+}
+
+void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm, const std::uint32_t* members,
+                    ClusterBound* out, cudaStream_t stream) {
+    bound_kernel<<<static_cast<unsigned>(view.count), bound_threads, 0, stream>>>(
+        view, static_cast<const __half*>(vectors), half_norm, members, out);
+    check_launch("bound_clusters");
+}
+
+void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags, cudaStream_t stream) {
+    const dim3 grid(blocks_for(queries.q, queries.group), blocks_for(view.count, active_threads));
+    active_kernel<<<grid, active_threads, 0, stream>>>(view, queries, flags);
+    check_launch("active_clusters");
+}
+
+void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, unsigned long long* total,
+                  cudaStream_t stream) {
+    check(cudaMemsetAsync(total, 0, sizeof *total, stream), "cudaMemset");
+    total_kernel<<<static_cast<unsigned>(groups), item_threads, 0, stream>>>(view, flags, total);
+    check_launch("count_active");
+}
+
+void list_tiles(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, std::int64_t first,
+                std::int64_t tiles, std::uint32_t* out, std::uint32_t* counts, cudaStream_t stream) {
+    const std::size_t bytes = static_cast<std::size_t>((tiles + 31) / 32) * sizeof(std::uint32_t);
+    list_kernel<<<static_cast<unsigned>(groups), list_threads, bytes, stream>>>(view, flags, first,
+                                                                                static_cast<int>(tiles), out, counts);
+    check_launch("list_tiles");
+}
+
+void deal_queries(const std::uint32_t* ordered, std::int64_t q, std::int64_t* out, cudaStream_t stream) {
+    deal_kernel<<<item_blocks(q), item_threads, 0, stream>>>(ordered, q, out);
+    check_launch("deal_queries");
+}
+
+void ordered_rows(const std::uint32_t* members, std::int64_t first, std::int64_t n, std::uint32_t stride,
+                  std::uint32_t* order, cudaStream_t stream) {
+    order_kernel<<<item_blocks(n), item_threads, 0, stream>>>(members, first, n, stride, order);
+    check_launch("ordered_rows");
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,89 @@
+// Clusters of points, and which of them a query of the fused filter need not be compared with (docs/exactness.md,
+// section 12). A cluster is a run of positions: the points that are nearer to its centre, a vector of the filter, than
+// to the centres of others. With R the largest distance of its points from the centre, none of them is nearer to a
+// query than the centre's distance less R: the values a of the pairs follow from that, and where they all are above the
+// query's threshold, the cluster's tiles are left out. (The random ball cover: Cayton 2012; here with the values that
+// the filter computes, so that nothing else of the certificate changes.)
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include "gpu/filter/pass.h"
+
+namespace kith::gpu {
+
+// What bounds the values of a cluster's points v, of which those are left out that are no query's candidates.
+struct ClusterBound {
+    double radius = 0;  // at least |v - centre|
+    double room = 0;    // at least 2 (E_v + |v|^2 / 2 - half_norm), E_v: what the accumulation of a may lose by v
+    double error = 0;   // what that of the centre's own value may lose by the centre
+};
+
+// All on the device. The points have vectors of `width` halves, by position.
+struct ClusterView {
+    const void* centres = nullptr;         // count x width
+    const float* half_square = nullptr;    // of centres: |c|^2 / 2; with +inf up to a multiple of filter_tile_points
+    const ClusterBound* bounds = nullptr;  // count
+    const std::uint32_t* begin = nullptr;  // count + 1: positions less `first`
+    std::int64_t count = 0, width = 0;
+    std::int64_t first = 0;  // position: those before are in no cluster; a multiple of filter_tile_points
+    double gamma = 0;        // FilterForm::gamma
+};
+
+// out[i] = row order[i] of `count` vectors.
+void permute_vectors(const void* vectors, const std::uint32_t* order, std::int64_t count, std::int64_t width, void* out,
+                     cudaStream_t stream);
+
+// half_square of `count` vectors, with room for whole tiles.
+void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out, cudaStream_t stream);
+
+// half_square - <u, c> of `count` vectors u and all centres, whole_tiles(view.count) apart.
+void centre_values(const ClusterView& view, const void* vectors, std::int64_t count, FilterIsa isa, float* out,
+                   cudaStream_t stream);
+
+// Of rows of values (`ld` apart) of `rows` vectors with `count` centres: the least one and whose it is. Either may be
+// null.
+void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
+                     std::uint32_t* centres, float* least, cudaStream_t stream);
+
+// How many of `rows` rows are of each cluster, as begin; at most 2^16 clusters.
+void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
+                    cudaStream_t stream);
+
+// The bounds of clusters whose members are vectors[view.first + members[i]], with half norms likewise, i from
+// view.begin[c] on.
+void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm, const std::uint32_t* members,
+                    ClusterBound* out, cudaStream_t stream);
+
+// Queries and their values with the centres.
+struct ClusterQueries {
+    const void* vectors = nullptr;     // q x view.width
+    const float* threshold = nullptr;  // q
+    const float* values = nullptr;     // q x ld: half_square - <u, c>
+    std::int64_t q = 0, ld = 0;
+    std::int64_t group = listed_queries;  // so many, at most, have flags together
+};
+
+// Whether any query of a group may have a candidate in a cluster: flags[group * view.count + cluster].
+void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags, cudaStream_t stream);
+
+// How many points the clusters have that flags (of one group per row) say, summed over `groups`.
+void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, unsigned long long* total,
+                  cudaStream_t stream);
+
+// Of each group the tiles of positions from `first` on, up to `tiles`, that the clusters have which its flags say, in
+// order: tiles and counts as FilterPass has them, `tiles` apart. `first`: at least view.first.
+inline constexpr std::int64_t most_listed_tiles = 1 << 18;
+void list_tiles(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, std::int64_t first,
+                std::int64_t tiles, std::uint32_t* out, std::uint32_t* counts, cudaStream_t stream);
+
+// Of queries in the order of their clusters, those of each group dealt out to the warps of the filter: neighbours in a
+// cluster have the same candidates, which one warp would append one after the other.
+void deal_queries(const std::uint32_t* ordered, std::int64_t q, std::int64_t* out, cudaStream_t stream);
+
+// order[p]: the row at position p of n, where those from `first` on are members (less first) of the order before, in
+// which the row at position p is p * stride mod n.
+void ordered_rows(const std::uint32_t* members, std::int64_t first, std::int64_t n, std::uint32_t stride,
+                  std::uint32_t* order, cudaStream_t stream);
+
+}  // namespace kith::gpu

@@ -1,0 +1,282 @@
+// The path "clustered": no pair whose value is within its query's threshold lies in a tile that is left out, and
+// searches are held to the bits of other paths.
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "filter_values.h"
+#include "gpu/filter/augmented.h"
+#include "gpu/points/clusters.h"
+#include "gpu/search/clustered_pass.h"
+#include "gpu_arrays.h"
+#include "kith/kith.h"
+#include "same_answer.h"
+#include "search_cases.h"
+#include "spectrum.h"
+
+namespace {
+
+using namespace kith;
+using filter_values::to_host;
+
+// Rows near one of `centres` points, all of them offset.
+struct Clustered {
+    std::vector<float> rows;
+    std::int64_t n, d;
+
+    Clustered(std::int64_t count, std::int64_t dimensions, std::int64_t centres, double spread, std::uint64_t seed,
+              double offset = 0, std::uint64_t of = 1)
+        : n(count), d(dimensions) {
+        adversarial::Random where(of), own(seed);
+        std::vector<double> middle;
+        for (std::int64_t i = 0; i < centres * d; ++i) middle.push_back(where.gaussian() + offset);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t c = i * 7919 % centres;
+            for (std::int64_t j = 0; j < d; ++j)
+                rows.push_back(
+                    static_cast<float>(middle[static_cast<std::size_t>(c * d + j)] + spread * own.gaussian()));
+        }
+    }
+    float& at(std::int64_t row, std::int64_t col) { return rows[static_cast<std::size_t>(row * d + col)]; }
+    MatrixView view() const { return kith::view(rows.data(), n, d); }
+};
+
+bool serves_here() {
+    return filter_values::instruction_sets().back() == gpu::FilterIsa::sm_90a;
+}
+
+Options options_of(const std::string& metric, const std::string& path) {
+    Options options;
+    options.metric = metric_named(metric);
+    options.device = "cuda";
+    options.path = path;
+    return options;
+}
+
+// ---- what is left out
+
+// Thresholds of all sizes, each the value of some point: tiles that no list names hold none within. Values are computed
+// in the order of the search.
+void attack(const Clustered& points, const Clustered& queries, const std::string& metric, const std::string& what) {
+    const std::int64_t n = points.n, q = queries.n;
+    MetricSpec spec;
+    spec.id = metric_named(metric).id;
+    spec.params.d = points.d;
+    Plan plan;
+    gpu_arrays::check(cudaGetDevice(&plan.device));
+    plan.path = Path::clustered;
+    plan.isa = "sm_90a";
+    plan.forced = true;
+    plan.chunk_points = n;
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 0);
+    const auto prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
+    const gpu::Chunk& chunk = prepared->resident;
+    ASSERT_TRUE(chunk.clusters) << what;
+    const gpu::FilterForm& form = chunk.filter.form;
+    gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
+    gpu::measure(rows, prepared->metric, nullptr);
+    gpu::Buffer<__half> vectors(q * form.width, nullptr);
+    gpu::Buffer<float> e(2 * q, nullptr), threshold(q, nullptr);
+    gpu::Buffer<std::uint8_t> unfit(q, nullptr);
+    prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), e.get(), unfit.get(),
+                                             prepared->metric.params, nullptr);
+    gpu::FilterPass pass;
+    pass.queries = vectors.get();
+    pass.points = chunk.filter.vectors.get();
+    pass.half_norm = chunk.filter.half_norm.get();
+    pass.q = q;
+    pass.n = pass.count = n;
+    pass.width = form.width;
+    const std::int64_t padded = gpu::whole_tiles(n);
+    gpu::Buffer<float> all(q * padded, nullptr);
+    gpu::FilterPass every = pass;
+    every.all = all.get();
+    every.ld = padded;
+    gpu::filter_pass(every, gpu::FilterIsa::sm_90a, nullptr);
+    const std::vector<float> values = to_host(all.get(), q * padded);
+    std::int64_t left_out = 0, looked_at = 0;
+    for (const double share : {0.0, 0.0005, 0.01, 0.3, 0.9}) {
+        std::vector<float> thresholds, sorted;
+        for (std::int64_t i = 0; i < q; ++i) {
+            sorted.assign(values.begin() + i * padded, values.begin() + i * padded + n);
+            const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(n - 1));
+            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
+            // Without a threshold nothing passes.
+            thresholds.push_back(
+                std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
+        }
+        gpu_arrays::check(
+            cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * 4, cudaMemcpyHostToDevice));
+        gpu::ClusteredPass clustered(*chunk.clusters, gpu::FilterIsa::sm_90a, nullptr);
+        pass.threshold = threshold.get();
+        pass.first = clustered.first();
+        pass.count = n - pass.first;
+        const gpu::FilterPass listed = clustered.of(pass);
+        const std::int64_t groups = (q + gpu::listed_queries - 1) / gpu::listed_queries;
+        const auto tiles = to_host(listed.tiles, groups * listed.tile_stride);
+        const auto counts = to_host(listed.tile_counts, groups);
+        for (std::int64_t g = 0; g < groups; ++g) {
+            std::vector<bool> named(static_cast<std::size_t>(listed.tile_stride));
+            std::int64_t before = -1;
+            for (std::uint32_t t = 0; t < counts[static_cast<std::size_t>(g)]; ++t) {
+                const std::int64_t tile = tiles[static_cast<std::size_t>(g * listed.tile_stride + t)];
+                ASSERT_LT(before, tile) << what;
+                ASSERT_LT(tile, listed.tile_stride) << what;
+                named[static_cast<std::size_t>(tile)] = true;
+                before = tile;
+            }
+            looked_at += counts[static_cast<std::size_t>(g)];
+            for (std::int64_t tile = 0; tile < listed.tile_stride; ++tile) {
+                if (named[static_cast<std::size_t>(tile)]) continue;
+                ++left_out;
+                for (std::int64_t i = g * gpu::listed_queries; i < std::min(q, (g + 1) * gpu::listed_queries); ++i) {
+                    const std::int64_t from = pass.first + tile * gpu::filter_tile_points;
+                    for (std::int64_t p = from; p < std::min(n, from + gpu::filter_tile_points); ++p)
+                        ASSERT_GT(values[static_cast<std::size_t>(i * padded + p)],
+                                  thresholds[static_cast<std::size_t>(i)])
+                            << what << ", " << metric << ", query " << i << ", point at " << p;
+                }
+            }
+        }
+    }
+    ::testing::Test::RecordProperty(what + "-" + metric,
+                                    std::to_string(left_out) + " left out, " + std::to_string(looked_at) + " not");
+}
+
+TEST(GpuClusters, LeaveOutNothingWithin) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 20000, d = 24, q = 300;
+    Clustered tight(n, d, 40, 1e-4, 3), wide(n, d, 40, 0.3, 4), one(n, d, 1, 1.0, 5), offset(n, d, 40, 1e-2, 6, 50.0),
+        tiny(n, d, 40, 1e-3, 7), huge(n, d, 40, 1e-3, 8), outlier(n, d, 40, 1e-3, 9), equal(n, d, 3, 0.0, 10);
+    for (float& x : tiny.rows) x *= 1e-6f;
+    for (std::int64_t i = 0; i < n; i += 3)
+        for (std::int64_t j = 0; j < d; ++j) huge.at(i, j) *= 300.0f;
+    for (std::int64_t j = 0; j < d; ++j) {
+        outlier.at(17, j) = 3e8f;
+        outlier.at(n - 5, j) = -1e6f;
+        for (std::int64_t i = 5; i < n; i += 501) outlier.at(i, j) = std::numeric_limits<float>::quiet_NaN();
+    }
+    const Clustered near(q, d, 40, 1e-4, 11), far(q, d, 40, 1.0, 12, 20.0);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
+        for (const auto& [what, points] : {std::pair{"tight", &tight},
+                                           {"wide", &wide},
+                                           {"one", &one},
+                                           {"offset", &offset},
+                                           {"tiny", &tiny},
+                                           {"huge", &huge},
+                                           {"outlier", &outlier},
+                                           {"equal", &equal}}) {
+            attack(*points, near, metric, what);
+            attack(*points, far, metric, std::string(what) + "-far");
+        }
+    }
+}
+
+// ---- searches
+
+void expect_same(const MatrixView& points, const MatrixView& queries, std::int64_t k, const std::string& metric,
+                 const std::string& what, bool used = true) {
+    const auto want = search(points, queries, k, options_of(metric, "exact"));
+    const auto got = search(points, queries, k, options_of(metric, "clustered"));
+    EXPECT_TRUE(same_answer(want, got)) << what << ", " << metric << ", k " << k;
+    EXPECT_EQ(used && serves_here() ? "clustered" : "gemm-f16", got.report.path) << what << ", " << metric;
+    EXPECT_EQ(queries.rows, got.report.certified + got.report.retried + got.report.scanned);
+}
+
+TEST(GpuClusteredSearch, AnswersAsTheScan) {
+    const std::int64_t n = 60000, d = 40, q = 3000;
+    for (const double spread : {1e-4, 0.05, 1.0}) {
+        const Clustered points(n, d, 200, spread, 21), queries(q, d, 200, spread, 22);
+        for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "correlation"})
+            for (const std::int64_t k : {1, 10, 100})
+                expect_same(points.view(), queries.view(), k, metric, "spread " + std::to_string(spread));
+    }
+}
+
+TEST(GpuClusteredSearch, DataAgainstIt) {
+    const std::int64_t n = 60000, d = 32, q = 2500;
+    Clustered outlier(n, d, 100, 1e-3, 23), equal(n, d, 7, 0.0, 24), one(n, d, 1, 1.0, 25), line(n, d, 1, 0.0, 26),
+        scales(n, d, 100, 1e-3, 27);
+    for (std::int64_t j = 0; j < d; ++j) {
+        outlier.at(4097, j) = 1e9f;
+        outlier.at(0, j) = -3e7f;
+        for (std::int64_t i = 0; i < n; ++i) {
+            line.at(i, j) = static_cast<float>(i / 16);
+            scales.at(i, j) *= std::pow(10.0f, static_cast<float>(j % 9 - 4));
+            if (i % 97 == 5) scales.at(i, j) = std::numeric_limits<float>::quiet_NaN();
+        }
+    }
+    Clustered near(q, d, 100, 1e-3, 28), far(q, d, 100, 1.0, 29, 1e4);
+    for (std::int64_t i = 3; i < q; i += 11) near.at(i, i % d) = std::numeric_limits<float>::quiet_NaN();
+    for (const char* metric : {"sqeuclidean", "cosine"})
+        for (const auto& [what, points] :
+             {std::pair{"outlier", &outlier}, {"equal", &equal}, {"one", &one}, {"line", &line}, {"scales", &scales}})
+            for (const Clustered* queries : {&near, &far})
+                expect_same(points->view(), queries->view(), 10, metric, what);
+}
+
+// Elements of every type, and queries that are fewer than a tile list has.
+TEST(GpuClusteredSearch, TypesAndFewQueries) {
+    const std::int64_t n = 40000, d = 20;
+    const Clustered points(n, d, 60, 0.02, 30, 3.0), queries(4000, d, 60, 0.02, 31, 3.0);
+    std::vector<double> wide(points.rows.begin(), points.rows.end()), asked(queries.rows.begin(), queries.rows.end());
+    std::vector<std::uint8_t> bytes, asked_bytes;
+    for (const float x : points.rows) bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
+    for (const float x : queries.rows)
+        asked_bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
+    expect_same(view(wide.data(), n, d), view(asked.data(), 4000, d), 10, "sqeuclidean", "f64");
+    expect_same(view(bytes.data(), n, d), view(asked_bytes.data(), 4000, d), 10, "sqeuclidean", "u8");
+    for (const std::int64_t q : {1, 40, 256, 257})
+        expect_same(points.view(), view(queries.rows.data(), q, d), 10, "sqeuclidean", "few", false);
+}
+
+TEST(GpuClusteredSearch, GraphsAndIndexes) {
+    const std::int64_t n = 30000, d = 48;
+    const Clustered points(n, d, 150, 1e-2, 32), queries(9000, d, 150, 1e-2, 33);
+    const auto want = graph(points.view(), 9, options_of("euclidean", "exact"));
+    EXPECT_TRUE(same_answer(want, graph(points.view(), 9, options_of("euclidean", "clustered"))));
+    const Options forced = options_of("euclidean", "clustered");
+    const Index index(points.view(), forced);
+    EXPECT_TRUE(same_answer(want, index.graph(9, forced)));
+    const auto all = search(points.view(), queries.view(), 12, options_of("euclidean", "exact"));
+    // Whatever filters in its place, the points lie in the order of the clusters.
+    for (const char* path : {"clustered", "", "gemm-f16", "direct-f32", "exact"}) {
+        const auto found = index.search(queries.view(), 12, options_of("euclidean", path));
+        EXPECT_TRUE(same_answer(all, found)) << path;
+    }
+    for (const std::int64_t q : {1, 5, 400}) {
+        const MatrixView some = view(queries.rows.data(), q, d);
+        EXPECT_TRUE(same_answer(search(points.view(), some, 12, options_of("euclidean", "exact")),
+                                index.search(some, 12, options_of("euclidean", ""))))
+            << q;
+    }
+    // Within a radius, and all distances.
+    Options within = options_of("euclidean", "");
+    const auto few = view(queries.rows.data(), 50, d);
+    const RadiusNeighbors of_points = radius(points.view(), few, 0.2, options_of("euclidean", "exact")),
+                          of_index = index.radius(few, 0.2, within);
+    EXPECT_EQ(of_points.offsets, of_index.offsets);
+    EXPECT_EQ(of_points.ids, of_index.ids);
+    EXPECT_EQ(of_points.distances, of_index.distances);
+}
+
+// An Index of points in clusters finds them; of others it does not, and searches as before.
+TEST(GpuClusteredSearch, IsChosenByASample) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    Options options = options_of("sqeuclidean", "");
+    const std::int64_t n = 1 << 18, d = 32;
+    const Clustered with(n, d, 300, 1e-2, 34), without(n, d, 1, 1.0, 35), queries(2000, d, 300, 1e-2, 36);
+    const Index some(with.view(), options), none(without.view(), options);
+    const auto found = some.search(queries.view(), 10, options), plain = none.search(queries.view(), 10, options);
+    EXPECT_EQ("clustered", found.report.path);
+    EXPECT_EQ("gemm-f16", plain.report.path);
+    EXPECT_EQ("gemm-f16", some.search(view(queries.rows.data(), 7, d), 10, options).report.path);
+    options.path = "gemm-f16";
+    EXPECT_TRUE(same_answer(search(with.view(), queries.view(), 10, options), found));
+    EXPECT_TRUE(same_answer(search(without.view(), queries.view(), 10, options), plain));
+}
+
+}  // namespace
