@@ -65,6 +65,8 @@ private:
     std::int64_t memory_;
     std::string isa_;
     bool to_come_;
+    bool reads_host_ = false;   // by the plan, kernels read the points in host memory
+    std::string unregistered_;  // why they cannot; "": they can
     Prepared prepared_;
     mutable std::mutex mutex_;  // only tried: in a child it may be held by a thread of the parent
     mutable std::optional<std::pair<Remembered, Plan>> last_;

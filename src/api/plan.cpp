@@ -40,7 +40,9 @@ planner::Request requested(const Shape& shape, const Options& options) {
         refuse("functor: null; expected the result of functor_metric()");
     const int dimensions = api::facts(metric).traits.dimensions;
     if (dimensions && shape.d != dimensions) refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
-    return api::request(shape, metric, options, host_memory);
+    planner::Request asked = api::request(shape, metric, options, host_memory);
+    asked.prepared = shape.prepared;
+    return asked;
 }
 
 }  // namespace
@@ -100,10 +102,16 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         MeasuredTime time{known.start_seconds + n * q / rate,
                           fmt::format("rates of {}, {}{}", known.facts.what, known.source,
                                       directions ? ", by all coordinates; along few directions it takes less" : "")};
-        const double coordinates = (n + (shape.graph ? 0 : q)) * d;
+        const double coordinates = ((shape.prepared ? 0 : n) + (shape.graph ? 0 : q)) * d,
+                     element = static_cast<double>(size_of(shape.type));
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
-        if (known.copied_bytes > 0)
-            time.seconds += (coordinates * static_cast<double>(size_of(shape.type)) + results) / known.copied_bytes;
+        if (known.copied_bytes > 0) time.seconds += (coordinates * element + results) / known.copied_bytes;
+        // What passes the filter, a little more than the neighbours.
+        constexpr double candidates = 1.1;
+        if (plan.host_points && known.copied_bytes > 0) {
+            time.seconds += candidates * q * static_cast<double>(shape.k) * d * element / known.copied_bytes;
+            time.source += "; points that pass the filter are read at the rate of copies, which was not measured";
+        }
         if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
         return time;
     });
