@@ -102,7 +102,9 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         MeasuredTime time{known.start_seconds + n * q / rate,
                           fmt::format("rates of {}, {}{}", known.facts.what, known.source,
                                       directions ? ", by all coordinates; along few directions it takes less" : "")};
-        const double coordinates = ((shape.prepared ? 0 : n) + (shape.graph ? 0 : q)) * d,
+        // Prepared points that stream come in each search all the same.
+        const bool there = shape.prepared && plan.chunk_points >= shape.n;
+        const double coordinates = ((there ? 0 : n) + (shape.graph ? 0 : q)) * d,
                      element = static_cast<double>(size_of(shape.type));
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
         if (known.copied_bytes > 0) time.seconds += (coordinates * element + results) / known.copied_bytes;

@@ -175,6 +175,10 @@ TEST(PlanHostPoints, OfAMeasuredMachine) {
     EXPECT_GT(time.seconds, 0.4);  // 10^12 pairs at some 2,100 G/s
     EXPECT_LT(time.seconds, 0.6);
     EXPECT_NE(std::string::npos, time.source.find("which was not measured")) << time.source;
+    // Five times as many stream, and the bus takes longer than their products.
+    const Shape more{500 * million, 1000, 128, 10, ElementType::u8, false, true};
+    const double streamed = kith::measured_time("h100", more, {}, kith::plan_on("h100", more)).seconds;
+    EXPECT_GT(streamed, 64e9 / 52e9);
     Shape once = shape;
     once.prepared = false;
     EXPECT_FALSE(kith::plan_on("h100", once).host_points);
