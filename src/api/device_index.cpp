@@ -14,9 +14,11 @@ DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, con
                          bool copy, bool to_come, ProgressMeter& progress, bool all_points)
     : memory_(options.memory), isa_(options.isa), to_come_(to_come) {
     prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
+        bool reads_host = false;
+        unregistered_.clear();
         const auto attempt = [&](bool ahead) {
             const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, ahead, all_points);
-            reads_host_ = plan.host_points;
+            reads_host = plan.host_points;
             return prepare(points, metric, plan, copy, options, progress);
         };
         try {
@@ -24,7 +26,7 @@ DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, con
         } catch (const Error& error) {
             // Host memory that the device cannot read: what has no place on it streams. A device that has failed fails
             // again.
-            if (!reads_host_ || error.code() != ErrorCode::device || progress.cancelled()) throw;
+            if (!reads_host || error.code() != ErrorCode::device || progress.cancelled()) throw;
             unregistered_ = error.what();
         }
         return attempt(false);
@@ -100,6 +102,12 @@ void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query
     plan(q, k, false, query_type, call, 1, fresh);
 }
 
+void DeviceIndex::add_fallback(std::int64_t q, Report& report) const {
+    if (unregistered_.empty()) return;
+    report.fallbacks.push_back({q, false, "the device cannot read the points where they lie: " + unregistered_,
+                                "host memory that can be registered; until then they stream through it in each call"});
+}
+
 Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                         ProgressMeter& progress, const NeighborsView& out, bool keys) const {
     const std::int64_t searched = searched_k(k, graph, call);
@@ -109,10 +117,7 @@ Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, c
         const Plan made = plan(queries.rows, searched, graph, queries.type, call, share, fresh);
         allocating = any_memory || !fresh;
         Report report = run_rows(prepared_, {queries, k, graph, made, call, progress, out, keys});
-        if (!unregistered_.empty())
-            report.fallbacks.push_back({queries.rows, false,
-                                        "the device cannot read the points where they lie: " + unregistered_,
-                                        "they stream through it in each search: host memory that can be page-locked"});
+        add_fallback(queries.rows, report);
         return report;
     });
 }

@@ -148,6 +148,7 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
                 .counts = call.counts,
                 .take = call.take},
                report);
+    index.add_fallback(queries.rows, report);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }

@@ -270,6 +270,8 @@ TEST(GpuHostPointsCases, StreamWhereTheyCannotBeRegistered) {
     ASSERT_TRUE(same_answer(want, got));
     ASSERT_FALSE(got.report.fallbacks.empty());
     EXPECT_NE(std::string::npos, got.report.fallbacks.back().why.find("registered")) << got.report.fallbacks.back().why;
+    EXPECT_EQ(got.report.fallbacks.back().why,
+              index.radius_counts(c.queries.view, Radius(1.0), options).report.fallbacks.back().why);
     EXPECT_EQ(cudaSuccess, cudaGetLastError());
 }
 
