@@ -5,9 +5,12 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <sstream>
+#include <string>
 
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
@@ -68,6 +71,23 @@ bool is_pinned(std::uintptr_t data, std::uintptr_t end) {
            end <= start + bytes;
 }
 
+// Whether a file is mapped in [data, end), as far as the system tells: pinning such pages may fail or, seen on an
+// NVIDIA H100's host with a private mapping that is only read, not return.
+bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        // first-last permissions offset device inode path
+        std::istringstream fields(line);
+        std::uintptr_t first = 0, last = 0;
+        char dash = 0;
+        std::string permissions, offset, device;
+        std::uint64_t inode = 0;
+        fields >> std::hex >> first >> dash >> last >> permissions >> offset >> device >> std::dec >> inode;
+        if (fields && inode != 0 && first < end && data < last) return true;
+    }
+    return false;
+}
+
 // As memory that is only read, where the device knows such: pages that this process may not write are pinned, too, and
 // those of a file are not copied.
 cudaError_t pin(std::uintptr_t data, std::size_t bytes) {
@@ -110,12 +130,15 @@ RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
         throw Error(ErrorCode::device,
                     fmt::format("device: {} bytes of host memory could not be registered: {}", bytes, why));
     };
+    if (is_of_a_file(start, end)) refuse("a file is mapped there");
     const auto place = all.ranges.emplace(start, Range{end, 1, current_device()});
+    // Another range that begins here is shorter, and overlaps this one.
+    const cudaError_t status =
+        place.second ? pin(start, static_cast<std::size_t>(bytes)) : cudaErrorHostMemoryAlreadyRegistered;
     try {
-        // Another range that begins here is shorter, and overlaps this one.
-        check(place.second ? pin(start, static_cast<std::size_t>(bytes)) : cudaErrorHostMemoryAlreadyRegistered,
-              "registering");
+        check(status, "registering");
     } catch (const Error& error) {
+        if (status == cudaSuccess) unpin(start, place.first->second.device);
         if (place.second) all.ranges.erase(place.first);
         refuse(error.what());
     }

@@ -12,7 +12,7 @@ namespace kith::gpu {
 class RegisteredMemory {
 public:
     RegisteredMemory() = default;  // none
-    // Throws device where it cannot be registered: then nothing is.
+    // Throws device where it cannot be registered, as pages of a mapped file: then nothing is.
     RegisteredMemory(const void* data, std::int64_t bytes);
     ~RegisteredMemory();
     RegisteredMemory(RegisteredMemory&& other) noexcept : start_(std::exchange(other.start_, 0)) {}
