@@ -13,6 +13,7 @@
 #include "machine_limits.h"
 #include "papers/study.h"
 #include "search/goal_study.h"
+#include "search/host_points.h"
 #include "search/rule_regret.h"
 #include "search/streams.h"
 #include "search/tables.h"
@@ -39,6 +40,7 @@ struct Args {
     std::string data = "gaussian", type = "f32";
     kith::bench::GoalStudy goals;
     kith::bench::StreamStudy streams;
+    kith::bench::HostPointsStudy host_points;
     kith::bench::TableStudy tables;
     kith::bench::RuleStudy rule;
     kith::bench::Study study;
@@ -241,6 +243,8 @@ int run_main(int argc, char** argv) {
     search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
     add_goals(search, args.goals);
     add_tables(search, args.tables, args.streams);
+    search->add_flag("--host-points", args.host_points.asked,
+                     "An Index whose -n f32 points stay in host memory, beside the same points streaming");
     search->add_flag("--regret", args.rule.regret,
                      "The composed path that Hanak 2023, 5.6 takes against the others, over a grid of shapes");
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
@@ -297,6 +301,15 @@ int run_main(int argc, char** argv) {
         args.streams.repeat = args.repeat;
         args.streams.json = args.json;
         return kith::bench::run(args.streams, args.options) ? 0 : 1;
+    }
+    if (args.host_points.asked) {
+        args.host_points.n = args.workload.n;
+        args.host_points.q = args.workload.q;
+        args.host_points.d = args.workload.d;
+        args.host_points.k = args.workload.k;
+        args.host_points.repeat = args.repeat;
+        args.host_points.json = args.json;
+        return kith::bench::run(args.host_points, args.options) ? 0 : 1;
     }
     if (args.rule.asked()) {
         args.rule.quick = args.goals.inputs.quick;

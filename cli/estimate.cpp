@@ -98,13 +98,14 @@ public:
     }
 
     double predicted() const {
-        const double n = static_cast<double>(shape_.n), q = static_cast<double>(shape_.q);
+        const double n = static_cast<double>(shape_.n), q = static_cast<double>(shape_.q),
+                     prepared_now = shape_.prepared ? 0 : n;
         if (tree_) {
             // Making it takes n log n, a query log n.
             const double levels = std::log2(n + 2) / std::log2(static_cast<double>(n_) + 2);
-            return (point_ * n + query_ * q) * levels;
+            return (point_ * prepared_now + query_ * q) * levels;
         }
-        return pair_ * n * q + query_ * q + point_ * n;
+        return pair_ * n * q + query_ * q + point_ * prepared_now;
     }
     std::string described() const {
         return fmt::format("this machine, measured now with {} x {}{}", counted(q_, "query", "queries"),

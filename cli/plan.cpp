@@ -98,6 +98,10 @@ void add_plan(CLI::App& app, CommandRun& run) {
         command->add_flag("--graph", args->shape.graph, "Instead of --q: the points among themselves")->group(group);
     CLI::Option* d = add_count(*command, "-d,--d", args->shape.d, "Dimensions", 1)->type_name("D")->group(group);
     CLI::Option* f64 = command->add_flag("--f64", args->f64, "Distances as f64 instead of f32")->group(group);
+    CLI::Option* prepared =
+        command
+            ->add_flag("--prepared", args->shape.prepared, "The points are an Index', prepared ahead of many searches")
+            ->group(group);
     graph->excludes(q);
     std::string names;
     for (const MeasuredMachine& m : measured_machines())
@@ -114,7 +118,7 @@ void add_plan(CLI::App& app, CommandRun& run) {
     CLI::Option* cols = add_count(*command, "--cols", args->cols, "Values of a row", 1)->type_name("N")->group(group);
     add_distance(*command, args->distance);
     const DistanceArgs& distance = args->distance;
-    for (CLI::Option* option : {n, q, d, graph, f64, machine, distance.metric_given, distance.p_given})
+    for (CLI::Option* option : {n, q, d, graph, f64, prepared, machine, distance.metric_given, distance.p_given})
         option->excludes(select);
     for (CLI::Option* option : {rows, cols}) {
         option->needs(select);

@@ -26,7 +26,9 @@ public:
     // points n x d (n, d >= 1). Options::metric, device, memory, isa are fixed here; the rest can change per search.
     KITH_EXPORT explicit Index(const MatrixView& points, const Options& options = {});
     // The same without a copy: points in host memory, which must stay as they are as long as the Index lives, are read
-    // there, and prepared by the first search.
+    // there, and prepared by the first search. Where a GPU has no room for them but for their filter
+    // (Plan::host_points), the memory is registered with CUDA meanwhile: it must not be registered, nor unregistered,
+    // by anybody else until the Index is gone.
     KITH_EXPORT static Index borrowing(const MatrixView& points, const Options& options = {});
     KITH_EXPORT ~Index();
     KITH_EXPORT Index(Index&&) noexcept;

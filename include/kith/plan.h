@@ -17,7 +17,8 @@ struct Shape {
     std::int64_t d = 0;  // dimensions
     std::int64_t k = 0;  // neighbours
     ElementType type = ElementType::f32;
-    bool graph = false;  // queries are the points, self excluded
+    bool graph = false;     // queries are the points, self excluded
+    bool prepared = false;  // the points are those of an Index, prepared ahead of many searches
 
     bool operator==(const Shape&) const = default;
 };
@@ -59,9 +60,11 @@ struct Plan {
     std::int64_t point_tile = 0;          // points (select: values of a row) handled together
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
-    bool host_points = false;             // the points stay in host memory, where the GPU reads single ones
-    std::int64_t workspace_bytes = 0;     // what the run will allocate beyond inputs, outputs and the prepared points
-    bool symmetric = false;               // graph on a GPU: each tile of pairs serves its rows and its columns
+    // The points stay in host memory: on the GPU lies what the filter needs of each, and what passes is read over the
+    // bus. Of an Index.
+    bool host_points = false;
+    std::int64_t workspace_bytes = 0;  // what the run will allocate beyond inputs, outputs and the prepared points
+    bool symmetric = false;            // graph on a GPU: each tile of pairs serves its rows and its columns
     // Several GPUs: their ordinals (none for a single device, all else is the plan of the first), the queries that one
     // takes at a time, and the points that it holds: all of them, or its shard.
     std::vector<int> devices;

@@ -14,8 +14,22 @@ DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, con
                          bool copy, bool to_come, ProgressMeter& progress, bool all_points)
     : memory_(options.memory), isa_(options.isa), to_come_(to_come) {
     prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
-        const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, to_come, all_points);
-        return prepare(points, metric, plan, copy, options, progress);
+        bool reads_host = false;
+        unregistered_.clear();
+        const auto attempt = [&](bool ahead) {
+            const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, ahead, all_points);
+            reads_host = plan.host_points;
+            return prepare(points, metric, plan, copy, options, progress);
+        };
+        try {
+            return attempt(to_come);
+        } catch (const Error& error) {
+            // Host memory that the device cannot read: what has no place on it streams. A device that has failed fails
+            // again.
+            if (!reads_host || error.code() != ErrorCode::device || progress.cancelled()) throw;
+            unregistered_ = error.what();
+        }
+        return attempt(false);
     });
 }
 
@@ -58,6 +72,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     const auto planned = [&] {
         planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
         asked.chunk_points = prepared_.plan.chunk_points;
+        asked.host_points = prepared_.plan.host_points;
+        asked.host_path = prepared_.plan.path;
         asked.share = share;
         asked.prepared = to_come_;
         asked.has_tree = has_tree();
@@ -87,6 +103,12 @@ void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query
     plan(q, k, false, query_type, call, 1, fresh);
 }
 
+void DeviceIndex::add_fallback(std::int64_t q, Report& report) const {
+    if (unregistered_.empty()) return;
+    report.fallbacks.push_back({q, false, "the device cannot read the points where they lie: " + unregistered_,
+                                "host memory that can be registered; until then they stream through it in each call"});
+}
+
 Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                         ProgressMeter& progress, const NeighborsView& out, bool keys) const {
     const std::int64_t searched = searched_k(k, graph, call);
@@ -95,7 +117,9 @@ Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, c
         bool fresh = share < 1;  // the plan of an earlier call serves until memory proves to have become scarcer
         const Plan made = plan(queries.rows, searched, graph, queries.type, call, share, fresh);
         allocating = any_memory || !fresh;
-        return run_rows(prepared_, {queries, k, graph, made, call, progress, out, keys});
+        Report report = run_rows(prepared_, {queries, k, graph, made, call, progress, out, keys});
+        add_fallback(queries.rows, report);
+        return report;
     });
 }
 

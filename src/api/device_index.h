@@ -39,6 +39,9 @@ public:
         return some ? make_plan(q, 1, false, query_type, call, 1, true) : found;
     }
 
+    // Says of a call of q queries that the device cannot read the points where they lie.
+    void add_fallback(std::int64_t q, Report& report) const;
+
     // Throws out_of_memory where a budget that was asked for does not suffice for a search of q queries.
     void require_plan(std::int64_t q, std::int64_t k, ElementType query_type, const Options& call) const;
 
@@ -66,6 +69,7 @@ private:
     std::int64_t memory_;
     std::string isa_;
     bool to_come_;
+    std::string unregistered_;  // why points that would have stayed in host memory stream; "": they do not
     Prepared prepared_;
     mutable std::mutex mutex_;  // only tried: in a child it may be held by a thread of the parent
     mutable std::optional<std::pair<Remembered, Plan>> last_;

@@ -41,7 +41,9 @@ planner::Request requested(const Shape& shape, const Options& options) {
         refuse("functor: null; expected the result of functor_metric()");
     const int dimensions = api::facts(metric).traits.dimensions;
     if (dimensions && shape.d != dimensions) refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
-    return api::request(shape, metric, options, host_memory);
+    planner::Request asked = api::request(shape, metric, options, host_memory);
+    asked.prepared = shape.prepared;
+    return asked;
 }
 
 }  // namespace
@@ -104,10 +106,18 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
                                       directions ? ", by all coordinates; along few directions it takes less"
                                       : clusters ? ", with all points; in clusters it takes less"
                                                  : "")};
-        const double coordinates = (n + (shape.graph ? 0 : q)) * d;
+        // Prepared points that stream come in each search all the same.
+        const bool there = shape.prepared && plan.chunk_points >= shape.n;
+        const double coordinates = ((there ? 0 : n) + (shape.graph ? 0 : q)) * d,
+                     element = static_cast<double>(size_of(shape.type));
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
-        if (known.copied_bytes > 0)
-            time.seconds += (coordinates * static_cast<double>(size_of(shape.type)) + results) / known.copied_bytes;
+        if (known.copied_bytes > 0) time.seconds += (coordinates * element + results) / known.copied_bytes;
+        // What passes the filter, a little more than the neighbours.
+        constexpr double candidates = 1.1;
+        if (plan.host_points && known.copied_bytes > 0) {
+            time.seconds += candidates * q * static_cast<double>(shape.k) * d * element / known.copied_bytes;
+            time.source += "; points that pass the filter are read at the rate of copies, which was not measured";
+        }
         if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
         return time;
     });

@@ -150,6 +150,7 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
                 .counts = call.wants.counts,
                 .take = call.wants.take},
                report);
+    index.add_fallback(queries.rows, report);
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }

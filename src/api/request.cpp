@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/validate.h"
+#include "cpu/metric/kernels.h"
 #include "cpu/simd/isa.h"
 #include "exact/direct_form.h"
 #include "exact/refuse.h"
@@ -26,6 +27,7 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.user = m.id == MetricId::formula || m.id == MetricId::functor;
     f.user_device = m.id != MetricId::functor || m.functor->device;
     f.traits = traits_of(m.id);
+    f.has_aux = !f.user && cpu::metric_kernels(m.id, cpu::Isa::baseline).aux > 0;
     // A form that parameters such as a large exponent leave without a bound is none.
     if (!exact::direct_form(f.traits, m.params, ElementType::f32)) f.traits.direct = metric::Direct::none;
     if (m.id == MetricId::formula)

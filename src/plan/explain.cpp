@@ -60,6 +60,7 @@ std::string explain(const Plan& p) {
     if (p.device_queries) line("block", fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
     line("path", path_name(p));
     if (!p.selector.empty()) line("selector", p.selector);
+    if (p.host_points) line("points", "in host memory; on the device what the filter needs of each");
     if (p.path == Path::select) {
         line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
     } else {

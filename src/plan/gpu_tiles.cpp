@@ -42,6 +42,25 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
     return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
 }
 
+// What of such points would lie on the device if they stayed in host memory.
+double host_points_bytes(const Request& r, Path path) {
+    const Path kept = r.host_points ? r.host_path : path;
+    return gpu::tuning::host_point_bytes(r.shape.d, kept, r.metric.has_aux) * static_cast<double>(r.shape.n);
+}
+
+// Whether points that have no room on the device stay in host memory, where what passes the filter is read: prepared
+// ones, as all of them are read once for it. A scan and a user's metric read all of them in each search anyway; paths
+// that arrange the points otherwise (a tree, directions, composed and fused ones) stream.
+bool stay_on_host(const Request& r, const Machine::Device& device, Path path, double budget) {
+    namespace t = gpu::tuning;
+    constexpr std::int64_t most_points = 0x7fffffff;  // whose ids have 32 bits
+    if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.shape.n > most_points) return false;
+    if (path != Path::gemm_f16 && path != Path::direct_f32) return false;
+    Request least = r;
+    least.shape.k = std::min(t::host_points_k, r.shape.n);
+    return host_points_bytes(r, path) + gpu_workspace(least, device, path, t::host_points_queries, r.shape.n) <= budget;
+}
+
 // What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
 double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
@@ -58,6 +77,8 @@ bool takes_values(const Request& r, const Machine::Device& device, const Plan& p
            gpu::value_pass_serves(s.q, p.chunk_points, gpu::filter_width(s.d, 1), wanted, device.multiprocessors) &&
            gpu::tuning::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors) <= left;
 }
+
+constexpr double gib = 1 << 30;
 
 // Of the free memory of a GPU.
 constexpr double of_free = 0.85;
@@ -98,7 +119,12 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const double all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
-    if (on_host && all > budget / 2) {
+    p.host_points = r.host_points || (on_host && all > budget / 2 && stay_on_host(r, device, p.path, budget));
+    if (p.host_points) {
+        workspace = budget - host_points_bytes(r, p.path);
+        // Of an Index: unless a budget was asked for, what is free now is free beside them.
+        if (r.host_points && r.memory == 0) workspace = std::max(workspace, budget / 2);
+    } else if (on_host && all > budget / 2) {
         p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
         workspace = budget / 2;
     }
@@ -113,7 +139,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
+    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && !p.host_points &&
                   s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
                   s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
                   !r.metric.traits.factored &&
@@ -143,8 +169,13 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     p.workspace_bytes =
         clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
-    p.why += p.chunk_points < s.n
-                 ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / (1 << 30))
+    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
+    p.why += p.host_points ? fmt::format(
+                                 "points stay in host memory ({:.2f} GiB), where those that pass the filter "
+                                 "are read; what the filter needs of them is on the device ({:.2f} GiB). ",
+                                 elements / gib, host_points_bytes(r, p.path) / gib)
+             : p.chunk_points < s.n
+                 ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / gib)
                  : "points stay on the device. ";
     if (p.matrix_queries > 0)
         p.why +=
@@ -159,6 +190,7 @@ void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind
     const double budget = device_budget(r, device), tree = r.has_tree ? 0 : t::tree_bytes(s.n, s.d);
     Request beside = r;
     beside.memory = std::max<std::int64_t>(clamped(budget - tree), 1);
+    beside.prepared = false;  // a tree holds the coordinates
     p.path = behind;
     gpu_tiles(beside, device, p);
     p.path = Path::tree;

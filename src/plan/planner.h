@@ -37,6 +37,7 @@ struct MetricFacts {
     bool rounds = false;      // its direct form takes coordinates that f32 does not hold
     bool user = false;        // formula or functor
     bool user_device = true;  // the functor has a device side
+    bool has_aux = true;      // it keeps values of each vector beside the coordinates
     // Why a user's metric has no bound in f32; "": it has one, on a GPU.
     std::string unbounded = "needs a built-in metric or a formula";
 };
@@ -58,6 +59,8 @@ struct Request {
     bool no_clusters = false;       // they have been prepared, and a GPU has found no clusters in them
     bool leaves_out = true;         // paths that leave out points unseen may be chosen
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
+    bool host_points = false;       // they have been prepared to stay in host memory, with the filter of `host_path`
+    Path host_path = Path::exact;
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
     // Of a selection.
     std::string order;  // "", "ascending" or "descending"

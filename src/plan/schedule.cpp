@@ -93,9 +93,10 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     const bool sharded = held < s.n;
     out.sent_bytes = heap_bytes(s) / (sharded ? 1 : count);
     const std::int64_t prepared = std::min(held, plan.chunk_points);
-    out.device_bytes = static_cast<double>(plan.workspace_bytes) +
-                       static_cast<double>(prepared) *
-                           gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
+    const double per_point =
+        plan.host_points ? gpu::tuning::host_point_bytes(s.d, plan.path, request.metric.has_aux)
+                         : gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
+    out.device_bytes = static_cast<double>(plan.workspace_bytes) + static_cast<double>(prepared) * per_point;
     if (plan.symmetric) {
         out.how = "symmetric";
         out.received_bytes = static_cast<double>(s.n) * row_bytes;
@@ -121,7 +122,7 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
         streams ? searches * exact::ceil_div(block, gpu::tuning::queries_of_pass(plan, std::min(plan.query_tile, block),
                                                                                  s.k, s.d, s.type))
                 : 1;
-    const std::int64_t queries = streams || sharded ? std::min(s.n, searches * block) : 0;
+    const std::int64_t queries = streams || sharded || plan.host_points ? std::min(s.n, searches * block) : 0;
     out.received_bytes = row_bytes * (static_cast<double>(queries) + static_cast<double>(passes * held));
     return out;
 }

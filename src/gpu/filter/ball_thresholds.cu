@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/filter/ball_bound.h"
+#include "gpu/metric/prepared_rows.h"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
@@ -148,8 +149,7 @@ void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries, 
     const bool f64 = queries.rows.type == ElementType::f64;
     for (std::int64_t first = 0; first < q; first += step) {
         const std::int64_t count = std::min(step, q - first);
-        const PreparedRows some{slice(queries.rows, first, count), queries.aux + first * metric::max_aux,
-                                queries.nan + first};
+        const PreparedRows some = slice(queries, first, count);
         if (sums) kernels->sample(some, count, sampled, coordinates.get(), params, stream);
         const ThresholdTask task{
             .queries = some,

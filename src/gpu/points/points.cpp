@@ -42,7 +42,8 @@ DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, b
 }
 
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) {
-    rows.aux = Buffer<double>(rows.rows.count * metric::max_aux, stream);
+    const bool has_aux = metric.kernels && metric.kernels->aux > 0;
+    rows.aux = Buffer<double>(has_aux ? rows.rows.count * metric::max_aux : 0, stream);
     rows.nan = Buffer<std::uint8_t>(rows.rows.count, stream);
     if (metric.kernels) metric.kernels->measure(rows.rows, rows.aux.get(), rows.nan.get(), metric.params, stream);
     else user_measure(rows.rows, rows.nan.get(), metric.params.d, stream);
@@ -184,22 +185,31 @@ MatrixView view_of(const Rows& r, std::int64_t d, int device) {
 }
 
 // A dense host copy in the same layout.
-MatrixView copy_to_host(const MatrixView& v, std::vector<std::byte>& storage, const Host& host) {
+MatrixView copy_to_host(const MatrixView& v, machine::LargeMemory& storage, const Host& host) {
     constexpr std::int64_t piece = 4 << 20;
     const auto element = static_cast<std::int64_t>(size_of(v.type));
     const bool row_major = v.layout == Layout::row_major;
     const std::int64_t lines = row_major ? v.rows : v.cols, length = row_major ? v.cols : v.rows;
-    storage.resize(static_cast<std::size_t>(lines * length * element));
+    storage = machine::make_large_memory(lines * length * element);
     const Runs runs{static_cast<const char*>(v.data), lines, length * element, v.stride * element};
     watched_for(host.threads, lines * length * element, piece, host.progress, stage,
                 [&](std::int64_t first, std::int64_t last) {
-                    gather(runs, first, last - first, reinterpret_cast<char*>(storage.data()) + first);
+                    gather(runs, first, last - first, reinterpret_cast<char*>(storage.get()) + first);
                 });
     host.progress.throw_if_cancelled();
     MatrixView out = v;
-    out.data = storage.data();
+    out.data = storage.get();
     out.stride = length;
     return out;
+}
+
+// A matrix in host memory, for kernels to read.
+RegisteredMemory registered(const MatrixView& v, const Host& host) {
+    const bool row_major = v.layout == Layout::row_major;
+    const std::int64_t lines = row_major ? v.rows : v.cols, length = row_major ? v.cols : v.rows;
+    host.progress.poll(stage);
+    host.progress.throw_if_cancelled();
+    return {v.data, ((lines - 1) * v.stride + length) * static_cast<std::int64_t>(size_of(v.type))};
 }
 
 // Without memory for it all coordinates filter.
@@ -244,11 +254,12 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->d = view.cols;
     points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
     points->streams = plan.chunk_points < view.rows;
+    points->on_host = plan.host_points;
     points->source = view;
+    if (copy && view.device == host_memory && (points->streams || points->on_host))
+        points->source = copy_to_host(view, points->owned, host);
     if (points->streams) {
-        if (copy && view.device == host_memory) {
-            points->source = copy_to_host(view, points->owned, host);
-        } else if (copy) {
+        if (copy && view.device != host_memory) {
             points->owned_on_device = upload(view, 0, view.rows, true, stream, watch);
             points->source = view_of(points->owned_on_device.rows, view.cols, plan.device);
         }
@@ -256,7 +267,12 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
         return points;
     }
     Chunk& chunk = points->resident;
-    chunk.points = upload(view, 0, view.rows, copy, stream, watch);
+    if (points->on_host) {
+        points->registered = registered(points->source, host);
+        chunk.points.rows = rows_of(points->source);
+    } else {
+        chunk.points = upload(view, 0, view.rows, copy, stream, watch);
+    }
     measure(chunk.points, points->metric, stream);
     chunk.by_tree = plan.path == Path::tree;
     if (chunk.by_tree)
@@ -286,7 +302,7 @@ bool has_tree(const Points& points) {
 }
 
 MatrixView elements(const Points& p) {
-    if (p.streams) return p.source;
+    if (p.streams || p.on_host) return p.source;
     return view_of(p.resident.points.rows, p.d, p.device);
 }
 

@@ -12,19 +12,24 @@
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
+#include "gpu/metric/prepared_rows.h"
 #include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/registered_memory.h"
 #include "gpu/runtime/upload.h"
 #include "gpu/tree/tree.h"
+#include "machine/large_memory.h"
 
 namespace kith::gpu {
 
-// Rows copied to (or lying on) the device, with auxiliary values and NaN flags.
+// Rows that kernels read, with auxiliary values and NaN flags.
 struct DeviceRows {
     Rows rows;
-    Buffer<char> elements;  // empty where the rows are the caller's
-    Buffer<double> aux;
+    Buffer<char> elements;  // empty where the rows are the caller's, or lie on the host
+    Buffer<double> aux;     // empty where the metric has none
     Buffer<std::uint8_t> nan;
     PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
+    // Of `count` rows from `first` on.
+    PreparedRows prepared(std::int64_t first, std::int64_t count) const { return slice(prepared(), first, count); }
 };
 
 // What the vectors of so many rows take.
@@ -97,11 +102,12 @@ public:
     int device;
     std::int64_t n = 0, d = 0;
     DeviceMetric metric;
-    MatrixView source;             // what streams, or the caller's or own device memory
-    std::vector<std::byte> owned;  // copies of points that stream: from the host,
-    DeviceRows owned_on_device;    // and of more points on a device than a chunk may have
-    Chunk resident;                // where everything fits
-    bool streams = false;
+    MatrixView source;                      // what streams or stays on the host, or the caller's or own device memory
+    machine::LargeMemory owned;             // copies of points on the host,
+    DeviceRows owned_on_device;             // and of more points on a device than a chunk may have
+    RegisteredMemory registered;            // `source`, where it stays on the host (Plan::host_points)
+    Chunk resident;                         // where everything fits, or all but the elements
+    bool streams = false, on_host = false;  // on_host: kernels read `source`
 };
 
 // Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.

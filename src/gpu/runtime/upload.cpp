@@ -155,6 +155,10 @@ bool is_pageable(const void* data) {
     return true;
 }
 
+const char* last_byte(const Runs& r) {
+    return r.data + (r.count - 1) * r.stride + r.bytes - 1;
+}
+
 // In pieces that are waited for where somebody watches, else at once.
 void copy_directly(char* to, const Runs& from, cudaStream_t stream, const CopyWatch& watch) {
     const std::int64_t lines = std::max<std::int64_t>(1, tuning::watched_copy / from.bytes);
@@ -220,7 +224,9 @@ void copy_to_device(void* to, const Runs& from, cudaStream_t stream, const CopyW
     if (total == 0) return;
     auto* const target = static_cast<char*>(to);
     const Runs runs = from.bytes == from.stride ? Runs{from.data, 1, total, total} : from;
-    if (total < tuning::upload_staged || !is_pageable(from.data)) return copy_directly(target, runs, stream, watch);
+    // A copy by the device must not begin in registered memory and end in other: the host copies both.
+    const bool pageable = is_pageable(from.data), mixed = is_pageable(last_byte(from)) != pageable;
+    if (!mixed && (total < tuning::upload_staged || !pageable)) return copy_directly(target, runs, stream, watch);
     const int device = current_device();
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     SharedRing& shared = shared_ring(device);

@@ -69,8 +69,7 @@ struct GatheredQueries {
     }
     // Queries [first, first + count) of these.
     QueryTile tile(std::int64_t first, std::int64_t count) const {
-        return {{slice(rows.rows, first, count), rows.aux.get() + first * metric::max_aux, rows.nan.get() + first},
-                self.get() ? self.get() + first : nullptr};
+        return {rows.prepared(first, count), self.get() ? self.get() + first : nullptr};
     }
 };
 

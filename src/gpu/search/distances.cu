@@ -52,8 +52,7 @@ private:
         convert(queries.prepared(), query_values.get());
         for (std::int64_t x = 0; x < n; x += width) {
             const std::int64_t count = std::min(width, n - x);
-            const PreparedRows columns{slice(chunk.points.rows, x, count), chunk.points.aux.get() + x * metric::max_aux,
-                                       chunk.points.nan.get() + x};
+            const PreparedRows columns = chunk.points.prepared(x, count);
             convert(columns, point_values.get());
             const ScanTile scan{query_values.get(),
                                 point_values.get(),

@@ -332,8 +332,7 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
         else user_convert(queries.rows.rows, query_values.get(), d, stream);
         for (std::int64_t first = 0; first < n; first += tile) {
             const std::int64_t count = std::min(tile, n - first);
-            const PreparedRows points{slice(chunk.points.rows, first, count),
-                                      chunk.points.aux.get() + first * metric::max_aux, chunk.points.nan.get() + first};
+            const PreparedRows points = chunk.points.prepared(first, count);
             const ScanTile scan{query_values.get(),
                                 point_values.get(),
                                 queries.rows.aux,

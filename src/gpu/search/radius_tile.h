@@ -21,11 +21,8 @@ struct BallQueries {
 
     std::int64_t count() const { return rows.rows.count; }
     BallQueries part(std::int64_t first, std::int64_t count) const {
-        return {{slice(rows.rows, first, count), rows.aux + first * metric::max_aux, rows.nan + first},
-                self ? self + first : nullptr,
-                tile_rows ? tile_rows + first : nullptr,
-                first_row + first,
-                balls.part(first)};
+        return {slice(rows, first, count), self ? self + first : nullptr, tile_rows ? tile_rows + first : nullptr,
+                first_row + first, balls.part(first)};
     }
 };
 

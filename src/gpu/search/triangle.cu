@@ -178,11 +178,7 @@ public:
 private:
     std::int64_t first(std::int64_t i) const { return i * part_.grid; }
     std::int64_t count(std::int64_t i) const { return std::min(part_.grid, n_ - first(i)); }
-    PreparedRows prepared(std::int64_t i) const {
-        const DeviceRows& all = points_.resident.points;
-        return {slice(all.rows, first(i), count(i)), all.aux.get() + first(i) * metric::max_aux,
-                all.nan.get() + first(i)};
-    }
+    PreparedRows prepared(std::int64_t i) const { return points_.resident.points.prepared(first(i), count(i)); }
     void convert(std::int64_t i, double* to) {
         const DeviceMetric& metric = points_.metric;
         if (metric.kernels) metric.kernels->convert(prepared(i), to, metric.params, stream_);

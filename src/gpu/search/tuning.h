@@ -147,6 +147,14 @@ inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool 
     return (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) + (path == Path::exact ? 0 : 8) + 17;
 }
 
+// Of points that stay in host memory what lies on the device: vectors, half norms, errors and NaN flags, and the
+// auxiliary values of metrics that have such.
+inline double host_point_bytes(std::int64_t d, Path path, bool has_aux) {
+    return vector_bytes(path, d) + 8 + 1 + (has_aux ? 16 : 0);
+}
+// The least tile that must have room beside them. Few queries read all vectors as often as many do.
+inline constexpr std::int64_t host_points_queries = 256, host_points_k = 100;
+
 // What a tile of queries takes however it is searched: elements, auxiliary values, results.
 inline double query_bytes(std::int64_t q, std::int64_t d, std::int64_t element, std::int64_t k) {
     return static_cast<double>(q) * (static_cast<double>(d * element) + 32 + static_cast<double>(k) * (12 + 32 + 8));

@@ -1,0 +1,22 @@
+// `kith-bench search --host-points`: an Index whose points stay in host memory, beside the same points streaming.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kith/types.h"
+
+namespace kith::bench {
+
+struct HostPointsStudy {
+    bool asked = false;
+    std::int64_t n = 0, q = 0, d = 0, k = 0;
+    int repeat = 7;
+    std::string json = {};  // file; "": none
+};
+
+// Prints, and writes the JSON. Whether all answers have the same bits. Throws kith::Error; invalid_argument where the
+// points would not stay in host memory.
+bool run(const HostPointsStudy& study, const Options& options);
+
+}  // namespace kith::bench

@@ -1,0 +1,188 @@
+// Plans for points that stay in host memory: when, what they take of a device, and what keeps streaming.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "gpu/search/tuning.h"
+#include "kith/plan.h"
+#include "plan_cases.h"
+
+namespace {
+
+using kith::ElementType;
+using kith::Path;
+using kith::Plan;
+using kith::Shape;
+using plan_cases::gigabyte;
+
+constexpr std::int64_t million = 1'000'000;
+
+kith::planner::Machine with_gpu(std::int64_t free_bytes) {
+    kith::planner::Machine m = plan_cases::with_gpu();
+    m.devices.front().free_bytes = free_bytes;
+    return m;
+}
+
+// The points of an Index, of squared Euclidean distances.
+kith::planner::Request prepared(std::int64_t n, std::int64_t d, ElementType type, std::int64_t q = 10'000,
+                                std::int64_t k = 10) {
+    kith::planner::Request r = plan_cases::of("", Shape{n, q, d, k, type, false});
+    r.prepared = true;
+    r.metric.has_aux = false;
+    return r;
+}
+
+Plan plan_of(const kith::planner::Request& r, std::int64_t free_bytes = 78 * gigabyte) {
+    return kith::planner::make(r, with_gpu(free_bytes));
+}
+
+TEST(PlanHostPoints, StayWhereTheirFilterFitsAndTheyDoNot) {
+    const Plan p = plan_of(prepared(100 * million, 128, ElementType::f32));
+    EXPECT_TRUE(p.host_points);
+    EXPECT_EQ(Path::gemm_f16, p.path);
+    EXPECT_EQ(100 * million, p.chunk_points);
+    EXPECT_EQ(100 * million, p.point_tile);
+    EXPECT_FALSE(p.symmetric);
+    EXPECT_NE(std::string::npos, p.why.find("stay in host memory")) << p.why;
+    EXPECT_NE(std::string::npos, p.why.find("(47.68 GiB)")) << p.why;
+    EXPECT_NE(std::string::npos, p.why.find("(24.68 GiB)")) << p.why;  // 265 bytes each
+    EXPECT_NE(std::string::npos, kith::explain(p).find("points       in host memory")) << kith::explain(p);
+    EXPECT_EQ(std::string::npos, kith::explain(plan_of(prepared(million, 128, ElementType::f32))).find("host memory"));
+}
+
+TEST(PlanHostPoints, HoldThreeTimesAsManyOfF32) {
+    for (const auto& [n, type] : {std::pair{250 * million, ElementType::u8}, {250 * million, ElementType::f32}}) {
+        const Plan p = plan_of(prepared(n, 128, type));
+        EXPECT_TRUE(p.host_points) << kith::name(type);
+        EXPECT_GE(p.query_tile, 128);
+    }
+    for (const std::int64_t n : {300 * million, 500 * million}) {
+        const Plan p = plan_of(prepared(n, 128, ElementType::u8));
+        EXPECT_FALSE(p.host_points) << n;
+        EXPECT_LT(p.chunk_points, n);
+    }
+}
+
+TEST(PlanHostPoints, KeepWithinTheBudget) {
+    for (const std::int64_t memory : {std::int64_t{48} << 20, std::int64_t{64} << 20, std::int64_t{256} << 20}) {
+        for (const std::int64_t q : {1, 100, 10'000}) {
+            for (const std::int64_t k : {1, 10, 100, 1000}) {
+                for (const auto type : {ElementType::f32, ElementType::f64}) {
+                    kith::planner::Request r = prepared(memory / 600, 128, type, q, k);
+                    r.memory = memory;
+                    const Plan p = plan_of(r);
+                    ASSERT_TRUE(p.host_points) << memory;
+                    const double held =
+                        kith::gpu::tuning::host_point_bytes(128, p.path, false) * static_cast<double>(r.shape.n);
+                    EXPECT_LE(held + static_cast<double>(p.workspace_bytes), static_cast<double>(memory));
+                }
+            }
+        }
+    }
+}
+
+// As the index' later calls ask for it.
+TEST(PlanHostPoints, AreThoseThatWerePrepared) {
+    kith::planner::Request r = prepared(100 * million, 128, ElementType::f32);
+    const Plan first = plan_of(r);
+    r.chunk_points = first.chunk_points;
+    r.host_points = true;
+    r.host_path = first.path;
+    // What they hold is no longer free, or more is than ever.
+    for (const std::int64_t left : {4 * gigabyte, 50 * gigabyte, 600 * gigabyte}) {
+        for (const char* path : {"", "exact", "gemm-f16"}) {
+            r.path = path;
+            const Plan p = plan_of(r, left);
+            EXPECT_TRUE(p.host_points);
+            EXPECT_EQ(100 * million, p.chunk_points);
+            EXPECT_LE(p.workspace_bytes, left);
+        }
+    }
+    r.path.clear();
+    r.shape.graph = true;
+    r.shape.d = 64;
+    r.shape.n = r.shape.q = r.chunk_points = 300'000;
+    EXPECT_FALSE(plan_of(r).symmetric) << "that takes the points on the device";
+}
+
+TEST(PlanHostPoints, WhatStreamsInstead) {
+    const auto streams = [](const kith::planner::Request& r, const char* what) {
+        const Plan p = plan_of(r);
+        EXPECT_FALSE(p.host_points) << what;
+        EXPECT_LT(p.chunk_points, r.shape.n) << what;
+    };
+    const kith::planner::Request r = prepared(100 * million, 128, ElementType::f32);
+    kith::planner::Request other = r;
+    other.prepared = false;
+    streams(other, "one search");
+    other = r;
+    other.path = "exact";
+    streams(other, "a scan reads all of them in each search");
+    other.path = "projected";
+    streams(other, "directions are of points on the device");
+    other.path = "register-tiled+bits";
+    streams(other, "a composed path");
+    other = r;
+    other.shape.n = 3'000 * million;
+    other.shape.d = 1;
+    other.path = "gemm-f16";
+    streams(other, "ids within a chunk have 32 bits");
+    other = r;
+    other.metric.user = true;
+    other.metric.unbounded = "";
+    other.path = "direct-f32";
+    streams(other, "a formula");
+    // Points of a device lie there.
+    other = r;
+    other.data_device = 0;
+    other.shape.n = 10 * million;
+    EXPECT_FALSE(plan_of(other).host_points);
+    // Without room for a tile beside them, or with room for all.
+    EXPECT_FALSE(plan_of(r, 30 * gigabyte).host_points);
+    EXPECT_FALSE(plan_of(r, 600 * gigabyte).host_points);
+    EXPECT_EQ(100 * million, plan_of(r, 600 * gigabyte).chunk_points);
+}
+
+TEST(PlanHostPoints, TheDirectFilterHasThemToo) {
+    kith::planner::Request r = prepared(100 * million, 64, ElementType::f64);
+    r.metric.traits.gemm = kith::metric::Gemm::none;
+    r.metric.traits.direct = kith::metric::Direct::sum;
+    r.metric.rounds = true;
+    const Plan p = plan_of(r);
+    EXPECT_EQ(Path::direct_f32, p.path);
+    EXPECT_TRUE(p.host_points);
+}
+
+// Several devices hold shards; a shard without room stays in host memory.
+TEST(PlanHostPoints, SeveralDevicesHaveShardsFirst) {
+    kith::planner::Machine m = with_gpu(78 * gigabyte);
+    m.devices.push_back(m.devices.front());
+    kith::planner::Request r = prepared(80 * million, 128, ElementType::f32);
+    r.device = "cuda:all";
+    Plan p = kith::planner::make(r, m);
+    EXPECT_EQ(40 * million, p.device_points);
+    EXPECT_FALSE(p.host_points);
+    r.shape.n = 300 * million;
+    p = kith::planner::make(r, m);
+    EXPECT_EQ(150 * million, p.device_points);
+    EXPECT_TRUE(p.host_points);
+}
+
+TEST(PlanHostPoints, OfAMeasuredMachine) {
+    const Shape shape{100 * million, 10'000, 128, 10, ElementType::f32, false, true};
+    const kith::Plan p = kith::plan_on("h100", shape);
+    EXPECT_TRUE(p.host_points);
+    const kith::MeasuredTime time = kith::measured_time("h100", shape, {}, p);
+    EXPECT_GT(time.seconds, 0.4);  // 10^12 pairs at some 2,100 G/s
+    EXPECT_LT(time.seconds, 0.6);
+    EXPECT_NE(std::string::npos, time.source.find("which was not measured")) << time.source;
+    // Five times as many stream, and the bus takes longer than their products.
+    const Shape more{500 * million, 1000, 128, 10, ElementType::u8, false, true};
+    const double streamed = kith::measured_time("h100", more, {}, kith::plan_on("h100", more)).seconds;
+    EXPECT_GT(streamed, 64e9 / 52e9);
+    Shape once = shape;
+    once.prepared = false;
+    EXPECT_FALSE(kith::plan_on("h100", once).host_points);
+}
+
+}  // namespace
