@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(block)
             if (at(i) < count) keys[g] = min(keys[g], upper_key(a[i], f[i], lists.ceiling));
     }
     if (threadIdx.x == 0) s.kept = 0;
-    const float threshold = threshold_of(smallest_key<block>(keys, order, s), lists.query_error[query], lists.growth);
+    const float threshold =
+        threshold_of(smallest_key<block, groups, true>(keys, order, s), lists.query_error[query], lists.growth);
     Candidate* const list = lists.candidates + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i) {
@@ -120,9 +121,13 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, FilterForm form, CloseTask task) {
     __shared__ ListShared s;
+    __shared__ int own;  // where the row to leave out is
     const std::int64_t query = blockIdx.x;
     const RegisterList<block, per_thread> list(lists, query);
-    if (threadIdx.x == 0) s.kept = 0;
+    if (threadIdx.x == 0) {
+        s.kept = 0;
+        own = -1;
+    }
     const float infinity = __int_as_float(0x7f800000);
     const auto fitness = task.unfit[query];
     const bool enough = list.count >= task.k && fitness == fit;
@@ -144,11 +149,17 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
         const std::int64_t self = task.self ? task.self[query] : -1;
         std::uint32_t* const ids = task.ids + query * lists.capacity;
 #pragma unroll
-        for (int i = 0; i < per_thread; ++i) {
-            const std::int64_t row = row_at(form, list.entries[i].point, task.n);
-            append<1>(list.within(i, threshold) && row != self, &s.kept,
-                      [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
+        for (int i = 0; i < per_thread; ++i)
+            append<1>(list.within(i, threshold), &s.kept, [&](int slot, int) { ids[slot] = list.entries[i].point; });
+        __syncthreads();
+        // Few of the entries: dividing by n takes longer than all else.
+        for (int i = threadIdx.x; i < s.kept; i += block) {
+            const std::int64_t row = row_at(form, ids[i], task.n);
+            ids[i] = static_cast<std::uint32_t>(row);
+            if (row == self) own = i;
         }
+        __syncthreads();
+        if (threadIdx.x == 0 && own >= 0) ids[own] = ids[--s.kept];
     }
     if (fitness == all_alike)
         sure = take_first<block>(task, query, lists.capacity, task.ids + query * lists.capacity, s);

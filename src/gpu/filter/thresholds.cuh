@@ -27,12 +27,14 @@ struct ListShared {
     int kept;
 };
 
-template <int block, int per_thread>
+// `near`: the keys are near each other (word_threshold).
+template <int block, int per_thread, bool near = false>
 __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys)[per_thread], std::int64_t order,
                                                       ListShared& s) {
     int in_all = 0;
-    return sampling::word_threshold<block>(keys, static_cast<int>(order), static_cast<int>(order / 16), s.sums, in_all,
-                                           [](std::uint32_t key) { return key; });
+    const auto word = [](std::uint32_t key) { return key; };
+    return sampling::word_threshold<block, near>(keys, static_cast<int>(order), static_cast<int>(order / 16), s.sums,
+                                                 in_all, word);
 }
 
 // The first rows as the list of a query that all points are alike to, as many as it holds; whether these are enough.

@@ -18,8 +18,9 @@ __device__ __forceinline__ std::uint32_t over_warps(const std::uint32_t* words, 
 // The word of one of the block's entries, `mine` per thread, such that at least `rank` and at most rank + slack entries
 // have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
 // word. `in_all` receives how many entries have such a word. Each round cuts the interval of candidates to a third or a
-// quarter; the counts travel in one word. `sums`: block / 16 words of shared memory.
-template <int block, int mine, class Entry, class Word>
+// quarter; the counts travel in one word. `near`: the words are near each other, so that it pays to begin between the
+// least and the largest. `sums`: block / 16 words of shared memory.
+template <int block, bool near = false, int mine, class Entry, class Word>
 __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int slack, std::uint32_t* sums, int& in_all,
                                         Word word) {
     // Three counts of ten bits, or two of sixteen where the block has too many entries.
@@ -47,6 +48,24 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
             high = __reduce_max_sync(whole_warp, most);
             in_all = entries;
         }
+    } else if constexpr (near) {
+        std::uint32_t least = word(x[0]), most = least;
+#pragma unroll
+        for (int i = 1; i < mine; ++i) {
+            least = min(least, word(x[i]));
+            most = max(most, word(x[i]));
+        }
+        least = __reduce_min_sync(whole_warp, least);
+        most = __reduce_max_sync(whole_warp, most);
+        if (threadIdx.x % 32 == 0) {
+            sums[threadIdx.x / 32] = ~least;
+            sums[block / 32 + threadIdx.x / 32] = most;
+        }
+        __syncthreads();
+        const auto largest = [](std::uint32_t own) { return __reduce_max_sync(whole_warp, own); };
+        low = ~over_warps<block>(sums, largest);
+        high = over_warps<block>(sums + block / 32, largest);
+        __syncthreads();
     }
     while (low < high && in_all > rank + slack) {
         const std::uint32_t part = (high - low) / (pivots + 1);

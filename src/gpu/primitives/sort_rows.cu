@@ -96,14 +96,15 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-// A warp owns a row, of which it keeps the 32 smallest entries.
+// A warp owns a row, of which it keeps the 32 * held smallest entries.
+template <int held>
 __global__ void __launch_bounds__(threads)
     nearest_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
                  std::int64_t count_step, std::int64_t rows, std::int64_t stride, SortedRows out) {
     const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x) / 32;
     if (row >= rows) return;
     const int lane = threadIdx.x % 32, count = counts[row * count_step], k = static_cast<int>(out.k);
-    WarpNearest<1> best;
+    WarpNearest<held> best;
     KeyAndId last{no_key, ~std::uint32_t{0}};
     for (int first = 0; first < count; first += 32) {
         const std::int64_t at = row * stride + min(first + lane, count - 1);
@@ -113,7 +114,9 @@ __global__ void __launch_bounds__(threads)
         best.push(own, lanes);
         last = best.last(k);
     }
-    if (lane < k) put(out, row * k + lane, best[0].key, best[0].id);
+#pragma unroll
+    for (int r = 0; r < held; ++r)
+        if (r * 32 + lane < k) put(out, row * k + r * 32 + lane, best[r].key, best[r].id);
 }
 
 __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
@@ -130,8 +133,9 @@ __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, 
 
 void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) {
     if (tuning::sorts_by_warps(in.rows, in.most, out.k)) {
-        nearest_rows<<<blocks_for(in.rows, threads / 32), threads, 0, stream>>>(in.keys, in.ids, in.counts,
-                                                                                in.count_step, in.rows, in.stride, out);
+        auto* const kernel = out.k <= 32 ? nearest_rows<1> : nearest_rows<4>;
+        kernel<<<blocks_for(in.rows, threads / 32), threads, 0, stream>>>(in.keys, in.ids, in.counts, in.count_step,
+                                                                          in.rows, in.stride, out);
         check_launch("nearest_rows");
         return;
     }
