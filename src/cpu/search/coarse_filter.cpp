@@ -18,21 +18,24 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
     : filter_(filter),
       list_(list),
       kernels_(tile_kernels(search.isa)),
+      whole_(filter.whole_rows()),
       count_(count),
-      row_words_(filter.row_words()),
+      query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_words()),
       words_(filter.words()),
       query_words_(filter.query_words()),
       width_(filter.tile_queries(kernels_)),
       most_read_(search.max_rows_read),
-      queries_(count * row_words_),
+      queries_(count * query_bytes_),
       projected_(count * query_words_),
       thresholds_(static_cast<std::size_t>(count)),
-      further_(thresholds_.size(), 0),
+      terms_(thresholds_.size()),
       read_(thresholds_.size(), 0) {
     for (std::int64_t i = 0; i < count; ++i)
-        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_));
+        list.add_query(whole_ ? whole_->query(kernels_, list.rows().row(i), query(i))
+                              : filter.query(list.rows(), i, kernels_, reinterpret_cast<float*>(query(i))));
+    if (whole_) list.set_whole(*whole_, queries_.data());
     Buffer<float> forms(count * query_words_);
-    filter.coarse_queries(list.rows(), count, kernels_, forms.data(), further_.data());
+    filter.coarse_queries(list.rows(), count, kernels_, forms.data(), terms_.data());
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
         float* out = projected_.data() + (filter.by_query() ? i : tile) * query_words_;
@@ -41,8 +44,10 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
         const float* form = forms.data() + i * query_words_;
         const bool used = list.filtered(i);
         for (std::int64_t j = 0; j < query_words_; ++j) out[j * step] = used ? form[j] : 0.0f;
-        further_[static_cast<std::size_t>(i)] -= list.error(i);
-        if (!used) further_[static_cast<std::size_t>(i)] = 0;
+        QueryTerms& terms = terms_[static_cast<std::size_t>(i)];
+        // Values of whole rows are distance keys, those of others w, whose thresholds have their error in them.
+        if (!whole_) terms.scale = 1, terms.offset = 0, terms.error -= list.error(i);
+        if (!used) terms = {};
         follow(i);
     }
 }
@@ -51,8 +56,13 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
 void CoarseFilter::follow(std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     const float of_rows = list_.thresholds()[i];
-    const double w = of_rows;
-    thresholds_[at] = std::isfinite(of_rows) ? round_up(w + further_[at] + std::abs(w) * 0x1p-50) : of_rows;
+    thresholds_[at] = std::isfinite(of_rows) ? terms_[at].threshold_from_rank(static_cast<double>(of_rows)) : of_rows;
+}
+
+void CoarseFilter::prefetch(std::int64_t id) const {
+    if (whole_) return whole_->prefetch(id);
+    for (std::int64_t j = 0; j < std::min(filter_.row_words(), prefetched_words); j += 16)
+        __builtin_prefetch(filter_.row(id) + j);
 }
 
 void CoarseFilter::group(std::int64_t p) {
@@ -72,19 +82,24 @@ void CoarseFilter::group(std::int64_t p) {
                 // Padding, or a point with a NaN.
                 if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
                 const std::int64_t id = p * panel_points + lane;
-                for (std::int64_t j = 0; j < std::min(row_words_, prefetched_words); j += 16)
-                    __builtin_prefetch(filter_.row(id) + j);
+                prefetch(id);
                 pairs_.push_back({first + i, id});
             }
         }
     }
     for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
         const auto [i, id] = pairs_[pair];
-        const PointTerms& terms = filter_.row_terms(id);
-        const float value = terms.half_norm + filter_.product(kernels_, queries_.data() + i * row_words_, id);
+        float value, slack = 0;
+        if (whole_) {
+            value = static_cast<float>(whole_->key(query(i), id));
+        } else {
+            const PointTerms& terms = filter_.row_terms(id);
+            value = terms.half_norm + filter_.product(kernels_, reinterpret_cast<const float*>(query(i)), id);
+            slack = terms.slack;
+        }
         read_[static_cast<std::size_t>(i)] += 1;
         const float threshold = list_.thresholds()[i];
-        if (!(value > threshold)) list_.offer(i, value, terms.slack, id);
+        if (!(value > threshold)) list_.offer(i, value, slack, id);
         if (pair + 1 < pairs_.size() && pairs_[pair + 1].query == i) continue;
         list_.settle(i);
         if (read_[static_cast<std::size_t>(i)] > most_read_ && list_.filtered(i))

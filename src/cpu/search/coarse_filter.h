@@ -26,16 +26,22 @@ private:
         std::int64_t query, id;
     };
     void follow(std::int64_t i);
+    // A query's words for rows.
+    std::byte* query(std::int64_t i) const { return queries_.data() + i * query_bytes_; }
+    void prefetch(std::int64_t id) const;
 
     const Filter& filter_;
     Shortlist& list_;
     const TileKernels& kernels_;
-    std::int64_t count_, row_words_, words_, query_words_, width_;
+    const WholeRows* whole_;
+    std::int64_t count_, query_bytes_, words_, query_words_, width_;
     double most_read_;  // rows that a query reads before it is given up
-    Buffer<float> queries_, projected_;
-    std::vector<float> thresholds_;       // of panels
-    std::vector<double> further_, read_;  // of each query: what its panels' error is beyond its rows', rows read
-    std::vector<Pair> pairs_;             // that a panel leaves
+    Buffer<std::byte> queries_;
+    Buffer<float> projected_;
+    std::vector<float> thresholds_;  // of panels
+    std::vector<QueryTerms> terms_;  // what makes them of the rows' thresholds
+    std::vector<double> read_;       // rows of each query
+    std::vector<Pair> pairs_;        // that a panel leaves
 };
 
 }  // namespace kith::cpu
