@@ -9,8 +9,8 @@ namespace kith::cpu {
 
 namespace {
 
-// Of a row ahead of its use: hardware goes on from there.
-constexpr std::int64_t prefetched_words = 128;
+// How far ahead of its use a query is prefetched.
+constexpr std::size_t queries_ahead = 4;
 
 }  // namespace
 
@@ -29,7 +29,8 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       projected_(count * query_words_),
       thresholds_(static_cast<std::size_t>(count)),
       terms_(thresholds_.size()),
-      read_(thresholds_.size(), 0) {
+      read_(thresholds_.size(), 0),
+      passed_(thresholds_.size() + 1) {
     for (std::int64_t i = 0; i < count; ++i)
         list.add_query(whole_ ? whole_->query(kernels_, list.rows().row(i), query(i))
                               : filter.query(list.rows(), i, kernels_, reinterpret_cast<float*>(query(i))));
@@ -61,8 +62,7 @@ void CoarseFilter::follow(std::int64_t i) {
 
 void CoarseFilter::prefetch(std::int64_t id) const {
     if (whole_) return whole_->prefetch(id);
-    for (std::int64_t j = 0; j < std::min(filter_.row_words(), prefetched_words); j += 16)
-        __builtin_prefetch(filter_.row(id) + j);
+    for (std::int64_t j = 0; j < filter_.row_words(); j += 16) __builtin_prefetch(filter_.row(id) + j);
 }
 
 void CoarseFilter::group(std::int64_t p) {
@@ -70,43 +70,62 @@ void CoarseFilter::group(std::int64_t p) {
     constexpr int most = std::max(max_tile_queries, max_byte_queries);
     std::uint32_t hits[most];
     alignas(64) float values[most * panel_points];
+    // All but padding and points with a NaN.
+    std::uint32_t points = 0, seen = 0;
+    for (int lane = 0; lane < panel_points; ++lane)
+        points |= static_cast<std::uint32_t>(panel[lane] != std::numeric_limits<float>::infinity()) << lane;
+    std::size_t count = 0;
     for (std::int64_t first = 0; first < count_; first += width_) {
         const std::int64_t here = std::min(width_, count_ - first);
         const Tile tile = filter_.tiles(kernels_)[here];
         if (!tile(panel, words_, projected_.data() + first * query_words_, thresholds_.data() + first,
                   filter_.exponent(), hits, values))
             continue;
+        // Without a branch that depends on a query.
+        std::uint32_t all = 0;
         for (std::int64_t i = 0; i < here; ++i) {
-            for (; hits[i]; hits[i] &= hits[i] - 1) {
-                const int lane = std::countr_zero(hits[i]);
-                // Padding, or a point with a NaN.
-                if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
-                const std::int64_t id = p * panel_points + lane;
-                prefetch(id);
-                pairs_.push_back({first + i, id});
-            }
+            const std::uint32_t lanes = hits[i] & points;
+            passed_[count] = {static_cast<std::int32_t>(first + i), lanes};
+            count += lanes != 0;
+            all |= lanes;
         }
+        for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1)
+            prefetch(p * panel_points + std::countr_zero(fresh));
+        seen |= all;
     }
-    for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-        const auto [i, id] = pairs_[pair];
+    for (std::size_t at = 0; at < count; ++at) {
+        if (at + queries_ahead < count) {
+            const std::byte* const next = query(passed_[at + queries_ahead].query);
+            for (std::int64_t j = 0; j < query_bytes_; j += 64) __builtin_prefetch(next + j);
+        }
+        read(passed_[at].query, p, passed_[at].lanes);
+    }
+}
+
+// Rows of a panel that a query's values have left.
+void CoarseFilter::read(std::int64_t i, std::int64_t p, std::uint32_t lanes) {
+    const auto at = static_cast<std::size_t>(i);
+    const float threshold = list_.thresholds()[i];
+    const std::byte* const words = query(i);
+    bool offered = false;
+    read_[at] += std::popcount(lanes);
+    for (; lanes; lanes &= lanes - 1) {
+        const std::int64_t id = p * panel_points + std::countr_zero(lanes);
         float value, slack = 0;
         if (whole_) {
-            value = static_cast<float>(whole_->key(query(i), id));
+            value = static_cast<float>(whole_->key(words, id));
         } else {
             const PointTerms& terms = filter_.row_terms(id);
-            value = terms.half_norm + filter_.product(kernels_, reinterpret_cast<const float*>(query(i)), id);
+            value = terms.half_norm + filter_.product(kernels_, reinterpret_cast<const float*>(words), id);
             slack = terms.slack;
         }
-        read_[static_cast<std::size_t>(i)] += 1;
-        const float threshold = list_.thresholds()[i];
-        if (!(value > threshold)) list_.offer(i, value, slack, id);
-        if (pair + 1 < pairs_.size() && pairs_[pair + 1].query == i) continue;
-        list_.settle(i);
-        if (read_[static_cast<std::size_t>(i)] > most_read_ && list_.filtered(i))
-            list_.give_up(i, exact::Cause::directions);
-        if (list_.thresholds()[i] != threshold) follow(i);
+        if (value > threshold) continue;
+        list_.offer(i, value, slack, id);
+        offered = true;
     }
-    pairs_.clear();
+    if (offered) list_.settle(i);
+    if (read_[at] > most_read_ && list_.filtered(i)) list_.give_up(i, exact::Cause::directions);
+    if (list_.thresholds()[i] != threshold) follow(i);
 }
 
 }  // namespace kith::cpu

@@ -22,13 +22,16 @@ public:
     }
 
 private:
-    struct Pair {
-        std::int64_t query, id;
+    // A query and the points of a panel that its values there have left.
+    struct Passed {
+        std::int32_t query;
+        std::uint32_t lanes;
     };
     void follow(std::int64_t i);
     // A query's words for rows.
     std::byte* query(std::int64_t i) const { return queries_.data() + i * query_bytes_; }
     void prefetch(std::int64_t id) const;
+    void read(std::int64_t i, std::int64_t p, std::uint32_t lanes);
 
     const Filter& filter_;
     Shortlist& list_;
@@ -41,7 +44,7 @@ private:
     std::vector<float> thresholds_;  // of panels
     std::vector<QueryTerms> terms_;  // what makes them of the rows' thresholds
     std::vector<double> read_;       // rows of each query
-    std::vector<Pair> pairs_;        // that a panel leaves
+    std::vector<Passed> passed_;     // of a panel
 };
 
 }  // namespace kith::cpu
