@@ -111,7 +111,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         if (used[static_cast<std::size_t>(i)])
             std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
     if (count < 2) return false;
-    const FilterSample sampled{form_.own, vectors.data(), count, form_.d};
+    const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value()};
     if (!bytes_) {
         projection_ = find_projection(tiles, sampled, points.rows, always, threads, progress);
         return projection_.has_value();

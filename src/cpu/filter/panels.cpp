@@ -216,6 +216,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     }
     if (f.bytes_ && whole_bytes(points.type) && f.form_.own == metric::Gemm::l2 && !f.form_.factored())
         f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
+    if (least) f.whole_.emplace(m.rows, m.cols, *least, isa);
     if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
@@ -225,9 +226,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     if (coarse) {
         if (f.projection_)
             f.coarse_bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm, f.projection_->columns() + 1);
-        if (least) {
-            f.whole_.emplace(m.rows, m.cols, *least, isa);
-        } else {
+        if (!least) {
             f.rows_ = Buffer<float>(m.rows * f.row_words());
             f.row_terms_ = Buffer<PointTerms>(m.rows);
         }

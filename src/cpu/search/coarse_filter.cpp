@@ -11,6 +11,8 @@ namespace {
 
 // How far ahead of its use a query is prefetched.
 constexpr std::size_t queries_ahead = 4;
+// Of whole rows so many times as many are worth reading.
+constexpr double whole_share = 2;
 
 }  // namespace
 
@@ -24,7 +26,7 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       words_(filter.words()),
       query_words_(filter.query_words()),
       width_(filter.tile_queries(kernels_)),
-      most_read_(search.max_rows_read),
+      most_read_(search.max_rows_read * (whole_ ? whole_share : 1)),
       queries_(count * query_bytes_),
       projected_(count * query_words_),
       thresholds_(static_cast<std::size_t>(count)),
