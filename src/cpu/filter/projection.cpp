@@ -317,7 +317,8 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Filter
     });
     progress.throw_if_cancelled();
     const auto points_count = static_cast<double>(n), dimensions = static_cast<double>(d);
-    const double row_cost = dimensions * (sample.whole ? whole_cost_per_coordinate : cost_per_coordinate) + cost_of_each;
+    const double row_cost =
+        dimensions * (sample.whole ? whole_cost_per_coordinate : cost_per_coordinate) + cost_of_each;
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
         double share = 0;

@@ -13,7 +13,7 @@ const PairKernels& pair_kernel_table();
 namespace avx512_vnni {
 const ByteKernels& byte_kernel_table();
 ByteProduct byte_product_of_target();
-}
+}  // namespace avx512_vnni
 namespace amx {
 const ByteKernels& byte_kernel_table();
 }

@@ -58,8 +58,8 @@ std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int6
     for (; j < count; j += product_bytes) step(0, j);
     const __m512i all = _mm512_add_epi32(_mm512_add_epi32((__m512i)sum[0], (__m512i)sum[1]),
                                          _mm512_add_epi32((__m512i)sum[2], (__m512i)sum[3]));
-    const __m256i eight = _mm256_add_epi32(_mm512_maskz_extracti32x8_epi32(0xff, all, 0),
-                                           _mm512_maskz_extracti32x8_epi32(0xff, all, 1));
+    const __m256i eight =
+        _mm256_add_epi32(_mm512_maskz_extracti32x8_epi32(0xff, all, 0), _mm512_maskz_extracti32x8_epi32(0xff, all, 1));
     const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
     const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xee));
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0x55)));

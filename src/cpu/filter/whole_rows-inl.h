@@ -16,7 +16,7 @@ WholeSums take_whole(const double* in, double least, std::int64_t d, std::uint8_
     const Real::V most = Real::set(255);
     Wholes sum = {}, squares = {};
     Real::M others = {};
-    const auto step = [&](Real::V row, std::size_t width, std::uint8_t* to) __attribute__((always_inline)) {
+    const auto step = [&](Real::V row, std::size_t width, std::uint8_t * to) __attribute__((always_inline)) {
         const Real::V v = row - least, above = v > 0 ? v : Real::zero();  // of NaN 0
         const Wholes whole = __builtin_convertvector(above < most ? above : most, Wholes);
         const Bytes bytes = __builtin_convertvector(whole, Bytes);

@@ -38,8 +38,8 @@ public:
     }
 
 private:
-    // Candidates that are evaluated together: at most, and as many values as the first cache holds; how far ahead of its
-    // use a row is prefetched.
+    // Candidates that are evaluated together: at most, and as many values as the first cache holds; how far ahead of
+    // its use a row is prefetched.
     static constexpr std::int64_t most_at_once = 32, gathered_values = 4096, ahead = 6;
 
     void prefetch(std::int64_t id) const {
