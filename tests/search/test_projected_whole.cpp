@@ -126,10 +126,13 @@ TEST(ProjectedWhole, Ties) {
 
 // One coordinate of one point, which the sample does not see, is no such number: all rows are rounded as ever.
 TEST(ProjectedWhole, APointThatIsNone) {
-    const Whole queries(150, 65, 9);
+    Whole queries(150, 65, 9);
     for (const float other : {0.5f, 256.0f, -1.0f, 1e-30f, 3e8f, std::numeric_limits<float>::infinity()}) {
         Whole points(3000, 65, 10);
         points.at(1777, 64) = other;
+        // One query is as near to it as whole numbers are.
+        std::copy_n(&points.at(1777, 0), 65, &queries.at(70, 0));
+        queries.at(70, 64) = std::trunc(std::clamp(other, 0.0f, 255.0f));
         const auto got = search(points.view(), queries.view(), 11, options_of("projected"));
         expect_same(search(points.view(), queries.view(), 11, options_of("exact")), got, std::to_string(other));
         EXPECT_EQ("projected", got.report.path);
