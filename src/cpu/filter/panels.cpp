@@ -220,6 +220,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
+    f.row_words_ = f.words_of(f.form_.d);
     f.words_ = f.bytes_ ? f.byte_words() : f.words_of(coarse ? f.projection_->columns() + 1 : f.form_.d);
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));

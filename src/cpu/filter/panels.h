@@ -43,7 +43,7 @@ public:
     // Of coarse panels: the words of all coordinates of a point, its terms, and the product with such words; or its
     // whole numbers.
     const WholeRows* whole_rows() const { return whole_ ? &*whole_ : nullptr; }
-    std::int64_t row_words() const { return words_of(form_.d); }
+    std::int64_t row_words() const { return row_words_; }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
     const PointTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
     float product(const TileKernels& tiles, const float* query, std::int64_t id) const {
@@ -121,7 +121,7 @@ private:
 
     RowForm form_;
     Step step_ = Step::dot;
-    std::int64_t words_ = 0, panels_ = 0;
+    std::int64_t words_ = 0, row_words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
     const ByteKernels* bytes_ = nullptr;  // for panels of bytes
     exact::DirectForm direct_;            // where form_.own is none

@@ -40,18 +40,21 @@ public:
     double key(const std::byte* query, std::int64_t id) const {
         std::int32_t start;
         std::memcpy(&start, query, sizeof start);
-        const auto* const numbers = reinterpret_cast<const std::int8_t*>(query + query_header);
-        return static_cast<double>(start + terms_[id] - 2 * product_(row(id), numbers, stride_));
+        const auto* const of_query = reinterpret_cast<const std::int8_t*>(query + query_header);
+        return static_cast<double>(start + terms_[id] - 2 * product_(numbers(id), of_query, stride_));
     }
-    void prefetch(std::int64_t id) const {
-        for (std::int64_t j = 0; j < stride_; j += 64) __builtin_prefetch(row(id) + j);
-    }
+    std::int64_t row_bytes() const { return stride_; }
+    const std::byte* row(std::int64_t id) const { return reinterpret_cast<const std::byte*>(numbers(id)); }
     // Calls use(j, key) for the point id_of(j), j from 0 to count.
     template <class IdOf, class Use>
     void each(const std::byte* query, std::int64_t count, const IdOf& id_of, const Use& use) const {
-        for (std::int64_t j = 0; j < std::min(ahead, count); ++j) prefetch(id_of(j));
+        const auto prefetch = [&](std::int64_t j) __attribute__((always_inline)) {
+            const std::byte* const next = row(id_of(j));
+            for (std::int64_t b = 0; b < stride_; b += 64) __builtin_prefetch(next + b);
+        };
+        for (std::int64_t j = 0; j < std::min(ahead, count); ++j) prefetch(j);
         for (std::int64_t j = 0; j < count; ++j) {
-            if (j + ahead < count) prefetch(id_of(j + ahead));
+            if (j + ahead < count) prefetch(j + ahead);
             use(j, key(query, id_of(j)));
         }
     }
@@ -60,7 +63,7 @@ private:
     static constexpr std::int64_t ahead = 6;  // rows
     // A cache line, of which the first word is the query's share of a key.
     static constexpr std::int64_t query_header = 64;
-    const std::uint8_t* row(std::int64_t id) const { return rows_.data() + id * stride_; }
+    const std::uint8_t* numbers(std::int64_t id) const { return rows_.data() + id * stride_; }
 
     std::int64_t d_, stride_;
     double least_;

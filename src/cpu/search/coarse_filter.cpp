@@ -23,6 +23,7 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       whole_(filter.whole_rows()),
       count_(count),
       query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_words()),
+      row_bytes_(whole_ ? whole_->row_bytes() : 4 * filter.row_words()),
       words_(filter.words()),
       query_words_(filter.query_words()),
       width_(filter.tile_queries(kernels_)),
@@ -62,11 +63,6 @@ void CoarseFilter::follow(std::int64_t i) {
     thresholds_[at] = std::isfinite(of_rows) ? terms_[at].threshold_from_rank(static_cast<double>(of_rows)) : of_rows;
 }
 
-void CoarseFilter::prefetch(std::int64_t id) const {
-    if (whole_) return whole_->prefetch(id);
-    for (std::int64_t j = 0; j < filter_.row_words(); j += 16) __builtin_prefetch(filter_.row(id) + j);
-}
-
 void CoarseFilter::group(std::int64_t p) {
     const float* panel = filter_.panel(p);
     constexpr int most = std::max(max_tile_queries, max_byte_queries);
@@ -91,8 +87,11 @@ void CoarseFilter::group(std::int64_t p) {
             count += lanes != 0;
             all |= lanes;
         }
-        for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1)
-            prefetch(p * panel_points + std::countr_zero(fresh));
+        // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
+        for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
+            const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
+            for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
+        }
         seen |= all;
     }
     for (std::size_t at = 0; at < count; ++at) {

@@ -30,14 +30,17 @@ private:
     void follow(std::int64_t i);
     // A query's words for rows.
     std::byte* query(std::int64_t i) const { return queries_.data() + i * query_bytes_; }
-    void prefetch(std::int64_t id) const;
+    // A point's row.
+    const std::byte* row(std::int64_t id) const {
+        return whole_ ? whole_->row(id) : reinterpret_cast<const std::byte*>(filter_.row(id));
+    }
     void read(std::int64_t i, std::int64_t p, std::uint32_t lanes);
 
     const Filter& filter_;
     Shortlist& list_;
     const TileKernels& kernels_;
     const WholeRows* whole_;
-    std::int64_t count_, query_bytes_, words_, query_words_, width_;
+    std::int64_t count_, query_bytes_, row_bytes_, words_, query_words_, width_;
     double most_read_;  // rows that a query reads before it is given up
     Buffer<std::byte> queries_;
     Buffer<float> projected_;

@@ -42,7 +42,8 @@ private:
     // its use a row is prefetched.
     static constexpr std::int64_t most_at_once = 32, gathered_values = 4096, ahead = 6;
 
-    void prefetch(std::int64_t id) const {
+    // Inlined: a call of a function that does nothing else is left out by gcc 12.
+    __attribute__((always_inline)) void prefetch(std::int64_t id) const {
         if (points_.layout != Layout::row_major) return;
         const auto element = static_cast<std::int64_t>(size_of(points_.type));
         const char* const row = static_cast<const char*>(points_.data) + id * points_.stride * element;
