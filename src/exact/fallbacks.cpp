@@ -45,8 +45,9 @@ Words words_of(Cause cause) {
         case Cause::out_of_range:
             return {
                 "the filter's bound does not cover the query: coordinates that are infinite, far larger or smaller "
-                "than those of the points, or beyond f32, or a vector of length 0, or a formula that has no bound in "
-                "f32 at the points' coordinates",
+                "than those of the points, or beyond f32, or no whole numbers where those of the points and of most "
+                "queries are, or a vector of length 0, or a formula that has no bound in f32 at the points' "
+                "coordinates",
                 "leave such queries out, or bring them to the units of the points"};
         case Cause::no_filter:
             return {

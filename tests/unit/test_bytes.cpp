@@ -210,10 +210,11 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
     cpu::RowBlock block(of_queries.rows, d), all(rows.rows, d);
     distance_keys.load(of_queries, 0, of_queries.rows, block);
     distance_keys.load(rows, 0, rows.rows, all);
-    std::vector<double> ranks(static_cast<std::size_t>(rows.rows)), errors(static_cast<std::size_t>(of_queries.rows));
+    std::vector<double> ranks(static_cast<std::size_t>(rows.rows));
+    std::vector<cpu::QueryTerms> coarse(static_cast<std::size_t>(of_queries.rows));
     std::vector<float> row_words(static_cast<std::size_t>(d) + 4);
     cpu::Buffer<float> forms(of_queries.rows * filter->query_words());
-    filter->coarse_queries(block, of_queries.rows, tiles, forms.data(), errors.data());
+    filter->coarse_queries(block, of_queries.rows, tiles, forms.data(), coarse.data());
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
         const cpu::QueryTerms terms = filter->query(block, i, tiles, row_words.data());
         if (!terms.usable) continue;
@@ -229,12 +230,12 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
                 if (!(at[p] < infinity)) continue;
                 const double rank = ranks[static_cast<std::size_t>(panel * cpu::panel_points + p)];
                 const long double w = static_cast<long double>(rank) * terms.scale + terms.offset;
-                EXPECT_LE(static_cast<long double>(values[p]), w + errors[i])
+                EXPECT_LE(static_cast<long double>(values[p]), w + coarse[i].error)
                     << what << ", query " << i << " point " << p;
                 ++seen.pairs;
                 const double size = std::abs(terms.offset) + 1e-300;
-                seen.closest = std::min(seen.closest, static_cast<double>(w + errors[i] - values[p]) / size);
-                seen.widest = std::max(seen.widest, static_cast<double>(w + errors[i] - values[p]) / size);
+                seen.closest = std::min(seen.closest, static_cast<double>(w + coarse[i].error - values[p]) / size);
+                seen.widest = std::max(seen.widest, static_cast<double>(w + coarse[i].error - values[p]) / size);
                 if (testing::Test::HasFailure()) return seen;
             }
         }

@@ -40,10 +40,12 @@ using exact::round_down, exact::round_up;
 // What the coordinates are rounded to, and what is made of them: products of f32 or of bf16 (f32: the direct form of a
 // metric without products), the direct form, in f32; or coarse products, along a few directions
 // (cpu/filter/projection.h) or of whole numbers of 8 bits, and finer ones of the candidates that these leave.
-enum class Rounding { f32, bf16, direct, projected, bytes };
-inline constexpr int rounding_count = 5;
+// projected_fractions: the same, where points are whole numbers of 8 bits (cpu/filter/whole_rows.h) and queries are
+// not.
+enum class Rounding { f32, bf16, direct, projected, projected_fractions, bytes };
+inline constexpr int rounding_count = 6;
 inline bool is_coarse(Rounding rounding) {
-    return rounding == Rounding::projected || rounding == Rounding::bytes;
+    return rounding >= Rounding::projected;
 }
 
 // What products of so many coordinates are rounded to.

@@ -47,27 +47,31 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     double *const vectors = buffers.vectors.data(), *const coordinates = buffers.coordinates.data();
     RowSums sums[panel_points] = {};
     double more[panel_points] = {};
+    PointTerms terms[panel_points];
     for (std::int64_t i = 0; i < count; ++i) {
         double* const vector = vectors + i * form_.d;
-        float* const to = rows_.data() + (first + i) * row_words();
+        float* const to = whole_ ? buffers.rounded.data() : rows_.data() + (first + i) * row_words();
+        if (whole_ && !whole_->set(tiles, rows.row(i), first + i)) packed.fractions |= !rows.nan()[i];
         const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, more[i]);
         RowSums& s = sums[i];
-        if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
+        if (covered && whole_) s = tiles.round_row(vector, form_.zero.data(), 1, form_.d, to);
+        else if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
         if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
-            row_terms_[first + i] = bound_.point(s, more[i]);
+            terms[i] = bound_.point(s, more[i]);
             packed.largest = std::max(packed.largest, s.rounded2);
             continue;
         }
         std::fill_n(vector, form_.d, 0.0);
         std::fill_n(to, row_words(), 0.0f);
         s = {};
-        row_terms_[first + i] = {rows.nan()[i] ? infinity : nan, 0};
+        terms[i] = {rows.nan()[i] ? infinity : nan, 0};
         packed.uncovered += !rows.nan()[i];
     }
+    if (!whole_) std::copy_n(terms, count, row_terms_.data() + first);
     if (projection_) projection_->coordinates(tiles, vectors, form_.d, count, coordinates);
     for (std::int64_t i = 0; i < panel_points; ++i) {
         float* const to = buffers.rounded.data() + i * stride;
-        out[i] = i < count ? row_terms_[first + i].half_norm : infinity;
+        out[i] = i < count ? terms[i].half_norm : infinity;
         // Nothing is an upper value here.
         out[panel_points + i] = bytes_ ? 0 : infinity;
         std::fill_n(to, words_, 0.0f);
@@ -107,7 +111,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         if (used[static_cast<std::size_t>(i)])
             std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
     if (count < 2) return false;
-    const FilterSample sampled{form_.own, vectors.data(), count, form_.d};
+    const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value()};
     if (!bytes_) {
         projection_ = find_projection(tiles, sampled, points.rows, always, threads, progress);
         return projection_.has_value();
@@ -126,7 +130,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
 }
 
 void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
-                            double* errors) const {
+                            QueryTerms* terms) const {
     const std::int64_t room = projection_ ? projection_->room() : 0;
     std::vector<double> row(static_cast<std::size_t>(form_.d)), norms2, mores, norms;
     Buffer<double> vectors(count * form_.d), coordinates(count * room);
@@ -160,7 +164,8 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
             s = round_projected(tiles, norms2[at], coordinates.data() + i * room, to);
             flip_signs(to, words_);
         }
-        errors[i] = coarse_bound_.query(s, form_.scale, 1, mores[at]).error + centring_error();
+        terms[i] = coarse_bound_.query(s, form_.scale, 1, mores[at]);
+        terms[i].error += centring_error();
     }
 }
 

@@ -159,15 +159,17 @@ std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const Metri
     if (points.cols > max_filter_dimensions || points.rows == 0) return nullptr;
     // Many rows of 0 are none of unit vectors.
     const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
-    auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, progress);
+    std::optional<double> least;
+    if (rounding == Rounding::projected) least = least_whole(points, metric, isa);
+    auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, least, progress);
     return filter || !cosine || is_coarse(rounding)
                ? filter
-               : make_of(points, metric, isa, threads, rounding, always, false, progress);
+               : make_of(points, metric, isa, threads, rounding, always, false, least, progress);
 }
 
 std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                               Rounding rounding, bool always, bool centre_units,
-                                              ProgressMeter& progress) {
+                                              std::optional<double> least, ProgressMeter& progress) {
     const MatrixView& m = points;
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
@@ -214,26 +216,30 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     }
     if (f.bytes_ && whole_bytes(points.type) && f.form_.own == metric::Gemm::l2 && !f.form_.factored())
         f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
+    if (least) f.whole_.emplace(m.rows, m.cols, *least, isa);
     if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
+    f.row_words_ = f.words_of(f.form_.d);
     f.words_ = f.bytes_ ? f.byte_words() : f.words_of(coarse ? f.projection_->columns() + 1 : f.form_.d);
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
     if (coarse) {
         if (f.projection_)
             f.coarse_bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm, f.projection_->columns() + 1);
-        f.rows_ = Buffer<float>(m.rows * f.row_words());
-        f.row_terms_ = Buffer<PointTerms>(m.rows);
+        if (!least) {
+            f.rows_ = Buffer<float>(m.rows * f.row_words());
+            f.row_terms_ = Buffer<PointTerms>(m.rows);
+        }
     }
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
     std::vector<Packed> packed(static_cast<std::size_t>(tasks));
     watched_tasks(threads, tasks, progress, "prepare", [&](std::int64_t task, int worker) {
         const DistanceKeys own(metric, isa);
         PackBuffers buffers(f);
-        for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks; ++p) {
+        Packed& known = packed[static_cast<std::size_t>(task)];
+        for (std::int64_t p = task * f.panels_ / tasks; p < (task + 1) * f.panels_ / tasks && !known.fractions; ++p) {
             if (progress.cancelled()) return;
-            Packed& known = packed[static_cast<std::size_t>(task)];
             if (coarse) f.pack_coarse(points, own, tiles, p, buffers, known);
             else f.pack(points, own, tiles, p, buffers, known);
             if (worker == 0) progress.poll("prepare");
@@ -242,8 +248,10 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     progress.throw_if_cancelled();
     Packed all;
     for (const Packed& p : packed)
-        all = {all.uncovered + p.uncovered, std::max(all.largest, p.largest),
+        all = {all.uncovered + p.uncovered, all.fractions || p.fractions, std::max(all.largest, p.largest),
                std::max(all.largest_coarse, p.largest_coarse), std::max(all.share, p.share)};
+    if (all.fractions)
+        return make_of(points, metric, isa, threads, rounding, always, centre_units, std::nullopt, progress);
     if (f.direct_.step == Step::chebyshev) f.points_share_ = all.share;
     f.bound_.set_largest(std::sqrt(all.largest));
     f.coarse_bound_.set_largest(std::sqrt(all.largest_coarse));

@@ -9,6 +9,7 @@
 #include "cpu/filter/bound.h"
 #include "cpu/filter/projection.h"
 #include "cpu/filter/row_form.h"
+#include "cpu/filter/whole_rows.h"
 #include "cpu/metric/distance_keys.h"
 #include "exact/progress.h"
 
@@ -39,8 +40,10 @@ public:
     std::int64_t panels() const { return panels_; }
     const float* panel(std::int64_t i) const { return data_.data() + i * panel_floats(words_); }
 
-    // Of coarse panels: the words of all coordinates of a point, its terms, and the product with such words.
-    std::int64_t row_words() const { return words_of(form_.d); }
+    // Of coarse panels: the words of all coordinates of a point, its terms, and the product with such words; or its
+    // whole numbers.
+    const WholeRows* whole_rows() const { return whole_ ? &*whole_ : nullptr; }
+    std::int64_t row_words() const { return row_words_; }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
     const PointTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
     float product(const TileKernels& tiles, const float* query, std::int64_t id) const {
@@ -50,9 +53,9 @@ public:
     // The filter's form of query row i of `block`: its words (`out` has room for d), signs as the step wants them, and
     // its terms; of coarse panels those of rows.
     QueryTerms query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const;
-    // Of coarse panels: query_words() of each of the `count` rows of `block`, and E of the panels' values.
+    // Of coarse panels: query_words() of each of the `count` rows of `block`, and the terms of the panels' values.
     void coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
-                        double* errors) const;
+                        QueryTerms* terms) const;
 
 private:
     int step() const { return static_cast<int>(step_); }
@@ -93,10 +96,11 @@ private:
     }
     static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
                                                  int threads, Rounding rounding, bool always, bool centre_units,
-                                                 ProgressMeter& progress);
+                                                 std::optional<double> least, ProgressMeter& progress);
     // What was packed: points that the bound does not cover, and the largest norm and share of the others.
     struct Packed {
         std::int64_t uncovered = 0;
+        bool fractions = false;  // where rows are whole numbers
         double largest = 0, largest_coarse = 0;
         float share = 0;  // of a direct form
     };
@@ -117,7 +121,7 @@ private:
 
     RowForm form_;
     Step step_ = Step::dot;
-    std::int64_t words_ = 0, panels_ = 0;
+    std::int64_t words_ = 0, row_words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;  // for bf16
     const ByteKernels* bytes_ = nullptr;  // for panels of bytes
     exact::DirectForm direct_;            // where form_.own is none
@@ -127,6 +131,7 @@ private:
     std::optional<Projection> projection_;
     Buffer<float> data_, rows_;
     Buffer<PointTerms> row_terms_;
+    std::optional<WholeRows> whole_;  // in place of rows_ and row_terms_
 };
 
 }  // namespace kith::cpu

@@ -192,7 +192,7 @@ namespace {
 constexpr std::array<std::int64_t, 7> choices = {16, 24, 32, 48, 64, 96, max_directions};
 // What a candidate takes that is read from its row, in multiply-adds of a panel: so many for each coordinate, and for
 // itself (two cores of an AMD EPYC with AVX-512, Fashion-MNIST).
-constexpr double cost_per_coordinate = 12, cost_of_each = 1000;
+constexpr double cost_per_coordinate = 12, whole_cost_per_coordinate = 6, cost_of_each = 1000;
 // A projection is made if filtering takes less than this share of what all coordinates take.
 constexpr double largest_share = 0.7;
 // What a pair takes of whole numbers of 8 bits, and panels of these are made below such a share.
@@ -317,12 +317,13 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Filter
     });
     progress.throw_if_cancelled();
     const auto points_count = static_cast<double>(n), dimensions = static_cast<double>(d);
+    const double row_cost =
+        dimensions * (sample.whole ? whole_cost_per_coordinate : cost_per_coordinate) + cost_of_each;
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
         double share = 0;
         for (const std::vector<double>& s : shares) share += s[c] / static_cast<double>(queries);
-        total[c] = points_count *
-                   (static_cast<double>(possible[c] + 1) + share * (dimensions * cost_per_coordinate + cost_of_each));
+        total[c] = points_count * (static_cast<double>(possible[c] + 1) + share * row_cost);
         if (total[c] < total[best]) best = c;
     }
     if (!always && total[best] > largest_share * points_count * dimensions) return std::nullopt;

@@ -57,11 +57,13 @@ private:
     exact::ProjectionError error_;
 };
 
-// A sample of points as the filter of that form takes them: `count` rows of d coordinates.
+// A sample of points as the filter of that form takes them: `count` rows of d coordinates. `whole`: the rows behind the
+// panels are whole numbers of 8 bits.
 struct FilterSample {
     metric::Gemm form;
     const double* rows;
     std::int64_t count, d;
+    bool whole = false;
 };
 
 // The projection with which filtering the n points takes least, judged by the candidates that it leaves of the sample;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cpu/filter/direct_steps-inl.h"
+#include "cpu/filter/whole_rows-inl.h"
 #include "cpu/simd/vector_portable-inl.h"
 
 namespace kith::cpu::KITH_TARGET {
@@ -293,6 +294,8 @@ constexpr TileKernels make_tiles() {
     k.project = project;
     k.product = product<DotStep>;
     k.transpose = transpose;
+    k.take_whole = take_whole;
+    k.byte_product = byte_product;
     return k;
 }
 

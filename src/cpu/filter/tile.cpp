@@ -12,7 +12,8 @@ const PairKernels& pair_kernel_table();
 }
 namespace avx512_vnni {
 const ByteKernels& byte_kernel_table();
-}
+ByteProduct byte_product_of_target();
+}  // namespace avx512_vnni
 namespace amx {
 const ByteKernels& byte_kernel_table();
 }
@@ -32,6 +33,13 @@ const ByteKernels* byte_kernels(Isa isa) {
 #endif
     static_cast<void>(isa);
     return nullptr;
+}
+
+ByteProduct byte_product(Isa isa) {
+#if defined(__x86_64__)
+    if (has_avx512(isa) && supports_vnni()) return avx512_vnni::byte_product_of_target();
+#endif
+    return tile_kernels(isa).byte_product;
 }
 
 const TileKernels& tile_kernels(Isa isa) {

@@ -39,6 +39,16 @@ struct RowSums {
     double norm2, rounded2, residual2;  // |v|^2, |v^|^2, |v - v^|^2
 };
 
+// Of bytes: their sum, the sum of their squares, and whether they are what they were made of.
+struct WholeSums {
+    std::int32_t sum, squares;
+    bool whole;
+};
+
+// The sum of so many products, a multiple of product_bytes: exact, below 2^16 of them.
+using ByteProduct = std::int32_t (*)(const std::uint8_t* x, const std::int8_t* q, std::int64_t count);
+inline constexpr std::int64_t product_bytes = 64;
+
 struct TileKernels {
     int queries[exact::step_count];                      // the largest tile of each step
     Tile tile[exact::step_count][max_tile_queries + 1];  // by number of queries
@@ -64,6 +74,9 @@ struct TileKernels {
     float (*product)(const float* q, const float* x, std::int64_t d);
     // 32 rows, `stride` words apart, to the words of a panel.
     void (*transpose)(const float* rows, std::int64_t stride, std::int64_t words, float* out);
+    // The d numbers in - least as bytes without a sign.
+    WholeSums (*take_whole)(const double* in, double least, std::int64_t d, std::uint8_t* out);
+    ByteProduct byte_product;
 };
 
 const TileKernels& tile_kernels(Isa isa);
@@ -103,5 +116,6 @@ struct ByteKernels {
 
 // Null on a machine without them.
 const ByteKernels* byte_kernels(Isa isa);
+ByteProduct byte_product(Isa isa);
 
 }  // namespace kith::cpu

@@ -42,12 +42,39 @@ constexpr ByteKernels make_bytes(std::index_sequence<queries...>) {
     return k;
 }
 
+std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int64_t count) {
+    static_assert(product_bytes == 4 * vector_points);
+    // Chains hide the latency of the sums.
+    constexpr int chains = 4;
+    F sum[chains] = {};
+    const auto step = [&](int c, std::int64_t j) __attribute__((always_inline)) {
+        sum[c] = ByteStep::step(sum[c], (F)_mm512_loadu_si512(q + j), (F)_mm512_loadu_si512(x + j));
+    };
+    std::int64_t j = 0;
+    for (; j + chains * product_bytes <= count; j += chains * product_bytes) {
+#pragma GCC unroll 4
+        for (int c = 0; c < chains; ++c) step(c, j + c * product_bytes);
+    }
+    for (; j < count; j += product_bytes) step(0, j);
+    const __m512i all = _mm512_add_epi32(_mm512_add_epi32((__m512i)sum[0], (__m512i)sum[1]),
+                                         _mm512_add_epi32((__m512i)sum[2], (__m512i)sum[3]));
+    const __m256i eight =
+        _mm256_add_epi32(_mm512_maskz_extracti32x8_epi32(0xff, all, 0), _mm512_maskz_extracti32x8_epi32(0xff, all, 1));
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xee));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0x55)));
+}
+
 constexpr ByteKernels bytes_of_target = make_bytes(std::make_index_sequence<ByteStep::queries>{});
 
 }  // namespace
 
 const ByteKernels& byte_kernel_table() {
     return bytes_of_target;
+}
+
+ByteProduct byte_product_of_target() {
+    return byte_product;
 }
 
 }  // namespace kith::cpu::KITH_TARGET

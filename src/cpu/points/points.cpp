@@ -78,8 +78,17 @@ const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMe
     return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, always, progress); });
 }
 
-Path Points::served(Path path, Isa isa, int threads, ProgressMeter& progress, bool always) const {
-    if (path == Path::projected && !filter(isa, threads, Rounding::projected, progress, always)) path = Path::gemm_i8;
+Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
+    const Rounding own = rounding_of(path);
+    if (own != Rounding::projected) return own;
+    const std::optional<double> least = least_whole(rows, metric, isa);
+    return !least || whole_from(*least, queries, metric, isa) ? own : Rounding::projected_fractions;
+}
+
+Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress,
+                    bool always) const {
+    if (path == Path::projected && !filter(isa, threads, rounding(path, queries, isa), progress, always))
+        path = Path::gemm_i8;
     if (path == Path::gemm_i8 && !filter(isa, threads, Rounding::bytes, progress, always))
         path = product_rounding(isa, rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
     return path;
@@ -110,7 +119,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->tree(isa, threads, progress);
         return prepared;
     }
-    const Path path = prepared->served(plan.path, isa, threads, progress, plan.forced);
+    // Queries are expected that are as the points.
+    const Path path = prepared->served(plan.path, prepared->rows, isa, threads, progress, plan.forced);
     prepared->filter(isa, threads, rounding_of(path), progress, plan.forced);
     return prepared;
 }

@@ -46,7 +46,9 @@ public:
     // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false) const;
     // Of a plan's path the one that serves these points, made: where coarse panels do not pay that of all coordinates.
-    Path served(Path path, Isa isa, int threads, ProgressMeter& progress, bool always) const;
+    Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always) const;
+    // What the filter of a path rounds to for these queries.
+    Rounding rounding(Path path, const MatrixView& queries, Isa isa) const;
     bool packed(Rounding rounding) const {
         const auto* const known = made(rounding).value.load(std::memory_order_acquire);
         return known && *known;

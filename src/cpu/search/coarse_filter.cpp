@@ -9,8 +9,10 @@ namespace kith::cpu {
 
 namespace {
 
-// Of a row ahead of its use: hardware goes on from there.
-constexpr std::int64_t prefetched_words = 128;
+// How far ahead of its use a query is prefetched.
+constexpr std::size_t queries_ahead = 4;
+// Of whole rows so many times as many are worth reading.
+constexpr double whole_share = 2;
 
 }  // namespace
 
@@ -18,21 +20,26 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
     : filter_(filter),
       list_(list),
       kernels_(tile_kernels(search.isa)),
+      whole_(filter.whole_rows()),
       count_(count),
-      row_words_(filter.row_words()),
+      query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_words()),
+      row_bytes_(whole_ ? whole_->row_bytes() : 4 * filter.row_words()),
       words_(filter.words()),
       query_words_(filter.query_words()),
       width_(filter.tile_queries(kernels_)),
-      most_read_(search.max_rows_read),
-      queries_(count * row_words_),
+      most_read_(search.max_rows_read * (whole_ ? whole_share : 1)),
+      queries_(count * query_bytes_),
       projected_(count * query_words_),
       thresholds_(static_cast<std::size_t>(count)),
-      further_(thresholds_.size(), 0),
-      read_(thresholds_.size(), 0) {
+      terms_(thresholds_.size()),
+      read_(thresholds_.size(), 0),
+      passed_(thresholds_.size() + 1) {
     for (std::int64_t i = 0; i < count; ++i)
-        list.add_query(filter.query(list.rows(), i, kernels_, queries_.data() + i * row_words_));
+        list.add_query(whole_ ? whole_->query(kernels_, list.rows().row(i), query(i))
+                              : filter.query(list.rows(), i, kernels_, reinterpret_cast<float*>(query(i))));
+    if (whole_) list.set_whole(*whole_, queries_.data());
     Buffer<float> forms(count * query_words_);
-    filter.coarse_queries(list.rows(), count, kernels_, forms.data(), further_.data());
+    filter.coarse_queries(list.rows(), count, kernels_, forms.data(), terms_.data());
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
         float* out = projected_.data() + (filter.by_query() ? i : tile) * query_words_;
@@ -41,8 +48,10 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
         const float* form = forms.data() + i * query_words_;
         const bool used = list.filtered(i);
         for (std::int64_t j = 0; j < query_words_; ++j) out[j * step] = used ? form[j] : 0.0f;
-        further_[static_cast<std::size_t>(i)] -= list.error(i);
-        if (!used) further_[static_cast<std::size_t>(i)] = 0;
+        QueryTerms& terms = terms_[static_cast<std::size_t>(i)];
+        // Values of whole rows are distance keys, those of others w, whose thresholds have their error in them.
+        if (!whole_) terms.scale = 1, terms.offset = 0, terms.error -= list.error(i);
+        if (!used) terms = {};
         follow(i);
     }
 }
@@ -51,8 +60,7 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
 void CoarseFilter::follow(std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     const float of_rows = list_.thresholds()[i];
-    const double w = of_rows;
-    thresholds_[at] = std::isfinite(of_rows) ? round_up(w + further_[at] + std::abs(w) * 0x1p-50) : of_rows;
+    thresholds_[at] = std::isfinite(of_rows) ? terms_[at].threshold_from_rank(static_cast<double>(of_rows)) : of_rows;
 }
 
 void CoarseFilter::group(std::int64_t p) {
@@ -60,38 +68,65 @@ void CoarseFilter::group(std::int64_t p) {
     constexpr int most = std::max(max_tile_queries, max_byte_queries);
     std::uint32_t hits[most];
     alignas(64) float values[most * panel_points];
+    // All but padding and points with a NaN.
+    std::uint32_t points = 0, seen = 0;
+    for (int lane = 0; lane < panel_points; ++lane)
+        points |= static_cast<std::uint32_t>(panel[lane] != std::numeric_limits<float>::infinity()) << lane;
+    std::size_t count = 0;
     for (std::int64_t first = 0; first < count_; first += width_) {
         const std::int64_t here = std::min(width_, count_ - first);
         const Tile tile = filter_.tiles(kernels_)[here];
         if (!tile(panel, words_, projected_.data() + first * query_words_, thresholds_.data() + first,
                   filter_.exponent(), hits, values))
             continue;
+        // Without a branch that depends on a query.
+        std::uint32_t all = 0;
         for (std::int64_t i = 0; i < here; ++i) {
-            for (; hits[i]; hits[i] &= hits[i] - 1) {
-                const int lane = std::countr_zero(hits[i]);
-                // Padding, or a point with a NaN.
-                if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
-                const std::int64_t id = p * panel_points + lane;
-                for (std::int64_t j = 0; j < std::min(row_words_, prefetched_words); j += 16)
-                    __builtin_prefetch(filter_.row(id) + j);
-                pairs_.push_back({first + i, id});
-            }
+            const std::uint32_t lanes = hits[i] & points;
+            passed_[count] = {static_cast<std::int32_t>(first + i), lanes};
+            count += lanes != 0;
+            all |= lanes;
         }
+        // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
+        for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
+            const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
+            for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
+        }
+        seen |= all;
     }
-    for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
-        const auto [i, id] = pairs_[pair];
-        const PointTerms& terms = filter_.row_terms(id);
-        const float value = terms.half_norm + filter_.product(kernels_, queries_.data() + i * row_words_, id);
-        read_[static_cast<std::size_t>(i)] += 1;
-        const float threshold = list_.thresholds()[i];
-        if (!(value > threshold)) list_.offer(i, value, terms.slack, id);
-        if (pair + 1 < pairs_.size() && pairs_[pair + 1].query == i) continue;
-        list_.settle(i);
-        if (read_[static_cast<std::size_t>(i)] > most_read_ && list_.filtered(i))
-            list_.give_up(i, exact::Cause::directions);
-        if (list_.thresholds()[i] != threshold) follow(i);
+    for (std::size_t at = 0; at < count; ++at) {
+        if (at + queries_ahead < count) {
+            const std::byte* const next = query(passed_[at + queries_ahead].query);
+            for (std::int64_t j = 0; j < query_bytes_; j += 64) __builtin_prefetch(next + j);
+        }
+        read(passed_[at].query, p, passed_[at].lanes);
     }
-    pairs_.clear();
+}
+
+// Rows of a panel that a query's values have left.
+void CoarseFilter::read(std::int64_t i, std::int64_t p, std::uint32_t lanes) {
+    const auto at = static_cast<std::size_t>(i);
+    const float threshold = list_.thresholds()[i];
+    const std::byte* const words = query(i);
+    bool offered = false;
+    read_[at] += std::popcount(lanes);
+    for (; lanes; lanes &= lanes - 1) {
+        const std::int64_t id = p * panel_points + std::countr_zero(lanes);
+        float value, slack = 0;
+        if (whole_) {
+            value = static_cast<float>(whole_->key(words, id));
+        } else {
+            const PointTerms& terms = filter_.row_terms(id);
+            value = terms.half_norm + filter_.product(kernels_, reinterpret_cast<const float*>(words), id);
+            slack = terms.slack;
+        }
+        if (value > threshold) continue;
+        list_.offer(i, value, slack, id);
+        offered = true;
+    }
+    if (offered) list_.settle(i);
+    if (read_[at] > most_read_ && list_.filtered(i)) list_.give_up(i, exact::Cause::directions);
+    if (list_.thresholds()[i] != threshold) follow(i);
 }
 
 }  // namespace kith::cpu

@@ -22,20 +22,32 @@ public:
     }
 
 private:
-    struct Pair {
-        std::int64_t query, id;
+    // A query and the points of a panel that its values there have left.
+    struct Passed {
+        std::int32_t query;
+        std::uint32_t lanes;
     };
     void follow(std::int64_t i);
+    // A query's words for rows.
+    std::byte* query(std::int64_t i) const { return queries_.data() + i * query_bytes_; }
+    // A point's row.
+    const std::byte* row(std::int64_t id) const {
+        return whole_ ? whole_->row(id) : reinterpret_cast<const std::byte*>(filter_.row(id));
+    }
+    void read(std::int64_t i, std::int64_t p, std::uint32_t lanes);
 
     const Filter& filter_;
     Shortlist& list_;
     const TileKernels& kernels_;
-    std::int64_t count_, row_words_, words_, query_words_, width_;
+    const WholeRows* whole_;
+    std::int64_t count_, query_bytes_, row_bytes_, words_, query_words_, width_;
     double most_read_;  // rows that a query reads before it is given up
-    Buffer<float> queries_, projected_;
-    std::vector<float> thresholds_;       // of panels
-    std::vector<double> further_, read_;  // of each query: what its panels' error is beyond its rows', rows read
-    std::vector<Pair> pairs_;             // that a panel leaves
+    Buffer<std::byte> queries_;
+    Buffer<float> projected_;
+    std::vector<float> thresholds_;  // of panels
+    std::vector<QueryTerms> terms_;  // what makes them of the rows' thresholds
+    std::vector<double> read_;       // rows of each query
+    std::vector<Passed> passed_;     // of a panel
 };
 
 }  // namespace kith::cpu

@@ -314,7 +314,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     Numbers left(static_cast<std::size_t>(queries.rows));
     std::iota(left.begin(), left.end(), std::int64_t{0});
     Causes causes(left.size());
-    const Rounding own = rounding_of(plan.path);
+    const Rounding own = points.rounding(plan.path, queries, isa);
     Rounding used = own;
     bool any = false;
     // Queries `numbers` of those that the filter answers are answered; false where the points have no such filter.

@@ -13,17 +13,20 @@ namespace kith::cpu {
 class ScatteredKeys {
 public:
     ScatteredKeys(const MatrixView& points, DistanceKeys& distance_keys)
-        : points_(points), distance_keys_(distance_keys), gathered_(at_once, points.cols) {}
+        : points_(points),
+          distance_keys_(distance_keys),
+          at_once_(std::clamp(gathered_values / points.cols / 4 * 4, std::int64_t{4}, most_at_once)),
+          gathered_(at_once_, points.cols) {}
     ScatteredKeys(const ScatteredKeys&) = delete;
     ScatteredKeys& operator=(const ScatteredKeys&) = delete;
 
     // Calls use(j, key) for query row i and the point id_of(j), j from 0 to count; not for points with a NaN.
     template <class IdOf, class Use>
     void each(const RowBlock& queries, std::int64_t i, std::int64_t count, const IdOf& id_of, const Use& use) {
-        double keys[at_once];
+        double keys[most_at_once];
         for (std::int64_t j = 0; j < std::min(ahead, count); ++j) prefetch(id_of(j));
-        for (std::int64_t first = 0; first < count; first += at_once) {
-            const std::int64_t here = std::min(at_once, count - first);
+        for (std::int64_t first = 0; first < count; first += at_once_) {
+            const std::int64_t here = std::min(at_once_, count - first);
             for (std::int64_t j = 0; j < here; ++j) {
                 if (first + j + ahead < count) prefetch(id_of(first + j + ahead));
                 distance_keys_.load(points_, id_of(first + j), 1, gathered_, j);
@@ -35,10 +38,12 @@ public:
     }
 
 private:
-    // Candidates that are evaluated together, and how far ahead of its use a row is prefetched.
-    static constexpr std::int64_t at_once = 32, ahead = 6;
+    // Candidates that are evaluated together: at most, and as many values as the first cache holds; how far ahead of
+    // its use a row is prefetched.
+    static constexpr std::int64_t most_at_once = 32, gathered_values = 4096, ahead = 6;
 
-    void prefetch(std::int64_t id) const {
+    // Inlined: a call of a function that does nothing else is left out by gcc 12.
+    __attribute__((always_inline)) void prefetch(std::int64_t id) const {
         if (points_.layout != Layout::row_major) return;
         const auto element = static_cast<std::int64_t>(size_of(points_.type));
         const char* const row = static_cast<const char*>(points_.data) + id * points_.stride * element;
@@ -47,6 +52,7 @@ private:
 
     const MatrixView& points_;
     DistanceKeys& distance_keys_;
+    std::int64_t at_once_;
     RowBlock gathered_;
 };
 

@@ -52,7 +52,7 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
     if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) return;
     Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
     if (is_coarse(rounding_of(plan.path)) && queries.rows > 0) {
-        const Path served = points.served(plan.path, isa, std::max(plan.threads, 1), progress, plan.forced);
+        const Path served = points.served(plan.path, queries, isa, std::max(plan.threads, 1), progress, plan.forced);
         if (served != plan.path) report.path = name(served);
         plan.path = served;
     }

@@ -116,13 +116,14 @@ void Shortlist::refine(std::int64_t i) {
     TopK& top = best(i);
     std::int64_t ties = 0;
     evaluated_ += static_cast<double>(list.size());
-    scattered_keys_.each(
-        rows_, i, static_cast<std::int64_t>(list.size()),
-        [&](std::int64_t j) { return list[static_cast<std::size_t>(j)].id; },
-        [&](std::int64_t j, double rank) {
-            ties += rank == top.threshold();
-            top.push(rank, list[static_cast<std::size_t>(j)].id);
-        });
+    const std::int64_t count = std::ssize(list);
+    const auto id_of = [&](std::int64_t j) { return list[static_cast<std::size_t>(j)].id; };
+    const auto use = [&](std::int64_t j, double rank) {
+        ties += rank == top.threshold();
+        top.push(rank, id_of(j));
+    };
+    if (whole_) whole_->each(whole_queries_ + i * whole_->query_bytes(), count, id_of, use);
+    else scattered_keys_.each(rows_, i, count, id_of, use);
     list.clear();
     top.settle();
     ties_[static_cast<std::size_t>(i)] += static_cast<double>(ties);

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cpu/filter/whole_rows.h"
 #include "cpu/metric/distance_keys.h"
 #include "cpu/points/points.h"
 #include "cpu/primitives/top_k.h"
@@ -81,6 +82,11 @@ public:
     const RowBlock& rows() const { return rows_; }
     // The terms of query i, for every i in order.
     void add_query(const QueryTerms& terms);
+    // Distance keys are made of these rows and queries, WholeRows::query_bytes() of each.
+    void set_whole(const WholeRows& rows, const std::byte* queries) {
+        whole_ = &rows;
+        whole_queries_ = queries;
+    }
     // Leaves query i to the next filter.
     void give_up(std::int64_t i, exact::Cause cause);
 
@@ -140,6 +146,8 @@ private:
     DistanceKeys distance_keys_;
     RowBlock rows_;
     ScatteredKeys scattered_keys_;
+    const WholeRows* whole_ = nullptr;
+    const std::byte* whole_queries_ = nullptr;
     std::vector<float> thresholds_;
     // Of each query, before the end: candidates that were refined, and those as near as the k-th then was.
     std::vector<double> refined_, ties_;
