@@ -2,14 +2,11 @@
 #include "gpu/search/tile_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
 #include "gpu/points/chunk_stream.h"
-#include "gpu/points/prepare_filter.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
@@ -18,6 +15,7 @@
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
+#include "gpu/search/retries.h"
 #include "gpu/search/tree_pass.h"
 #include "gpu/search/tuning.h"
 
@@ -42,139 +40,6 @@ const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk
 MatrixView view_of(const DeviceRows& rows, Layout layout, std::int64_t d, int device) {
     const Rows& r = rows.rows;
     return {r.data, r.count, d, layout == Layout::row_major ? r.row_stride : r.col_stride, r.type, layout, device};
-}
-
-// Reads `values` as the stream comes to it.
-Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
-    Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
-    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
-          "cudaMemcpy");
-    return out;
-}
-
-// Retries the queries with a certain threshold: the filter once more, with the largest lists. Returns those that are
-// left.
-std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
-                                const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,
-                                TileResult& result) {
-    std::vector<std::int64_t> which, left;
-    std::vector<float> thresholds;
-    for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
-        const bool certain = std::isfinite(uncertain.thresholds[i]);
-        (certain ? which : left).push_back(uncertain.rows[i]);
-        // A little wider: the threshold's values may have been computed with the other side of the pair as query.
-        if (certain)
-            thresholds.push_back(std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f,
-                                          std::numeric_limits<float>::max()));
-    }
-    if (which.empty()) return left;
-    const InFlight reading(context.stream);
-    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
-    const auto count = static_cast<std::int64_t>(which.size()),
-               step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
-    for (std::int64_t first = 0; first < count; first += step) {
-        const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(
-            chunk, {.filter = own, .thresholds = thresholds.data() + first, .repeats = known_repeats(chunk)},
-            context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
-        scatter_result(context, found.result, again, first, some, result);
-        for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
-            left.push_back(which[static_cast<std::size_t>(first + i)]);
-        cancel_if_asked(context);
-    }
-    std::sort(left.begin(), left.end());
-    return left;
-}
-
-// Whether a finer filter than a tile's own is there, is worth its preparation for so many queries, and has room.
-bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
-                std::size_t queries) {
-    const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
-    return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
-           has_filter(context.points.metric, chunk.points.rows.type, kind) &&
-           static_cast<std::int64_t>(queries) >= tuning::finer_queries(direct, coarse) &&
-           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count, context.points.d) <=
-               spare(context);
-}
-
-// Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
-std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& chunk, const TileFilterChoice& choice,
-                                     const DeviceRows& queries, const std::int64_t* self,
-                                     const std::vector<std::int64_t>& which, TileResult& result) {
-    std::vector<std::int64_t> left;
-    const InFlight reading(context.stream);
-    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
-    const auto count = static_cast<std::int64_t>(which.size());
-    std::int64_t step = std::min(count, context.plan.query_tile / 4 + 1);
-    if (choice.filter.form.is_direct()) {
-        const double cost = tuning::direct_cost(traits_of(context.points.metric).direct);
-        step = std::min(step, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
-    }
-    for (std::int64_t first = 0; first < count; first += step) {
-        const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
-                                          context.plan, context.stream);
-        scatter_result(context, found.result, again, first, some, result);
-        for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
-            left.push_back(which[static_cast<std::size_t>(first + i)]);
-        cancel_if_asked(context);
-    }
-    return left;
-}
-
-// Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
-// than can be neighbours, then with finer filters. Returns those that are left. `first`: the first of the queries.
-std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
-                                      const DeviceRows& queries, std::int64_t first, const std::int64_t* self,
-                                      std::vector<std::int64_t> which, TileResult& result) {
-    try {
-        const Repeats* const before = known_repeats(chunk);
-        const Repeats* const repeats =
-            counted_repeats(chunk, context.points.d,
-                            static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries ? spare(context) : 0);
-        if (repeats && !before) {
-            const std::vector<std::int64_t> left =
-                retry_with(context, chunk, {.filter = own, .repeats = repeats}, queries, self, which, result);
-            for (const std::int64_t i : which)
-                if (!std::binary_search(left.begin(), left.end(), i))
-                    context.mark(first + i, SearchContext::retried, exact::Cause::equal_rows);
-            which = left;
-        }
-        for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (!finer_pays(context, chunk, own, kind, which.size())) continue;
-            const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
-            if (is_coarse(own.form) && tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
-                chunk.finer->coarse_misleads = true;
-            which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
-        }
-        return which;
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        return which;  // the full scan needs no more than the plan has
-    }
-}
-
-// The full scan for queries without a certificate: the canonical distance of every pair.
-void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
-               const std::vector<std::int64_t>& which, TileResult& result) {
-    InFlight reading(context.stream);
-    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
-    const tuning::RescanTile tile =
-        tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d, context.k,
-                            device_attributes().multiprocessors);
-    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, tile.queries);
-    for (std::int64_t first = 0; first < count; first += step) {
-        const std::int64_t some = std::min(step, count - first);
-        const TileResult found =
-            scan_tile(chunk, context.points.metric, again.tile(first, some), context.k, tile.points, context.stream);
-        scatter_result(context, found, again, first, some, result);
-        if (first + some < count) {
-            check(cudaStreamSynchronize(context.stream), "scan of queries without a certificate");
-            cancel_if_asked(context);
-        }
-    }
-    reading.wait("scan of queries without a certificate");
-    context.report.candidates += static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
 }
 
 // Neighbours of a tile of queries in one chunk: enqueued by the constructor, certain after finish(). Its memory is the

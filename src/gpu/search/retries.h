@@ -1,0 +1,26 @@
+// Queries that a tile's filter left without a certificate, tried again: each function takes the tile's queries, answers
+// some of them into `result`, by their numbers, and returns those that are left.
+#pragma once
+
+#include <vector>
+
+#include "gpu/search/context.h"
+
+namespace kith::gpu {
+
+// Retries the queries with a certain threshold: the filter once more, with the largest lists.
+std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                                const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,
+                                TileResult& result);
+
+// Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are equal to more others
+// than can be neighbours, then with finer filters. `first`: the first of the queries.
+std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                                      const DeviceRows& queries, std::int64_t first, const std::int64_t* self,
+                                      std::vector<std::int64_t> which, TileResult& result);
+
+// The full scan for queries without a certificate: the canonical distance of every pair. None are left.
+void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
+               const std::vector<std::int64_t>& which, TileResult& result);
+
+}  // namespace kith::gpu
