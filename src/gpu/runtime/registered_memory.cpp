@@ -133,9 +133,9 @@ RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
     if (is_of_a_file(start, end)) refuse("a file is mapped there");
     const auto place = all.ranges.emplace(start, Range{end, 1, current_device()});
     // Another range that begins here is shorter, and overlaps this one.
-    const cudaError_t status =
-        place.second ? pin(start, static_cast<std::size_t>(bytes)) : cudaErrorHostMemoryAlreadyRegistered;
+    cudaError_t status = cudaErrorHostMemoryAlreadyRegistered;
     try {
+        if (place.second) status = pin(start, static_cast<std::size_t>(bytes));
         check(status, "registering");
     } catch (const Error& error) {
         if (status == cudaSuccess) unpin(start, place.first->second.device);
