@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
@@ -253,14 +254,36 @@ TEST(GpuClusteredSearch, GraphsAndIndexes) {
                                 index.search(some, 12, options_of("euclidean", ""))))
             << q;
     }
-    // Within a radius, and all distances.
-    Options within = options_of("euclidean", "");
-    const auto few = view(queries.rows.data(), 50, d);
-    const RadiusNeighbors of_points = radius(points.view(), few, 0.2, options_of("euclidean", "exact")),
-                          of_index = index.radius(few, 0.2, within);
-    EXPECT_EQ(of_points.offsets, of_index.offsets);
-    EXPECT_EQ(of_points.ids, of_index.ids);
-    EXPECT_EQ(of_points.distances, of_index.distances);
+    // Within a radius that a query's own cluster is in: of few queries and of many.
+    for (const std::int64_t q : {50, 4000}) {
+        const auto some = view(queries.rows.data(), q, d);
+        const RadiusNeighbors of_points = radius(points.view(), some, 0.2, options_of("euclidean", "gemm-f16")),
+                              of_index = index.radius(some, 0.2, options_of("euclidean", ""));
+        EXPECT_GT(of_points.ids.size(), static_cast<std::size_t>(100 * q));
+        EXPECT_EQ(of_points.offsets, of_index.offsets);
+        EXPECT_EQ(of_points.ids, of_index.ids);
+        EXPECT_EQ(of_points.distances, of_index.distances);
+    }
+    // As many neighbours as leave lists of a run of positions too short.
+    const auto one = view(queries.rows.data(), 1, d);
+    EXPECT_TRUE(same_answer(search(points.view(), one, 400, options_of("euclidean", "exact")),
+                            index.search(one, 400, options_of("euclidean", ""))));
+}
+
+// More queries than a tile has, searched by several threads at once.
+TEST(GpuClusteredSearch, ManyQueriesAndThreads) {
+    const std::int64_t n = 20000, d = 16, q = 70000;
+    const Clustered points(n, d, 90, 1e-2, 37), queries(q, d, 90, 1e-2, 38);
+    const Options forced = options_of("sqeuclidean", "clustered");
+    const Neighbors want = search(points.view(), queries.view(), 5, options_of("sqeuclidean", "gemm-f16"));
+    const Index index(points.view(), forced);
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            const Neighbors got = index.search(queries.view(), 5, forced);
+            EXPECT_TRUE(same_answer(want, got));
+            EXPECT_EQ(serves_here() ? "clustered" : "gemm-f16", got.report.path);
+        });
 }
 
 // An Index of points in clusters finds them; of others it does not, and searches as before.

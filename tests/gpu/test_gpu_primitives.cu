@@ -363,6 +363,45 @@ __global__ void threshold_kernel(Packed* data, int rank, int slack) {
     const Packed threshold = sampling::threshold_of<ranked_block>(x, rank, slack, sums);
     if (threadIdx.x == 0) data[0] = threshold;
 }
+// The same of words alone, of which the largest are no entries.
+template <int block, bool near, int mine>
+__global__ void words_kernel(Packed* data, int rank, int slack) {
+    __shared__ std::uint32_t sums[block / 16];
+    std::uint32_t x[mine];
+    for (int i = 0; i < mine; ++i) x[i] = static_cast<std::uint32_t>(data[threadIdx.x + i * block] >> 32);
+    __syncthreads();
+    int in_all = 0;
+    const std::uint32_t threshold =
+        sampling::word_threshold<block, near>(x, rank, slack, sums, in_all, [](std::uint32_t word) { return word; });
+    if (threadIdx.x == 0) data[0] = threshold;
+}
+template <int block, bool near, int mine>
+void word_thresholds() {
+    constexpr int count = block * mine;
+    for (Entries in : orders(count)) {
+        for (const int missing : {0, count / 3, count - 2}) {
+            for (int i = 0; i < missing; ++i) in[static_cast<std::size_t>(count - 1 - i)] = ~Packed{0};
+            for (const int rank : {1, 2, count / 3, count - 1, count}) {
+                for (const int slack : {0, 3, count / 16}) {
+                    const Packed threshold = run(words_kernel<block, near, mine>, block, in, rank, slack)[0];
+                    std::vector<Packed> words;
+                    for (const Packed p : in) words.push_back(p >> 32);
+                    std::sort(words.begin(), words.end());
+                    const auto up_to = [&](Packed word) {
+                        return std::upper_bound(words.begin(), words.end(), word) - words.begin();
+                    };
+                    // It is a word; as many as there are of the rank's own may be more than the slack.
+                    EXPECT_TRUE(std::binary_search(words.begin(), words.end(), threshold));
+                    EXPECT_LE(rank, up_to(threshold)) << "slack " << slack;
+                    EXPECT_GE(std::max<std::ptrdiff_t>(rank + slack, up_to(words[static_cast<std::size_t>(rank - 1)])),
+                              up_to(threshold))
+                        << "rank " << rank << ", missing " << missing;
+                }
+            }
+        }
+    }
+}
+
 template <int mine>
 void thresholds() {
     constexpr int count = ranked_block * mine;
@@ -383,6 +422,14 @@ TEST(GpuPrimitives, Thresholds) {
     thresholds<1>();
     thresholds<4>();
     thresholds<9>();  // two pivots a round
+}
+TEST(GpuPrimitives, WordThresholds) {
+    word_thresholds<32, false, 1>();
+    word_thresholds<32, false, 16>();
+    word_thresholds<64, false, 16>();
+    word_thresholds<64, true, 4>();
+    word_thresholds<128, true, 1>();
+    word_thresholds<128, true, 9>();
 }
 
 // data[0] becomes the word, data[1] how many entries have one up to it.

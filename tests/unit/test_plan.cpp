@@ -303,7 +303,8 @@ TEST(Plan, ClustersOfAnIndex) {
     EXPECT_EQ(kith::Path::gemm_f16, plan(shape, false).path);
     EXPECT_EQ(kith::Path::gemm_f16, plan(shape, true, true).path);
     EXPECT_EQ(kith::Path::gemm_f16, plan(shape, true, false, 80).path);
-    EXPECT_EQ(1, plan({1 << 20, 1, 128, 10}, true).matrix_queries);
+    EXPECT_EQ(1, plan({1 << 20, 1, 128, 10}, true, true).matrix_queries);
+    EXPECT_EQ(0, plan({1 << 20, 1, 128, 10}, true).matrix_queries);
     for (const kith::Shape& other :
          {kith::Shape{1 << 17, 8192, 128, 10}, kith::Shape{1 << 20, 8192, 200, 10}, kith::Shape{1 << 20, 8192, 12, 10}})
         EXPECT_EQ(kith::Path::gemm_f16, plan(other, true).path) << other.n << " x " << other.d;

@@ -81,6 +81,8 @@ const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMe
 Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
     const Rounding own = rounding_of(path);
     if (own != Rounding::projected) return own;
+    // Rounded rows serve all queries.
+    if (const Filter* const found = known(made(own)); found && !found->whole_rows()) return own;
     const std::optional<double> least = least_whole(rows, metric, isa);
     return !least || whole_from(*least, queries, metric, isa) ? own : Rounding::projected_fractions;
 }

@@ -23,7 +23,7 @@ struct Sizes {
         const auto tiles = [](double x) {
             return static_cast<std::int64_t>(x) / filter_tile_points * filter_tile_points;
         };
-        centres = std::clamp(tiles(tuning::cluster_centres * root), filter_tile_points, tuning::most_centres);
+        centres = tuning::centres_of(n);
         // The second of the levels of samples, of most searches (filter_levels).
         sampled = std::max(tiles(64 * root), centres);
         tried = std::min<std::int64_t>(tiles(static_cast<double>(n) / tuning::expected_neighbours), 1 << 14);

@@ -49,6 +49,23 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
     else user_measure(rows.rows, rows.nan.get(), metric.params.d, stream);
 }
 
+namespace {
+
+// The caller holds the lock.
+const FilterVectors& made_once(std::unique_ptr<FilterVectors>& made, const Chunk& chunk, const DeviceMetric& metric,
+                               FilterKind kind) {
+    if (!made) {
+        // It outlives this search, so it is not tied to its stream.
+        InFlight work(nullptr);
+        auto filter = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
+        work.wait("preparing a filter");
+        made = std::move(filter);
+    }
+    return *made;
+}
+
+}  // namespace
+
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind) {
     const FilterForm& own = chunk.filter.form;
     const bool direct = kind == FilterKind::direct || kind == FilterKind::direct_coarse;
@@ -64,14 +81,12 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
                  : kind == FilterKind::direct_coarse ? finer.direct_coarse
                  : kind == FilterKind::one_term      ? finer.one_term
                                                      : finer.two_terms;
-    if (!made) {
-        // It outlives this search, so it is not tied to its stream.
-        InFlight work(nullptr);
-        auto filter = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
-        work.wait("preparing a filter");
-        made = std::move(filter);
-    }
-    return *made;
+    return made_once(made, chunk, metric, kind);
+}
+
+const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    return made_once(chunk.finer->one_term, chunk, metric, FilterKind::one_term);
 }
 
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
@@ -231,6 +246,7 @@ void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cu
         if (error.code() != ErrorCode::out_of_memory) throw;
         if (!chunk.filter.form.order) return;
         chunk.filter.form.order = nullptr;
+        chunk.filter.order = {};
         fill_filter(chunk.points, metric, chunk.filter, stream);
     }
 }

@@ -131,6 +131,8 @@ inline bool is_coarse(const FilterForm& form) {
 }
 // Those of a kind, the chunk's own or made at the first call; safe from several threads.
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
+// Of points in clusters, that of one term in which every run of positions is a sample; made likewise.
+const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
 // Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
 // several threads.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "gpu/filter/levels.h"
+
 namespace kith::gpu::tuning {
 
 // Rows of the sample that says which values coordinates take.
@@ -47,6 +49,10 @@ inline constexpr double expected_neighbours = 64;
 // So many centres for each of the root of the points: of 1,000 clusters of 1,048,576 points 4,096 rows miss 17.
 inline constexpr double cluster_centres = 4;
 inline constexpr std::int64_t most_centres = 8192;
+inline std::int64_t centres_of(std::int64_t n) {
+    const auto centres = static_cast<std::int64_t>(cluster_centres * std::sqrt(static_cast<double>(n)));
+    return std::clamp(centres / filter_tile_points * filter_tile_points, filter_tile_points, most_centres);
+}
 // Clusters are made where a query must be compared with no more than this share of the points. Reasoned: tiles of 128
 // queries of clusters of their own meet many times as much.
 inline constexpr double most_active_share = 1.0 / 32;

@@ -80,10 +80,16 @@ bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
         std::istringstream fields(line);
         std::uintptr_t first = 0, last = 0;
         char dash = 0;
-        std::string permissions, offset, device;
+        std::string permissions, offset, device, path;
         std::uint64_t inode = 0;
         fields >> std::hex >> first >> dash >> last >> permissions >> offset >> device >> std::dec >> inode;
-        if (fields && inode != 0 && first < end && data < last) return true;
+        if (!fields || inode == 0 || first >= end || last <= data) continue;
+        fields >> path;
+        // Memory that processes share, and huge pages, have a name alone.
+        const auto begins = [&](const char* with) { return path.rfind(with, 0) == 0; };
+        if (!begins("/dev/shm/") && !begins("/memfd:") && !begins("/dev/zero") && !begins("/SYSV") &&
+            !begins("/anon_hugepage"))
+            return true;
     }
     return false;
 }
@@ -104,12 +110,14 @@ cudaError_t pin(std::uintptr_t data, std::size_t bytes) {
     return cudaHostRegister(pointer(data), bytes, everywhere);
 }
 
+// Whatever else fails: memory that stays registered is freed by its owner, and what comes to lie there is not what the
+// device reads.
 void unpin(std::uintptr_t data, int device) noexcept {
-    try {
-        const DeviceScope scope(device);
-        if (cudaHostUnregister(pointer(data)) != cudaSuccess) cudaGetLastError();
-    } catch (const Error&) {  // the device is lost, and its registrations with it
-    }
+    int before = device;
+    if (cudaGetDevice(&before) == cudaSuccess && before != device) cudaSetDevice(device);
+    cudaHostUnregister(pointer(data));
+    if (before != device) cudaSetDevice(before);
+    cudaGetLastError();
 }
 
 }  // namespace

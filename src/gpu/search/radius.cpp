@@ -127,9 +127,11 @@ private:
             if (states[i] == ball_left || states[i] == ball_unfit) left.push_back(static_cast<std::int64_t>(i));
         return left;
     }
-    // That of the plan's path, or f32 where its coarse form has misled searches.
+    // That of the plan's path, or f32 where its coarse form has misled searches. Runs of its positions are samples of
+    // the points, by which ranges are as long as lists have room for: clusters are not.
     const FilterVectors& own_filter(const Chunk& chunk) const {
         const FilterKind kind = kind_of(context_.plan);
+        if (chunk.clusters && kind == FilterKind::one_term) return spread_filter(chunk, context_.points.metric);
         if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
             if (const FilterVectors* const finer = filter_if_there_is_room(chunk, FilterKind::direct)) return *finer;
         return filter_of(chunk, context_.points.metric, kind);

@@ -66,14 +66,7 @@ public:
             queries_ = load_queries(context, first, count);
             // Relative to the chunk; an id outside of it leaves nothing out.
             if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
-            if (own_clusters() && count > listed_queries) {
-                Buffer<std::int64_t> rows = order_by_cluster(*own_clusters(), own_.form, context.points.metric,
-                                                             queries_.prepared(), isa_of(context.plan), context.stream);
-                GatheredQueries gathered(context, queries_.rows, std::move(rows),
-                                         context.graph ? self_.get() : nullptr);
-                if (context.graph) self_ = std::move(gathered.self);
-                take(std::move(gathered));
-            }
+            if (own_clusters() && count > listed_queries) take_by_cluster();
         }
         if (reorders()) final_ids = nullptr;
         const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, context.plan.symmetric};
@@ -167,10 +160,22 @@ private:
     }
     // Queries in an order of their own.
     void take(GatheredQueries gathered) {
-        queries_ = std::move(gathered.rows);
-        order_ = std::move(gathered.index);
-        const std::int64_t cells = order_.size() * context_.k;
+        const std::int64_t cells = gathered.index.size() * context_.k;
         ordered_ = {Buffer<std::uint64_t>(cells, context_.stream), Buffer<std::uint32_t>(cells, context_.stream)};
+        queries_ = std::move(gathered.rows);
+        if (gathered.self.size() > 0) self_ = std::move(gathered.self);
+        order_ = std::move(gathered.index);
+    }
+    // Where there is no memory for that they keep the caller's order.
+    void take_by_cluster() {
+        try {
+            take(GatheredQueries(context_, queries_.rows,
+                                 order_by_cluster(*own_clusters(), own_.form, context_.points.metric,
+                                                  queries_.prepared(), isa_of(context_.plan), context_.stream),
+                                 context_.graph ? self_.get() : nullptr));
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+        }
     }
     void restore_order() {
         if (!reorders()) return;

@@ -328,12 +328,23 @@ private:
         if (pass_.first + pass_.count < clustered_->first()) through(clustered_->first());
         listed_ = true;
     }
+    // Where there is no memory for lists of tiles, all are looked at.
+    FilterPass listed(const FilterPass& pass) {
+        if (!listed_) return pass;
+        try {
+            return clustered_->of(pass);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+            listed_ = false;
+            return pass;
+        }
+    }
     void run(const FilterPass& pass) {
         if (metric_.spec.formula) {
             formula_pass(*metric_.spec.formula, pass, stream_);
         } else if (augments_ && !pass.all && !pass.column_threshold) {
-            const FilterPass augmented = augmented_.of(pass, filter_.form, query_error_.get(), threshold_.get());
-            filter_pass(listed_ ? clustered_->of(augmented) : augmented, isa(), stream_);
+            filter_pass(listed(augmented_.of(pass, filter_.form, query_error_.get(), threshold_.get())), isa(),
+                        stream_);
         } else {
             filter_pass(pass, isa(), stream_);
         }

@@ -11,6 +11,7 @@
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/filter/value_groups.h"
+#include "gpu/points/tuning.h"
 #include "gpu/primitives/tuning.h"
 #include "gpu/select/streaming/tuning.h"
 #include "kith/plan.h"
@@ -212,6 +213,17 @@ inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, doub
     return base;
 }
 
+// Of queries in clusters: values with the centres, of some queries at a time; of each listed_queries the clusters and
+// tiles that they look at; vectors for their order, the queries and results in it.
+inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
+    const auto centres = static_cast<double>(centres_of(n)), queries = static_cast<double>(q);
+    const double lists = queries / listed_queries + 1;
+    return 4 * centres * static_cast<double>(std::min(q, dense_queries)) +
+           lists * (centres + 4 * static_cast<double>(n) / filter_tile_points + 8) +
+           queries *
+               (vector_bytes(Path::gemm_f16, d) + 8.0 * static_cast<double>(d) + 12.0 * static_cast<double>(k) + 48);
+}
+
 inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
                            int multiprocessors) {
     const auto tile = [&](std::int64_t queries, std::int64_t capacity, std::int64_t dense) {
@@ -235,6 +247,7 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
     // Terms of augmented vectors, of points and of queries, and their errors.
     else if (path == Path::gemm_f16 || path == Path::clustered)
         most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));
+    if (path == Path::clustered) most += clustered_bytes(q, n, d, k);
     // Panels of the direct filter are whole, of points and of queries.
     return most + (1 << 20) + (path == Path::direct_f32 ? 2 * 256 * vector_bytes(path, d) : 0);
 }
