@@ -205,7 +205,7 @@ TEST(GpuClusteredSearch, DataAgainstIt) {
         outlier.at(4097, j) = 1e9f;
         outlier.at(0, j) = -3e7f;
         for (std::int64_t i = 0; i < n; ++i) {
-            line.at(i, j) = static_cast<float>(i / 16);
+            line.at(i, j) = static_cast<float>(i >> 4);
             scales.at(i, j) *= std::pow(10.0f, static_cast<float>(j % 9 - 4));
             if (i % 97 == 5) scales.at(i, j) = std::numeric_limits<float>::quiet_NaN();
         }
