@@ -78,6 +78,7 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.prepared = to_come_;
         asked.has_tree = has_tree();
         asked.has_projection = prepared_.gpu && gpu::has_projection(*prepared_.gpu);
+        asked.no_projection = prepared_.gpu && !asked.has_projection;
         asked.no_clusters = prepared_.gpu && !gpu::has_clusters(*prepared_.gpu);
         asked.all_points = all_points;
         return planner::make(asked, machine(merged.device));

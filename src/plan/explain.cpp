@@ -31,7 +31,7 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::gemm_bf16:
             return 2 * coordinates;
         case Path::gemm_i8:
-            return 5 * coordinates;
+            return (plan.device == host_memory ? 5 : 3) * coordinates;
         case Path::gemm_f32:
         case Path::direct_f32:
             return 4 * coordinates;

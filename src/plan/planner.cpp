@@ -41,10 +41,14 @@ constexpr std::int64_t tree_dimensions = 8, tree_points = 4096, tree_share = 64,
 // Points of a leaf, as cpu/tree/kernels.h has it.
 constexpr std::int64_t tree_leaf = 32;
 
-// Why this machine, or the instruction set that was forced, cannot run the path; "" if it can.
-std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
+// Why this machine, or the instruction set that was forced, cannot run the path on such a device; "" if it can.
+std::string not_here(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
     const bool leaves_out = path.path == Path::projected || path.path == Path::gemm_i8 || path.path == Path::clustered;
     if (leaves_out && r.all_points) return "serves a number of neighbours, not a radius";
+    if (gpu) {
+        const bool any = std::ranges::any_of(m.devices, [](const auto& device) { return device.capability == 90; });
+        return path.path != Path::gemm_i8 || (any && r.isa != "sm_80") ? "" : "needs isa sm_90a on a GPU";
+    }
     if (path.path != Path::gemm_bf16 && path.path != Path::gemm_i8) return "";
     if (path.path == Path::gemm_bf16 && !m.bf16) return "needs a processor with AVX512_BF16";
     if (path.path == Path::gemm_i8 && !m.vnni) return "needs a processor with AVX512_VNNI";
@@ -58,7 +62,7 @@ std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Ma
         return "is not forced on a GPU for a radius, which takes a tree where one pays";
     if (path.path == Path::tree && gpu && reason.empty() && std::min(r.shape.k, r.shape.n) > gpu::tuning::most_tree_k)
         return fmt::format("serves up to {} neighbours on a GPU", gpu::tuning::most_tree_k);
-    return reason.empty() ? not_here(path, r, m) : reason;
+    return reason.empty() ? not_here(path, r, gpu, m) : reason;
 }
 
 // Names of the paths that serve this request, for messages.
@@ -111,16 +115,23 @@ bool projection_may_pay(const Request& r, const Machine& m) {
 }
 
 // The same on a GPU, where matrix units need far more coordinates to be worth leaving some out, and all points fit.
-constexpr std::int64_t gpu_projected_dimensions = 256, gpu_projected_points = 1 << 17, gpu_projected_queries = 1 << 15;
+// Numbers of 8 bits pay from fewer on.
+constexpr std::int64_t gpu_projected_dimensions = 256, gpu_byte_dimensions = 64, gpu_projected_points = 1 << 17,
+                       gpu_projected_queries = 1 << 15;
 bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
     const Shape& s = r.shape;
-    if (s.k > s.n / tree_share) return false;
+    if (s.k > s.n / tree_share || r.no_projection) return false;
+    const bool whole_numbers = device.capability == 90 && r.isa != "sm_80";
+    // Tiles that serve both of their sides.
+    if (s.graph && s.n >= gpu::tuning::symmetric_points && s.n <= gpu::tuning::symmetric_most_points &&
+        s.d <= gpu::tuning::symmetric_most_dimensions)
+        return false;
     if (r.has_projection) return true;
     // With a copy of the points, which may be made.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
     const double bytes = gpu::tuning::point_bytes(s.d, element, Path::projected, true) * static_cast<double>(s.n);
     const double free = r.memory > 0 ? static_cast<double>(r.memory) : r.share * static_cast<double>(device.free_bytes);
-    return s.d >= gpu_projected_dimensions && s.n >= gpu_projected_points &&
+    return s.d >= (whole_numbers ? gpu_byte_dimensions : gpu_projected_dimensions) && s.n >= gpu_projected_points &&
            (r.prepared || s.q >= gpu_projected_queries) && bytes <= 0.4 * free;
 }
 
@@ -183,6 +194,8 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (path.path == Path::projected && !r.leaves_out) continue;
         if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
             continue;
+        // Where clusters may be left out, they are looked for first.
+        if (path.path == Path::projected && gpu && !r.has_projection && clusters_may_pay(r, *device)) continue;
         if (path.path == Path::clustered && !(r.leaves_out && clusters_may_pay(r, *device))) continue;
         if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
         // What "projected" becomes where a sample has no directions.
@@ -273,8 +286,8 @@ const std::vector<PathFacts>& paths() {
          "and certifies"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
-        {Path::gemm_i8, true, false,
-         "a product of whole numbers of 8 bits filters, then bf16 or f32, binary64 refines and certifies"},
+        {Path::gemm_i8, true, true,
+         "a product of whole numbers of 8 bits filters, then bf16, fp16 or f32, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
         {Path::direct_f32, true, true, "the metric in f32 filters, binary64 refines and certifies"},
         {Path::exact, true, true, "every pair in binary64"},

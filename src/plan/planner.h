@@ -56,6 +56,7 @@ struct Request {
     bool prepared = false;          // the points are, ahead of their queries, of which there may be many
     bool has_tree = false;          // and their tree has been made
     bool has_projection = false;    // or a GPU's vectors along few directions
+    bool no_projection = false;     // they have been prepared, and a GPU has found none of these
     bool no_clusters = false;       // they have been prepared, and a GPU has found no clusters in them
     bool leaves_out = true;         // paths that leave out points unseen may be chosen
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided

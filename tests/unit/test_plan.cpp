@@ -294,7 +294,7 @@ TEST(Plan, ClustersOfAnIndex) {
         machine.devices[0].capability = capability;
         Request r = of(shape, kith::metric::Gemm::l2);
         r.prepared = prepared;
-        r.no_clusters = none;
+        r.no_clusters = r.no_projection = none;
         return kith::planner::make(r, machine);
     };
     const kith::Shape shape{1 << 20, 8192, 128, 10};
@@ -307,7 +307,8 @@ TEST(Plan, ClustersOfAnIndex) {
     EXPECT_EQ(0, plan({1 << 20, 1, 128, 10}, true).matrix_queries);
     for (const kith::Shape& other :
          {kith::Shape{1 << 17, 8192, 128, 10}, kith::Shape{1 << 20, 8192, 200, 10}, kith::Shape{1 << 20, 8192, 12, 10}})
-        EXPECT_EQ(kith::Path::gemm_f16, plan(other, true).path) << other.n << " x " << other.d;
+        EXPECT_EQ(other.d < 64 ? kith::Path::gemm_f16 : kith::Path::projected, plan(other, true).path)
+            << other.n << " x " << other.d;
     kith::Shape graph{1 << 19, 1 << 19, 96, 10};
     graph.graph = true;
     EXPECT_FALSE(plan(graph, true).symmetric);
@@ -329,11 +330,19 @@ TEST(Plan, LooksForDirectionsOnGpus) {
     EXPECT_EQ("sm_90a", once.isa);
     EXPECT_EQ(std::int64_t{1} << 17, once.chunk_points);
     for (const kith::Shape& other :
-         {kith::Shape{(1 << 17) - 1, 1 << 16, 256, 10}, kith::Shape{1 << 17, 1 << 16, 255, 10},
+         {kith::Shape{(1 << 17) - 1, 1 << 16, 256, 10}, kith::Shape{1 << 17, 1 << 16, 63, 10},
           kith::Shape{1 << 17, (1 << 15) - 1, 256, 10}, kith::Shape{1 << 17, 1 << 16, 256, (1 << 11) + 1}})
         EXPECT_EQ(kith::Path::gemm_f16, plan(other, false).path) << other.n << " " << other.q << " " << other.d;
+    // Numbers of 8 bits pay from fewer coordinates on, where matrix units multiply them; not of a graph whose tiles
+    // serve both sides.
+    EXPECT_EQ(kith::Path::projected, plan({1 << 17, 1 << 16, 64, 10}, false).path);
+    EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 19, 1 << 19, 128, 10, kith::ElementType::f32, true}, false).path);
+    m.devices[0].capability = 80;
+    EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 17, 1 << 16, 255, 10}, false).path);
+    EXPECT_EQ(kith::Path::projected, plan({1 << 17, 1 << 16, 256, 10}, false).path);
+    m.devices[0].capability = 90;
     // Vectors of all coordinates and of the directions are on the device.
-    EXPECT_LT(plan({1 << 17, 1 << 15, 255, 10}, false).workspace_bytes, once.workspace_bytes);
+    EXPECT_LT(plan({1 << 17, (1 << 15) - 1, 256, 10}, false).workspace_bytes, once.workspace_bytes);
     EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 22, 1 << 15, 768, 10}, true, std::int64_t{8} << 30).path);
     Request has = of({1 << 22, 1, 768, 10}, kith::metric::Gemm::l2);
     has.has_projection = has.prepared = true;

@@ -31,8 +31,9 @@ struct WarpList {
 };
 
 // Element i of v[0 .. 16) by a tree of selections: an array in registers has no run-time index.
-__device__ __forceinline__ float pick16(const float* v, int i) {
-    float a[8];
+template <class T>
+__device__ __forceinline__ T pick16(const T* v, int i) {
+    T a[8];
 #pragma unroll
     for (int n = 0; n < 8; ++n) a[n] = i & 1 ? v[2 * n + 1] : v[2 * n];
 #pragma unroll
@@ -45,8 +46,8 @@ __device__ __forceinline__ float pick16(const float* v, int i) {
 // Appends entry(value, i) and its query for each bit i of `mask`, of a thread's 16 values. Every lane must call. Unlike
 // append() of primitives/block.cuh it needs no atomic operation, as a list is its warp's own, and it empties a full
 // one.
-template <class Entry>
-__device__ __forceinline__ void append_to_list(std::uint32_t mask, const float* values, WarpList& list,
+template <class T, class Entry>
+__device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* values, WarpList& list,
                                                const FilterPass& pass, Entry entry) {
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1u;
     while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gpu/filter/bound.h"
+#include "gpu/filter/bytes.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/primitives/product_f64.h"
@@ -97,10 +98,15 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, st
                                                             : fminf(__fadd_ru(threshold[i], error[i]), 3.402823466e38f);
 }
 
-// Calls then(first, count, along) for runs of the rows, with their coordinates along the columns.
+// Calls then(first, count, along) for runs of the rows, with their coordinates along the columns; `along` is null where
+// these are the vectors' own.
 template <class Function>
 void in_runs(const Directions& directions, const __half* vectors, std::int64_t rows, std::int64_t positions,
              cudaStream_t stream, Function then) {
+    if (!directions.matrix) {
+        then(std::int64_t{0}, positions, static_cast<const double*>(nullptr));
+        return;
+    }
     const std::int64_t step = std::min(positions, tuning::projected_rows(directions.stride));
     const Buffer<double> along(step * directions.stride, stream);
     for (std::int64_t first = 0; first < positions; first += step) {
@@ -115,25 +121,42 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
 }  // namespace
 
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
-                    __half* projected, float* projected_half_norm, cudaStream_t stream) {
+                    void* projected, float* projected_half_norm, cudaStream_t stream) {
     in_runs(directions, vectors, n, whole_tiles(n), stream,
             [&](std::int64_t first, std::int64_t count, const double* along) {
+                if (directions.bytes) {
+                    round_points(directions, vectors, along, half_norm, first, count, n,
+                                 static_cast<std::int8_t*>(projected), reinterpret_cast<int*>(projected_half_norm),
+                                 stream);
+                    return;
+                }
                 points_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-                    directions, vectors, along, half_norm, first, count, n, projected, projected_half_norm);
+                    directions, vectors, along, half_norm, first, count, n, static_cast<__half*>(projected),
+                    projected_half_norm);
                 check_launch("project_points");
             });
 }
 
-void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, __half* projected,
-                     float* error, cudaStream_t stream) {
+void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
+                     cudaStream_t stream) {
     in_runs(directions, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
-        queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(directions, vectors, along, first,
-                                                                                   count, projected, error);
+        if (directions.bytes) {
+            round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
+                          stream);
+            return;
+        }
+        queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+            directions, vectors, along, first, count, static_cast<__half*>(projected), error);
         check_launch("project_queries");
     });
 }
 
-void projected_thresholds(const float* threshold, const float* error, std::int64_t q, float* out, cudaStream_t stream) {
+void projected_thresholds(const Directions& directions, const float* threshold, const float* error, std::int64_t q,
+                          float* out, cudaStream_t stream) {
+    if (directions.bytes) {
+        byte_thresholds(threshold, error, q, directions.bytes.step, reinterpret_cast<int*>(out), stream);
+        return;
+    }
     thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, q, out);
     check_launch("projected_thresholds");
 }

@@ -12,13 +12,24 @@
 
 namespace kith::gpu {
 
+// Numbers of 8 bits that phi is rounded to, instead of to fp16, after a shift is taken off (bytes.h). phi is Q' v
+// alone: what the directions leave of a pair's product is at most half of the sum of both squares.
+struct ByteForm {
+    double step = 0;                // 0: fp16 it is
+    const double* shift = nullptr;  // of each column; on the device
+    double shift_norm = 0;
+    double kappa = 0;  // typical residual of a row over its norm
+    explicit operator bool() const { return step > 0; }
+};
+
 // phi(v) = (Q' v, |v - Q Q' v|) of the filter's own rounded vectors v, Q the matrix of orthonormal columns nearest to
 // P.
 struct Directions {
-    const double* matrix = nullptr;  // P on the device: depth rows of `columns`, `stride` apart
+    const double* matrix = nullptr;  // P on the device: depth rows of `columns`, `stride` apart; null: phi(v) = v
     std::int64_t depth = 0, columns = 0, stride = 0;
     exact::ProjectionError error;
     FilterForm form;  // of phi(v): as that of v, but for its width and what follows from it
+    ByteForm bytes;   // where it says so, `form.width` counts pairs of numbers
 };
 
 // Halves of a row of phi(v): a multiple of what the fused filter multiplies at a time.
@@ -27,15 +38,16 @@ inline std::int64_t projected_width(std::int64_t columns) {
 }
 
 // Of n points by position: phi of their vectors (rows of form.width halves), rounded, and the half norms less what phi
-// and its rounding may add to a product: with room for whole tiles.
+// and its rounding may add to a product: with room for whole tiles. Of bytes both are what bytes.h says.
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
-                    __half* projected, float* projected_half_norm, cudaStream_t stream);
+                    void* projected, float* projected_half_norm, cudaStream_t stream);
 // Of q queries: phi, and the queries' share of that error.
-void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, __half* projected,
-                     float* error, cudaStream_t stream);
+void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
+                     cudaStream_t stream);
 
 // Thresholds for values of phi: a pair whose value by all coordinates is at most threshold[i] has one of at most
 // out[i].
-void projected_thresholds(const float* threshold, const float* error, std::int64_t q, float* out, cudaStream_t stream);
+void projected_thresholds(const Directions& directions, const float* threshold, const float* error, std::int64_t q,
+                          float* out, cudaStream_t stream);
 
 }  // namespace kith::gpu

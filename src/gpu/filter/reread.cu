@@ -34,12 +34,15 @@ __device__ __forceinline__ float lane_sum(float x) {
 __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, RereadTask task) {
     extern __shared__ uint4 query[];
     const std::int64_t q = blockIdx.x;
-    const int there = task.counts[q], count = min(there, static_cast<int>(task.room));
+    const int count = task.counts[q];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const auto words = static_cast<int>(task.width / 8);
     const auto* const own = static_cast<const uint4*>(task.queries) + q * words;
-    if (blockIdx.y == 0 && threadIdx.x == 0 && there > task.room) lists.overflowed[q] = 1;
-    if (count == 0) return;
+    if (count > task.room) {  // the query is tried again
+        if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
+        return;
+    }
+    if (static_cast<int>(blockIdx.y) * warps * batch >= count) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
     __syncthreads();
     const Candidate* const found = task.found + q * task.room;
@@ -85,7 +88,7 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
 
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(task.width) * 2;
-    const unsigned slices = lists.q >= 512 ? 1 : lists.q >= 64 ? 4 : 16;
+    const unsigned slices = lists.q >= 64 ? 4 : 16;
     reread_kernel<<<dim3(static_cast<unsigned>(lists.q), slices), threads, bytes, stream>>>(lists, task);
     check_launch("reread");
 }

@@ -73,6 +73,20 @@ __device__ __forceinline__ void wgmma_count(int (&d)[64], std::uint64_t a, std::
                  : KITH_D64("+r")
                  : "l"(a), "l"(b));
 }
+
+// d = A B' of whole numbers of 8 bits (64 x 32 and 128 x 32): what d held does not count. And d += A B'.
+__device__ __forceinline__ void wgmma_start_bytes(int (&d)[64], std::uint64_t a, std::uint64_t b) {
+    asm volatile(
+        "{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, 0, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " KITH_ACCUMULATORS "%64, %65, accumulate;\n}"
+        : KITH_D64("=r")
+        : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void wgmma_add_bytes(int (&d)[64], std::uint64_t a, std::uint64_t b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " KITH_ACCUMULATORS "%64, %65, 1;"
+                 : KITH_D64("+r")
+                 : "l"(a), "l"(b));
+}
 #undef KITH_ACCUMULATORS
 #undef KITH_D64
 #undef KITH_D8

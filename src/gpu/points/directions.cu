@@ -90,6 +90,21 @@ void orthonormalise(const Columns& z, const Columns& g, cudaStream_t stream) {
     check_launch("orthonormalise");
 }
 
+// A step of Newton and Schulz. `g`: columns x columns.
+void polish(const Columns& out, const Columns& g, cudaStream_t stream) {
+    const std::int64_t depth = out.rows, m = out.columns;
+    gram(out, g, stream);
+    polish_kernel<<<item_blocks(m * m), item_threads, 0, stream>>>(g);
+    check_launch("polish");
+    const Buffer<double> rough(depth * m, stream);
+    check(cudaMemcpy2DAsync(rough.get(), static_cast<std::size_t>(m) * sizeof(double), out.data,
+                            static_cast<std::size_t>(out.stride) * sizeof(double),
+                            static_cast<std::size_t>(m) * sizeof(double), static_cast<std::size_t>(depth),
+                            cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride, stream);
+}
+
 }  // namespace
 
 void gram(const Columns& a, const Columns& out, cudaStream_t stream) {
@@ -110,17 +125,17 @@ void find_directions(const __half* rows, std::int64_t count, const Columns& out,
         }
         orthonormalise(out, g, stream);
     }
-    // A step of Newton and Schulz.
-    gram(out, g, stream);
-    polish_kernel<<<item_blocks(m * m), item_threads, 0, stream>>>(g);
-    check_launch("find_directions");
-    const Buffer<double> rough(depth * m, stream);
-    check(cudaMemcpy2DAsync(rough.get(), static_cast<std::size_t>(m) * sizeof(double), out.data,
-                            static_cast<std::size_t>(out.stride) * sizeof(double),
-                            static_cast<std::size_t>(m) * sizeof(double), static_cast<std::size_t>(depth),
-                            cudaMemcpyDefault, stream),
-          "cudaMemcpy");
-    product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride, stream);
+    polish(out, g, stream);
+}
+
+void find_rotation(const Columns& out, cudaStream_t stream) {
+    const std::int64_t m = out.columns;
+    const Buffer<double> squares(m * m, stream);
+    const Columns g{squares.get(), m, m, m};
+    fill_kernel<<<item_blocks(out.rows * m), item_threads, 0, stream>>>(out);
+    check_launch("find_rotation");
+    for (int i = 0; i < iterations; ++i) orthonormalise(out, g, stream);
+    polish(out, g, stream);
 }
 
 }  // namespace kith::gpu

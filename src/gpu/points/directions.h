@@ -19,6 +19,9 @@ struct Columns {
 // call.
 void find_directions(const __half* rows, std::int64_t count, const Columns& out, cudaStream_t stream);
 
+// Orthonormal columns, but for rounding, that look random: rows x columns, of which neither is more than the other.
+void find_rotation(const Columns& out, cudaStream_t stream);
+
 // A' A: columns x columns, out.stride apart.
 void gram(const Columns& a, const Columns& out, cudaStream_t stream);
 

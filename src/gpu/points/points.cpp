@@ -13,6 +13,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/upload.h"
+#include "gpu/search/tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -228,9 +229,13 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
 }
 
 // Without memory for it all coordinates filter.
-void add_projection(Chunk& chunk, bool always, cudaStream_t stream) {
+void add_projection(Chunk& chunk, const Plan& plan, cudaStream_t stream) {
+    const bool directions = plan.path == Path::projected;
+    const ProjectionChoices choices{.directions = directions,
+                                    .bytes = isa_of(plan) == FilterIsa::sm_90a && !(directions && plan.forced),
+                                    .always = plan.forced};
     try {
-        auto found = find_projection(chunk.filter, chunk.points.rows.count, always, stream);
+        auto found = find_projection(chunk.filter, chunk.points.rows.count, choices, stream);
         if (found) chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
@@ -268,7 +273,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     InFlight work(stream);
     points->n = view.rows;
     points->d = view.cols;
-    points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
+    points->metric = device_metric(spec, tuning::takes_products(plan.path) || plan.path == Path::gemm_i8, stream, host);
     points->streams = plan.chunk_points < view.rows;
     points->on_host = plan.host_points;
     points->source = view;
@@ -296,8 +301,9 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
             make_tree(chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
     else if (plan.path != Path::exact)
         chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
-    if (plan.path == Path::projected) add_projection(chunk, plan.forced, stream);
     if (plan.path == Path::clustered) add_clusters(chunk, points->metric, plan, stream);
+    const bool clusters = plan.path == Path::clustered && (plan.forced || chunk.clusters);
+    if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
     work.wait("preparing the points");

@@ -15,8 +15,8 @@ namespace kith::gpu {
 
 namespace {
 
-// Values of each query with each row: by all coordinates, with each of the choices, and the least that a row as long
-// could have; one after the other. A warp owns a pair.
+// Values of each query with each row: by all coordinates, with each of the choices and of 8 bits, and the least that a
+// row as long could have; one after the other. A warp owns a pair.
 __global__ void values_kernel(ProjectionTrial trial, float* out) {
     const std::int64_t pair = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (pair >= trial.queries * trial.count) return;
@@ -34,10 +34,11 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
     u2 = warp_sum(u2);
     v2 = warp_sum(v2);
     const double half_square = trial.square ? v2 / 2 : 0;
-    float* const own = out + pair * (trial.choices + 2);
+    float* const own = out + pair * (trial.choices + 3);
     if (lane == 0) {
         own[0] = static_cast<float>(half_square - product);
-        own[trial.choices + 1] = static_cast<float>(trial.square ? -u2 / 2 : -sqrt(u2 * v2));
+        own[trial.choices + 1] = static_cast<float>(half_square - product - trial.slack);
+        own[trial.choices + 2] = static_cast<float>(trial.square ? -u2 / 2 : -sqrt(u2 * v2));
     }
     const double *y = trial.along + q * trial.stride, *z = trial.along + x * trial.stride;
     double along = 0, u_left = u2, v_left = v2;
@@ -59,8 +60,8 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
 }  // namespace
 
 std::vector<double> passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaStream_t stream) {
-    const auto choices = static_cast<std::size_t>(trial.choices), stride = choices + 2;
-    const Buffer<float> on_device(trial.queries * trial.count * (trial.choices + 2), stream);
+    const auto choices = static_cast<std::size_t>(trial.choices) + 1, stride = choices + 2;
+    const Buffer<float> on_device(trial.queries * trial.count * (trial.choices + 3), stream);
     values_kernel<<<blocks_for(trial.queries * trial.count, item_warps), item_threads, 0, stream>>>(trial,
                                                                                                     on_device.get());
     check_launch("passing_shares");

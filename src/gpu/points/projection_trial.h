@@ -19,10 +19,13 @@ struct ProjectionTrial {
     std::int64_t stride;
     int choices;
     int columns[most_choices];  // numbers of first columns that are tried, ascending
+    double
+        slack;    // of numbers of 8 bits, by how much their values may lie below those of all coordinates; < 0: no such
     bool square;  // a value is half of |x|^2 less the product, as of squared distances; else less the product
 };
 
-// For each choice, the share of n points that passes, if they are as the sample is. Synchronises.
+// For each choice, and then for numbers of 8 bits, the share of n points that passes, if they are as the sample is.
+// Synchronises.
 std::vector<double> passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "gpu/filter/levels.h"
+#include "gpu/filter/tuning.h"
 
 namespace kith::gpu::tuning {
 
@@ -34,15 +35,32 @@ inline constexpr std::int64_t most_loose_rows = 64;
 inline double pair_cost(std::int64_t width) {
     return 0.14 + 0.0029 * static_cast<double>(width);
 }
+// The same where vectors are augmented (filter/tuning.h): a pair of 64, 96, 128 and 192 halves takes 0.27, 0.35, 0.41
+// and 0.59 in passes alone.
+inline double filter_pair_cost(std::int64_t width) {
+    return width <= augmented_width ? 0.11 + 0.0024 * static_cast<double>(width) : pair_cost(width);
+}
+// Of numbers of 8 bits, searches less their samples: 64 take 0.20, 128 0.25, 256 0.44 and 768 1.24 (bytes.txt).
+inline double byte_pair_cost(std::int64_t numbers) {
+    return 0.1 + 0.0014 * static_cast<double>(numbers);
+}
 // And a candidate whose row of so many halves is read, from anywhere: reasoned from 2.2 TB/s, which the searches of
 // search/tuning.h read at.
 inline double reread_cost(std::int64_t width) {
     return 100 + 0.9 * static_cast<double>(width);
 }
-// A projection is made if filtering takes less than this share of what all coordinates take.
-inline constexpr double largest_projected_share = 0.8;
+// Directions, or numbers of 8 bits, are used if filtering takes less than this share of what all coordinates take.
+inline constexpr double largest_projected_share = 0.8, largest_byte_share = 0.9;
 // Neighbours for which the sample is asked what passes: thresholds follow from samples, and are looser than k says.
 inline constexpr double expected_neighbours = 64;
+
+// Numbers of 8 bits leave 0.0095 of coordinates of one size and as many of the rows' norms. Rows of up to so many that
+// leave more are turned, if that leaves so much less: products with the rotation take 1.4 ms of 1,048,576 x 128.
+// Reasoned.
+inline constexpr double uneven_kappa = 0.0125, turned_share = 0.8;
+inline constexpr std::int64_t most_turned_width = 512;
+// One point in so many may have a half norm beyond what terms hold, and pass more often. Reasoned.
+inline constexpr std::int64_t one_beyond = 1 << 12;
 
 // ---- clusters of the points (clusters.h)
 

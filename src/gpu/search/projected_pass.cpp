@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "gpu/filter/augmented.h"
+#include "gpu/filter/bytes.h"
 #include "gpu/filter/reread.h"
 #include "gpu/points/tuning.h"
 #include "gpu/search/tuning.h"
@@ -18,21 +20,21 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    project_queries(directions, static_cast<const __half*>(pass_.queries), q, reinterpret_cast<__half*>(vectors_.get()),
-                    error_.get(), stream_);
+    if (points_.terms.size() > 0) terms_ = Buffer<char>(augmented_query_rows(step_) * byte_terms, stream_);
+    project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), stream_);
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     const double room =
         static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
-    const auto most =
-        static_cast<std::int64_t>(std::min(room, static_cast<double>(tuning::range_growth(pass_.q) * seen)));
+    const std::int64_t growth = tuning::range_growth(pass_.q, static_cast<bool>(points_.directions.bytes));
+    const auto most = static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen)));
     const std::int64_t more = std::max<std::int64_t>(whole_tiles(most), tuning::least_range);
     return pass_.n - seen - more < more / 4 ? pass_.n : seen + more;
 }
 
 void ProjectedPass::set_thresholds(std::int64_t q) {
-    projected_thresholds(pass_.threshold, error_.get(), q, threshold_.get(), stream_);
+    projected_thresholds(points_.directions, pass_.threshold, error_.get(), q, threshold_.get(), stream_);
 }
 
 // What passes of points [first, to) for queries [at, at + count).
@@ -51,9 +53,17 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.counts = counts_.get();
     pass.capacity = tuning::projected_room;
     pass.column_threshold = nullptr;
-    check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
-          "cudaMemset");
-    filter_pass(pass, isa_, stream_);
+    if (points_.terms.size() > 0) {
+        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, points_.base,
+                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
+        pass.query_terms = terms_.get();
+        pass.point_terms = points_.terms.get();
+    } else {
+        check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
+              "cudaMemset");
+    }
+    if (points_.directions.bytes) bytes_pass_sm_90a(pass, stream_);
+    else filter_pass(pass, isa_, stream_);
 }
 
 bool ProjectedPass::serves(std::int64_t seen) {
@@ -77,8 +87,10 @@ bool ProjectedPass::serves(std::int64_t seen) {
         passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
     }
     const double pairs = static_cast<double>(tried) * static_cast<double>(to - seen);
-    const double few = tuning::pair_cost(points_.directions.form.width) * pairs,
-                 all = tuning::pair_cost(filter_.form.width) * pairs,
+    const bool bytes = static_cast<bool>(points_.directions.bytes);
+    const std::int64_t width = points_.directions.form.width;
+    const double few = (bytes ? tuning::byte_pair_cost(2 * width) : tuning::pair_cost(width)) * pairs,
+                 all = tuning::filter_pair_cost(filter_.form.width) * pairs,
                  read = tuning::passed_later * passed * tuning::reread_cost(filter_.form.width);
     return 4 * left <= tried && few + read < all;
 }

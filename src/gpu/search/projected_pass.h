@@ -38,6 +38,7 @@ private:
     Buffer<float> error_, threshold_;  // the same
     Buffer<Candidate> found_;          // step x room
     Buffer<std::int32_t> counts_;      // step
+    Buffer<char> terms_;               // the same, of numbers of 8 bits
 };
 
 }  // namespace kith::gpu

@@ -146,7 +146,7 @@ private:
     }
     // The projection of the tile's own filter, where the plan has one.
     const ProjectedVectors* own_projection() const {
-        const bool wanted = context_.plan.path == Path::projected && &own_ == &chunk_.filter && chunk_.projected;
+        const bool wanted = tuning::may_project(context_.plan.path) && &own_ == &chunk_.filter && chunk_.projected;
         return wanted && (context_.plan.forced || chunk_.finer->tries_projection()) ? chunk_.projected.get() : nullptr;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
@@ -309,8 +309,11 @@ void search(const Points& points, const SearchRequest& request) {
     }
     work.wait("search");
     hand_over();
-    if ((plan.path == Path::projected || plan.path == Path::clustered) && !shortened)
-        request.report.path = name(Path::gemm_f16);
+    if (tuning::may_project(plan.path)) {
+        const auto* const projected = points.resident.projected.get();
+        if (!shortened) request.report.path = name(Path::gemm_f16);
+        else if (projected && projected->directions.bytes) request.report.path = name(Path::gemm_i8);
+    }
     exact::Fallbacks fallbacks;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         ++(outcomes[i] == SearchContext::first_try ? request.report.certified

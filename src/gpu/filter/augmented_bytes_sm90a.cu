@@ -1,0 +1,15 @@
+// Augmented vectors of whole numbers of 8 bits; see augmented_sm90a.cuh and bytes.h.
+#include "gpu/filter/augmented_sm90a.cuh"
+#include "gpu/filter/bytes.h"
+
+namespace kith::gpu {
+
+void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
+    using namespace sm90a;
+    static_assert(byte_terms == term_bytes && most_augmented_bytes == most_steps * 32);
+    static constexpr auto all = augmented_kernels<Bytes, false>(std::make_integer_sequence<int, most_steps>{});
+    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
+    launch_pass(all.at(static_cast<std::size_t>(schedule.steps - 1)), pass, schedule, stream);
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,69 @@
+// Vectors of the fused filter as whole numbers of 8 bits (docs/exactness.md, section 11): half of the bytes, products
+// at twice the rate of fp16's, and sums that are exact. They bound what fp16 would say from below.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "gpu/filter/pass.h"
+#include "gpu/filter/projection.h"
+
+namespace kith::gpu {
+
+// Values in units of step^2. Numbers of queries are negated: a pair passes when its sum + half_norm <= threshold, none
+// of which leaves int. Sums of most_byte_width products are within 2^26. A point that is nobody's neighbour and one
+// that every query has to look at have half norms that no sum and no threshold but `never` changes.
+struct byte_limits {
+    static constexpr int largest = 2147483647, never = -2147483647;
+    static constexpr int excluded = 1900000000, always = -1900000000;
+    static constexpr int everything = 1500000000, nothing = -1800000000;  // thresholds of all that is not `excluded`;
+                                                                          // of what is `always`
+    static constexpr double finite = 1e9;                                 // of half norms and other thresholds
+};
+
+// Numbers of a row: whole K steps of the matrix units.
+inline std::int64_t byte_width(std::int64_t columns) {
+    return (columns + 31) / 32 * 32;
+}
+inline constexpr std::int64_t most_byte_width = 4096;
+
+// As project_points(), project_queries() and projected_thresholds(), of directions.bytes: half norms and thresholds are
+// ints. What queries add to their thresholds may be of either sign.
+void round_points(const Directions& directions, const __half* vectors, const double* along, const float* half_norm,
+                  std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out, int* out_half_norm,
+                  cudaStream_t stream);
+void round_queries(const Directions& directions, const __half* vectors, const double* along, std::int64_t first,
+                   std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream);
+void byte_thresholds(const float* threshold, const float* error, std::int64_t q, double step, int* out,
+                     cudaStream_t stream);
+
+// One pass over such vectors (sm_90a alone), of which FilterPass::width counts pairs of numbers; half norms and
+// thresholds are the ints above, and the a of a candidate is 0. Neither `all`, columns that are queries nor lists of
+// tiles. With FilterPass::point_terms half norms and thresholds are terms of the sums, as of augmented vectors
+// (augmented.h): then a pair passes whose sum is negative.
+void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
+void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
+
+// Terms: byte_terms numbers of a row. Of a half norm h and a threshold T less `base` they hold h - T - 1 exactly, as
+// seven digits times 127 and one times 1 each, within +- byte_reach; padding rows pass nothing.
+inline constexpr int byte_terms = 16, byte_reach = 7 * 127 * 127;
+// The widest vectors with a kernel for them.
+inline constexpr std::int64_t most_augmented_bytes = 512;
+
+// What half norms of n points are: whether all that are not `excluded` are at least `least`, none `always`, and how
+// many of them are too far above it for terms. Synchronises.
+struct ByteRange {
+    int least = 0;
+    std::int64_t beyond = 0, always = 0;
+};
+ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream);
+// Of `count` points, whole tiles: half norms further above `base` than terms reach are lowered.
+void augment_byte_points(const int* half_norm, std::int64_t count, int base, void* terms, cudaStream_t stream);
+// Of q queries, with augmented_query_rows(q) rows. Initialises counts: 0, or `full` of a query whose threshold lies
+// higher than terms reach, which passes nothing.
+void augment_byte_queries(const int* threshold, std::int64_t q, int base, std::int32_t full, std::int32_t* counts,
+                          void* terms, cudaStream_t stream);
+
+}  // namespace kith::gpu

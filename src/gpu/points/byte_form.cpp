@@ -1,0 +1,137 @@
+// The step for whose rounding and clipping the bound adds least, rows that it adds much for counting most: a query that
+// most points pass for makes a search as slow as many others do.
+#include "gpu/points/byte_form.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace kith::gpu {
+
+namespace {
+
+// Rows that round to themselves leave the bound, whose other side may be a row that does not, this much.
+constexpr double least_kappa = 0x1p-10;
+// Steps that are tried: 127 of them are so many deviations of all coordinates together.
+constexpr std::array clipped_deviations = {3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 11.0, 16.0};
+
+// Of a unit that coordinates are multiples of.
+constexpr double largest_multiple = 4096;
+
+class ByteChoice {
+public:
+    ByteChoice(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns)
+        : sample_(sample),
+          rows_(static_cast<std::size_t>(rows)),
+          columns_(static_cast<std::size_t>(columns)),
+          least_(columns_),
+          most_(columns_),
+          mean_(columns_) {
+        for (std::size_t c = 0; c < columns_; ++c) {
+            least_[c] = most_[c] = at(0, c);
+            for (std::size_t r = 0; r < rows_; ++r) {
+                least_[c] = std::min(least_[c], at(r, c));
+                most_[c] = std::max(most_[c], at(r, c));
+                mean_[c] += at(r, c);
+            }
+            mean_[c] /= static_cast<double>(rows_);
+        }
+    }
+
+    // Whole multiples of a power of two stay as they are where that costs less than any other step.
+    ChosenBytes choose() {
+        if (const double unit = common_unit(); unit > 0) consider(unit, whole_shift(unit));
+        const double deviation = std::sqrt(spread2(mean_) / static_cast<double>(rows_ * columns_));
+        if (deviation == 0) return {};
+        for (const double deviations : clipped_deviations) consider(deviations * deviation / 127, mean_);
+        return best_;
+    }
+
+private:
+    // To the nearest whole number, of numbers far below 2^51.
+    static double rounded(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
+    static double square(double x) { return x * x; }
+    double at(std::size_t r, std::size_t c) const { return sample_[r * columns_ + c]; }
+
+    // The largest power of two that all coordinates are multiples of; 0 where all of them are 0, or it is so small that
+    // bytes would hold few of them.
+    double common_unit() const {
+        double unit = 0, largest = 0;
+        for (const double x : sample_) {
+            if (x == 0) continue;
+            largest = std::max(largest, std::abs(x));
+            if (unit == 0) unit = std::ldexp(1.0, std::ilogb(x));
+            while (std::fmod(x, unit) != 0) unit /= 2;
+            if (unit * largest_multiple < largest) return 0;
+        }
+        return unit;
+    }
+    // Means as multiples of the unit, near which as much of the sample as possible is within the range of a byte.
+    std::vector<double> whole_shift(double unit) const {
+        std::vector<double> shift(columns_);
+        for (std::size_t c = 0; c < columns_; ++c) {
+            const double mean = std::nearbyint(mean_[c] / unit) * unit, low = most_[c] - 127 * unit,
+                         high = least_[c] + 128 * unit;
+            shift[c] = low <= high ? std::clamp(mean, low, high) : mean;
+        }
+        return shift;
+    }
+    double spread2(const std::vector<double>& shift) const {
+        double sum = 0;
+        for (std::size_t r = 0; r < rows_; ++r)
+            for (std::size_t c = 0; c < columns_; ++c) sum += square(at(r, c) - shift[c]);
+        return sum;
+    }
+    void consider(double step, const std::vector<double>& shift) {
+        const Left left = left_by(step, shift);
+        if (best_.step > 0 && left.most >= least_added_) return;
+        best_ = {.step = step, .shift = shift, .kappa = left.kappa, .slack = left.slack};
+        least_added_ = left.most;
+    }
+    // What a step leaves: the noise of rows over their norms; what the bound adds for a typical pair, and for one of
+    // two rows that it adds much for.
+    struct Left {
+        double kappa = 0, slack = 0, most = 0;
+    };
+    Left left_by(double step, const std::vector<double>& shift) const {
+        const double inverse = 1 / step;
+        std::vector<double> noise2(rows_), clipped(rows_), clipped2(rows_), size2(rows_);
+        double sum = 0, all = 0;
+        for (std::size_t r = 0; r < rows_; ++r) {
+            for (std::size_t c = 0; c < columns_; ++c) {
+                const double y = at(r, c) - shift[c],
+                             beyond = std::max(0.0, y > 0 ? y - 127.5 * step : -y - 128.5 * step),
+                             rest = beyond > 0 ? 0.0 : y - rounded(y * inverse) * step;
+                noise2[r] += rest * rest;
+                clipped[r] += beyond;
+                clipped2[r] += beyond * beyond;
+                size2[r] += y * y;
+            }
+            sum += noise2[r];
+            all += size2[r];
+        }
+        Left left;
+        left.kappa = std::max(least_kappa, all > 0 ? std::sqrt(sum / all) : 0.0);
+        for (std::size_t r = 0; r < rows_; ++r) {
+            const double added =
+                noise2[r] * (1 / left.kappa + 0.5) + left.kappa * size2[r] + 2 * 128 * step * clipped[r] + clipped2[r];
+            left.slack += added / static_cast<double>(rows_);
+            left.most += square(square(added));
+        }
+        return left;
+    }
+
+    const std::vector<double>& sample_;
+    std::size_t rows_, columns_;
+    std::vector<double> least_, most_, mean_;
+    ChosenBytes best_;
+    double least_added_ = 0;
+};
+
+}  // namespace
+
+ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns) {
+    return ByteChoice(sample, rows, columns).choose();
+}
+
+}  // namespace kith::gpu
