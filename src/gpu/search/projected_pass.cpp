@@ -67,7 +67,10 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
 }
 
 bool ProjectedPass::serves(std::int64_t seen) {
-    if (pass_.q <= few_queries || seen >= pass_.n) return true;
+    // Few queries of bytes save less reading than their launches cost.
+    const bool bytes = static_cast<bool>(points_.directions.bytes);
+    if (pass_.q <= few_queries || seen >= pass_.n)
+        return !bytes || filter_.form.width > tuning::value_pass_dimensions;
     constexpr std::int64_t tried = tuning::projected_pilots;
     static_assert(tried <= few_queries);
     prepare(tried);
@@ -87,12 +90,11 @@ bool ProjectedPass::serves(std::int64_t seen) {
         passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
     }
     const double pairs = static_cast<double>(tried) * static_cast<double>(to - seen);
-    const bool bytes = static_cast<bool>(points_.directions.bytes);
     const std::int64_t width = points_.directions.form.width;
     const double few = (bytes ? tuning::byte_pair_cost(2 * width) : tuning::pair_cost(width)) * pairs,
                  all = tuning::filter_pair_cost(filter_.form.width) * pairs,
                  read = tuning::passed_later * passed * tuning::reread_cost(filter_.form.width);
-    return 4 * left <= tried && few + read < all;
+    return 4 * left <= tried && few + read < (bytes ? tuning::largest_byte_share : 1) * all;
 }
 
 void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {
