@@ -13,6 +13,7 @@
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/prepared_rows.h"
+#include "gpu/points/pilots.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/registered_memory.h"
 #include "gpu/runtime/upload.h"
@@ -75,6 +76,7 @@ struct Chunk {
         // Where it does not pay, one tile in so many tries again: other queries may come.
         static constexpr std::int64_t tried_again = 16;
         std::atomic<std::int64_t> passed_over{0};
+        Pilots pilots;
         bool tries_projection() { return projection.pays() || ++passed_over % tried_again == 0; }
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();

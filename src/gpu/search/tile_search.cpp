@@ -303,10 +303,7 @@ private:
         ProjectedPass projected(*projected_, filter_, pass_, isa(), stream_);
         const std::int64_t first = pass_.first + pass_.count;
         try {
-            if (!plan_.forced && !projected.serves(first)) {
-                chunk_.finer->projection.note(tuning::projected_pilots, tuning::projected_pilots);
-                return false;
-            }
+            if (!plan_.forced && !serves(projected, first)) return false;
             projected.prepare(q_);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
@@ -322,6 +319,16 @@ private:
         pass_.count = n_ - first;
         used_projection_ = true;
         return true;
+    }
+    // What few queries want follows from their number, that of others from the first of them, unless it is known.
+    bool serves(ProjectedPass& projected, std::int64_t first) {
+        if (q_ <= few_queries) return projected.serves(first);
+        Pilots& pilots = chunk_.finer->pilots;
+        const Pilots::Answer known = pilots.known(wanted_);
+        if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
+        const bool found = projected.serves(first);
+        pilots.note(wanted_, found);
+        return found;
     }
     // The points before the clusters; the next pass looks at these alone.
     void through_clusters() {
