@@ -95,7 +95,7 @@ class Streamed(Cli):
         write_npy(self.at("three.npy"), [[1.0]] * 3, "f8")
         command = ("radius", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "--memory", LITTLE)
         self.assert_error(kith(*command, "--radii", self.at("three.npy"), code=2), "--radii: 3 x 1", "702 queries")
-        self.assert_error(kith(*command, "-r", -1, code=2), "r: -1")
+        self.assert_error(kith(*command, "-r", -1, code=2), "--radius: -1")
         # What is estimated from all points is held.
         answer = json.loads(kith(*command, "-r", 1, "-m", "seuclidean", "--device", "cpu", "--only-counts", "--json").stdout)
         self.assertNotIn("streamed", answer)
