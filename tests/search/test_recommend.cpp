@@ -13,6 +13,7 @@
 #include "exact/progress.h"
 #include "kith/kith.h"
 #include "kith/recommend.h"
+#include "refusal.h"
 
 namespace {
 
@@ -279,14 +280,8 @@ TEST(Recommend, RefusesWhatMakesNoSense) {
     const SparseView good = t.sparse();
     RecommendOptions options;
     options.search.device = "cpu";
-    const auto refusal = [&](const SparseView& preferences, std::int64_t k = 3, std::int64_t count = 2) -> std::string {
-        try {
-            recommend(preferences, k, count, options);
-        } catch (const Error& error) {
-            EXPECT_EQ(ErrorCode::invalid_argument, error.code()) << error.what();
-            return error.what();
-        }
-        return "";
+    const auto refusal = [&](const SparseView& preferences, std::int64_t k = 3, std::int64_t count = 2) {
+        return refusals::refusal([&] { recommend(preferences, k, count, options); });
     };
     const auto has = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
     EXPECT_EQ("", refusal(good));
