@@ -63,7 +63,8 @@ def test_one_radius(how: dict[str, Any], graph: bool, opened: bool) -> None:
     # Each reaches a neighbour's distance exactly, which an open radius leaves out.
     each = kith.search(POINTS, POINTS[40:90] if graph else QUERIES, 30, f64=True, **how).distances[:, -1]
     each[~np.isfinite(each)] = 1.0
-    for r in (float(np.median(each)), each, np.inf if how.get("metric") != "inner_product" else -np.inf):
+    radii: list[Any] = [float(np.median(each)), each, np.inf if how.get("metric") != "inner_product" else -np.inf]
+    for r in radii:
         parts = radius_parts([3, 60, 61, 200], r, graph, open=opened, **how)
         for f64 in (False, True):
             if graph:
@@ -99,8 +100,9 @@ def test_radius_partial() -> None:
                     {"indices": part.indices[:, None]}, {"offsets": part.offsets[:0]}):
         with pytest.raises(ValueError, match="parts"):
             kith.shards.merge_radius(part._replace(**changed), other)
+    arrays: Any = other[:3]
     with pytest.raises(TypeError, match="RadiusPartial"):
-        kith.shards.merge_radius(part, other[:3])
+        kith.shards.merge_radius(part, arrays)
     with pytest.raises(ValueError, match="dimensions"):
         kith.shards.merge_radius(part, other._replace(dimensions=4))
 
