@@ -270,35 +270,6 @@ TEST(GpuClusteredSearch, GraphsAndIndexes) {
                             index.search(one, 400, options_of("euclidean", ""))));
 }
 
-// Within a radius, where a filter of the points in their own order has no room until another search has made it.
-TEST(GpuClusteredSearch, RadiiWhereMemoryIsScarce) {
-    const std::int64_t n = 30000, d = 48;
-    const Clustered points(n, d, 150, 1e-2, 32), queries(3000, d, 150, 1e-2, 33);
-    const Index index(points.view(), options_of("euclidean", "clustered"));
-    const RadiusNeighbors want = radius(points.view(), queries.view(), 0.2, options_of("euclidean", "gemm-f16"));
-    Options little = options_of("euclidean", ""), plenty = little;
-    little.memory = std::int64_t{10} << 20;
-    const auto in_clusters = [](const Report& report) {
-        return std::any_of(report.fallbacks.begin(), report.fallbacks.end(),
-                           [](const Fallback& each) { return each.why.find("own order") != std::string::npos; });
-    };
-    bool first = true;
-    for (const Options& options : {little, plenty, little}) {
-        const RadiusNeighbors got = index.radius(queries.view(), 0.2, options);
-        EXPECT_EQ(want.offsets, got.offsets);
-        EXPECT_EQ(want.ids, got.ids);
-        EXPECT_EQ(want.distances, got.distances);
-        const auto counts = index.radius_counts(queries.view(), 0.2, options);
-        for (std::size_t i = 0; i < counts.counts.size(); ++i)
-            ASSERT_EQ(want.offsets[i + 1] - want.offsets[i], counts.counts[i]) << i;
-        if (serves_here()) {
-            EXPECT_EQ(first, in_clusters(got.report));
-            EXPECT_EQ(first, in_clusters(counts.report));
-        }
-        first = false;
-    }
-}
-
 // More queries than a tile has, searched by several threads at once.
 TEST(GpuClusteredSearch, ManyQueriesAndThreads) {
     const std::int64_t n = 20000, d = 16, q = 70000;
