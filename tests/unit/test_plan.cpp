@@ -338,6 +338,9 @@ TEST(Plan, RadiiOfPointsInClusters) {
         EXPECT_EQ(std::string::npos, plain.why.find("own order")) << plain.why;
         if (room) EXPECT_LE(own.query_tile, plain.query_tile);
         else EXPECT_EQ(plain.workspace_bytes, own.workspace_bytes);
+        const double points = kith::gpu::tuning::point_bytes(shape.d, 4, own.path, true) * static_cast<double>(shape.n),
+                     budget = static_cast<double>(memory);
+        EXPECT_LE(static_cast<double>(own.workspace_bytes), std::max(budget - points, budget / 2)) << memory;
         ++(room ? with : without);
     }
     EXPECT_GT(with, 5);
