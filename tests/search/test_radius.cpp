@@ -294,6 +294,13 @@ TEST(Radius, Errors) {
     options.enqueue = true;
     EXPECT_THROW(kith::radius(c.points.view, c.queries.view, 1.0, options), kith::Error);
     options.enqueue = false;
+    const kith::Index index(c.points.view, options);
+    for (const char* const path : {"projected", "gemm-i8", "clustered"}) {
+        options.path = path;
+        refusals::expect_words(refusals::refusal_of([&] { kith::radius(c.points.view, c.queries.view, 1.0, options); }),
+                               {path});
+        refusals::expect_words(refusals::refusal_of([&] { index.radius(c.queries.view, 1.0, options); }), {path});
+    }
     options.path = "kato";
     try {
         kith::radius_graph(c.points.view, 1.0, options);
