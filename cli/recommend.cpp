@@ -135,6 +135,7 @@ int execute(const Args& args) {
         if (shown) object["rows"] = json_of(found);
         object["report"] = to_json(found.report);
         object["read_seconds"] = read.seconds;
+        object["search_seconds"] = found.report.seconds;
         object["seconds"] = total.seconds();
         print_json(object);
         return exit_ok;

@@ -114,13 +114,16 @@ Shape largest_part(const StreamedJob& job, const RowCut& cut) {
         false};
 }
 
-// Rows in messages count from the start of a part.
+// Rows in messages count from the start of a part; what is said of anything but rows concerns all parts.
 template <class Search>
 Report with_rows(const StreamedJob& job, std::int64_t first_point, std::int64_t first_query, const Search& search) {
     try {
         return search();
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::invalid_argument) throw;
+        const std::string_view text = error.what();
+        if (error.code() != ErrorCode::invalid_argument ||
+            !(text.starts_with("points:") || text.starts_with("queries:")))
+            throw;
         throw Error(error.code(),
                     fmt::format("points from row {} of {} on, queries from row {} of {} on: {}", first_point, job.base,
                                 first_query, job.queries.empty() ? job.base : job.queries, error.what()));
@@ -140,7 +143,10 @@ RowCut cut_of(const StreamedJob& job) {
 Options with_workspace(const StreamedJob& job, const RowCut& cut) {
     Options options = job.options;
     options.memory = 0;
+    // A plan is of neighbours: within radii other paths serve, and the search refuses the rest.
+    if (job.k == 0) options.path = options.selector = "";
     const bool on_host = plan(largest_part(job, cut), options).device == host_memory;
+    options = job.options;
     options.memory = on_host ? cut.workspace : job.memory;
     return options;
 }

@@ -50,7 +50,8 @@ struct RecommendOptions {
     // that few users at once take several times as long; seuclidean and mahalanobis are then given their parameters.
     // Never changes the answer.
     std::int64_t users_at_once = 0;
-    // A metric that is left alone is hellinger. f64 and include_self are not read.
+    // A metric that is left alone is hellinger. f64 and include_self are not read. Several devices share the graph, or
+    // the queries of each block.
     Options search;
 };
 

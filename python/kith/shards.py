@@ -18,9 +18,11 @@ from . import _core
 from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _wanted, _wrong
 from ._arrays import readable
 from ._kinds import on_host
+from ._radius_shards import RadiusPartial, merge_radius, radius, radius_counts, radius_graph
 from ._results import Neighbors
 
-__all__ = ["Partial", "finish", "graph", "merge", "search"]
+__all__ = ["Partial", "RadiusPartial", "finish", "graph", "merge", "merge_radius", "radius", "radius_counts",
+           "radius_graph", "search"]
 
 
 class Partial(NamedTuple):

@@ -14,6 +14,7 @@
 #include "interrupt.h"
 #include "kith/csr.h"
 #include "kith/output.h"
+#include "kith/shards.h"
 #include "matrix.h"
 #include "owned.h"
 
@@ -94,6 +95,66 @@ Report blocks_to(const MetricSettings* metric, const RadiusAsk& ask, const Setti
     });
 }
 
+// (offsets, indices, keys, report) of a shard. `first_query` below 0: the queries are no points.
+nb::tuple radius_of_shard(nb::handle points, std::int64_t first_point, std::int64_t first_query, const RadiusAsk& ask,
+                          const MetricSettings& metric, const Settings& settings) {
+    const Matrix p(points, "points");
+    RadiusNeighbors all;
+    all.offsets.push_back(0);
+    const TakeRadiusRows take = [&](const RadiusRows& rows) {
+        const std::int64_t before = all.offsets.back(), count = rows.offsets[rows.count];
+        for (std::int64_t i = 1; i <= rows.count; ++i) all.offsets.push_back(before + rows.offsets[i]);
+        all.ids.insert(all.ids.end(), rows.ids, rows.ids + count);
+        all.distances64.insert(all.distances64.end(), rows.distances64, rows.distances64 + count);
+    };
+    all.report = run(&metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
+        return first_query < 0 ? radius_shard(p.view(), first_point, *of, radius, options, take)
+                               : radius_graph_shard(p.view(), first_point, *of, first_query, radius, options, take);
+    });
+    return rows_of(std::move(all), true);
+}
+
+nb::tuple radius_counts_of_shard(nb::handle points, std::int64_t first_point, std::int64_t first_query,
+                                 const RadiusAsk& ask, const MetricSettings& metric, const Settings& settings) {
+    const Matrix p(points, "points");
+    return counts_of(
+        run(&metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
+            return first_query < 0
+                       ? radius_shard_counts(p.view(), *of, radius, options)
+                       : radius_graph_shard_counts(p.view(), first_point, *of, first_query, radius, options);
+        }));
+}
+
+template <class T>
+using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// `parts`: tuples of offsets, indices and keys, which fit each other.
+nb::tuple merge_of_shards(const nb::list& parts, std::int64_t dimensions, const MetricSettings& metric,
+                          const Settings& settings) {
+    struct Part {
+        Line<std::int64_t> offsets, ids;
+        Line<double> keys;
+    };
+    std::vector<Part> held;
+    std::vector<RadiusRows> rows;
+    for (const nb::handle part : parts) {
+        held.push_back({nb::cast<Line<std::int64_t>>(part[0]), nb::cast<Line<std::int64_t>>(part[1]),
+                        nb::cast<Line<double>>(part[2])});
+        const Part& last = held.back();
+        rows.push_back({.count = static_cast<std::int64_t>(last.offsets.shape(0)) - 1,
+                        .offsets = last.offsets.data(),
+                        .ids = last.ids.data(),
+                        .distances64 = last.keys.data()});
+    }
+    const HeldOptions options(&metric, settings);
+    RadiusNeighbors found;
+    {
+        const ReleasedGil released;
+        found = merge_radius(rows, dimensions, options.options);
+    }
+    return rows_of(std::move(found), settings.f64);
+}
+
 }  // namespace
 
 nb::tuple radius_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings) {
@@ -164,6 +225,26 @@ void add_radius(nb::module_& module) {
         },
         nb::arg("points").none(), nb::arg("queries").none(), nb::arg("r"), nb::arg("radii").none(), nb::arg("open"),
         nb::arg("include_self"), nb::arg("metric"), nb::arg("settings"));
+    module.def(
+        "radius_shard",
+        [](nb::handle points, std::int64_t first_point, nb::handle queries, std::int64_t first_query, double r,
+           nb::handle radii, bool open, const MetricSettings& metric, const Settings& settings) {
+            return radius_of_shard(points, first_point, first_query, {queries, r, radii, open, false}, metric,
+                                   settings);
+        },
+        nb::arg("points").none(), nb::arg("first_point"), nb::arg("queries"), nb::arg("first_query"), nb::arg("r"),
+        nb::arg("radii").none(), nb::arg("open"), nb::arg("metric"), nb::arg("settings"));
+    module.def(
+        "radius_shard_counts",
+        [](nb::handle points, std::int64_t first_point, nb::handle queries, std::int64_t first_query, double r,
+           nb::handle radii, bool open, const MetricSettings& metric, const Settings& settings) {
+            return radius_counts_of_shard(points, first_point, first_query, {queries, r, radii, open, false}, metric,
+                                          settings);
+        },
+        nb::arg("points").none(), nb::arg("first_point"), nb::arg("queries"), nb::arg("first_query"), nb::arg("r"),
+        nb::arg("radii").none(), nb::arg("open"), nb::arg("metric"), nb::arg("settings"));
+    module.def("merge_radius_shards", merge_of_shards, nb::arg("parts"), nb::arg("dimensions"), nb::arg("metric"),
+               nb::arg("settings"));
 }
 
 }  // namespace kith::python

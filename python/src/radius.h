@@ -28,7 +28,7 @@ nanobind::tuple radius_counts_of_index(const Index& index, const RadiusAsk& ask,
 // matrix.
 Report radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings, nanobind::handle to);
 
-// The module's functions `radius`, `radius_blocks` and `radius_counts`.
+// The module's functions `radius`, `radius_blocks` and `radius_counts`, and those of shards.
 void add_radius(nanobind::module_& module);
 
 }  // namespace kith::python

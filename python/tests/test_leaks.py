@@ -63,9 +63,11 @@ CALLS: dict[str, Callable[[], Any]] = {
     "transfer_entropy": lambda: information.transfer_entropy(SERIES[0], SERIES[1], **HOW),
     "shards": lambda: kith.shards.finish(kith.shards.merge(kith.shards.search(POINTS[:40], 0, QUERIES, 5, **HOW),
                                                            kith.shards.search(POINTS[40:], 40, QUERIES, 5, **HOW))),
+    "shards, radius": lambda: kith.shards.merge_radius(kith.shards.radius(POINTS[:40], 0, QUERIES, 2.0, **HOW),
+                                                       kith.shards.radius(POINTS[40:], 40, QUERIES, 2.0, **HOW)),
 }
 
-OF_SEVERAL_CALLS = ("search, metrics", "Index, searched", "Index.radius_counts", "verify", "shards")
+OF_SEVERAL_CALLS = ("search, metrics", "Index, searched", "Index.radius_counts", "verify", "shards", "shards, radius")
 
 
 def cancel(*where: Any) -> bool:

@@ -48,7 +48,73 @@ def test_partial() -> None:
     np.testing.assert_array_equal(found.indices, kith.search(POINTS, QUERIES, 3).indices)
 
 
+def radius_parts(cuts: list[int], r: Any, graph: bool, **how: Any) -> list[kith.shards.RadiusPartial]:
+    return [kith.shards.radius_graph(POINTS[first:last], first, POINTS[40:90], 40, r, **how) if graph
+            else kith.shards.radius(POINTS[first:last], first, QUERIES, r, **how)
+            for first, last in zip([0, *cuts], [*cuts, 300])]
+
+
+@pytest.mark.parametrize("how", [{}, {"metric": "euclidean"}, {"metric": "inner_product"}, {"metric": "seuclidean", "variances": np.arange(1.0, 6.0)},
+                                 {"formula": "a + fabs(q - x)"}])
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("opened", [False, True])
+def test_one_radius(how: dict[str, Any], graph: bool, opened: bool) -> None:
+    rows = 50 if graph else 20
+    # Each reaches a neighbour's distance exactly, which an open radius leaves out.
+    each = kith.search(POINTS, POINTS[40:90] if graph else QUERIES, 30, f64=True, **how).distances[:, -1]
+    each[~np.isfinite(each)] = 1.0
+    radii: list[Any] = [float(np.median(each)), each, np.inf if how.get("metric") != "inner_product" else -np.inf]
+    for r in radii:
+        parts = radius_parts([3, 60, 61, 200], r, graph, open=opened, **how)
+        for f64 in (False, True):
+            if graph:
+                all_r = np.zeros(300) if np.ndim(r) else r
+                if np.ndim(r):
+                    all_r[40:90] = r
+                whole = kith.radius_graph(POINTS, all_r, open=opened, f64=f64, **how)
+                expected = whole.rows()[40:90]
+            else:
+                expected = kith.radius(POINTS, QUERIES, r, open=opened, f64=f64, **how).rows()
+            for order in (parts, parts[::-1]):
+                found = kith.shards.merge_radius(*order, f64=f64, **how)
+                assert len(found.offsets) == rows + 1
+                for (distances, indices), (want, of) in zip(found.rows(), expected):
+                    np.testing.assert_array_equal(indices, of)
+                    assert distances.tobytes() == want.tobytes() and distances.dtype == want.dtype
+        counts = [kith.shards.radius_counts(POINTS[first:last], first, POINTS[40:90] if graph else QUERIES, r,
+                                            first_query=40 if graph else None, open=opened, **how).counts
+                  for first, last in ((0, 61), (61, 300))]
+        np.testing.assert_array_equal(sum(counts), [len(indices) for _, indices in expected])
+
+
+def test_radius_partial() -> None:
+    part, other = radius_parts([120], 2.0, False)
+    part = pickle.loads(pickle.dumps(part))
+    for array in part[:3]:
+        array.flags.writeable = False
+    lists = kith.shards.RadiusPartial(other.indices.tolist(), other.keys.tolist(), other.offsets.tolist(), other.dimensions)
+    found, expected = kith.shards.merge_radius(part, lists), kith.radius(POINTS, QUERIES, 2.0)
+    for array, want in zip(found, expected):
+        np.testing.assert_array_equal(array, want)
+    for changed in ({"offsets": part.offsets + 1}, {"offsets": part.offsets[::-1].copy()}, {"keys": part.keys[:-1]},
+                    {"indices": part.indices[:, None]}, {"offsets": part.offsets[:0]}):
+        with pytest.raises(ValueError, match="parts"):
+            kith.shards.merge_radius(part._replace(**changed), other)
+    arrays: Any = other[:3]
+    with pytest.raises(TypeError, match="RadiusPartial"):
+        kith.shards.merge_radius(part, arrays)
+    with pytest.raises(ValueError, match="dimensions"):
+        kith.shards.merge_radius(part, other._replace(dimensions=4))
+
+
 @pytest.mark.parametrize("call, words", [
+    (lambda: kith.shards.radius(POINTS, -1, QUERIES, 1.0), "first_point"), (lambda: kith.shards.radius(POINTS, 0, QUERIES, -1.0), "r: -1"),
+    (lambda: kith.shards.radius(POINTS, 0, QUERIES, [1.0, 2.0]), "each of 20"),
+    (lambda: kith.shards.radius(POINTS, 0, QUERIES, 1.0, metric="seuclidean"), "variances"),
+    (lambda: kith.shards.radius_graph(POINTS, 0, POINTS, -1, 1.0), "first_query"),
+    (lambda: kith.shards.radius_counts(POINTS, 0, POINTS, 1.0, first_query=-1), "first_query"),
+    (lambda: kith.shards.merge_radius(), "at least one"),
+    (lambda: kith.shards.merge_radius(kith.shards.radius(POINTS, 0, QUERIES, 1.0), kith.shards.radius(POINTS, 0, QUERIES[:3], 1.0)), "expected"),
     (lambda: kith.shards.search(POINTS, -1, QUERIES, 3), "first_point"), (lambda: kith.shards.search(POINTS, 0, QUERIES, 0), "k is 0"),
     (lambda: kith.shards.search(POINTS, 0, QUERIES, 3, metric="seuclidean"), "variances"),
     (lambda: kith.shards.search(POINTS, 0, QUERIES, 3, metric="mahalanobis"), "inverse_covariance"),

@@ -79,7 +79,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.has_tree = has_tree();
         asked.has_projection = prepared_.gpu && gpu::has_projection(*prepared_.gpu);
         asked.no_projection = prepared_.gpu && !asked.has_projection;
-        asked.no_clusters = prepared_.gpu && !gpu::has_clusters(*prepared_.gpu);
+        asked.in_clusters = in_clusters();
+        asked.no_clusters = prepared_.gpu && !asked.in_clusters;
         asked.all_points = all_points;
         return planner::make(asked, machine(merged.device));
     };

@@ -34,7 +34,8 @@ public:
     Plan plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
         bool fresh = false;
         Plan found = plan(q, 1, false, query_type, call, 1, fresh);
-        const bool some = found.path == Path::projected || found.path == Path::clustered ||
+        const bool some = found.path == Path::projected || found.path == Path::gemm_i8 ||
+                          found.path == Path::clustered || in_clusters() ||
                           (found.path == Path::tree && found.device != host_memory);
         return some ? make_plan(q, 1, false, query_type, call, 1, true) : found;
     }
@@ -64,6 +65,8 @@ private:
     bool has_tree() const {
         return prepared_.cpu ? cpu::has_tree(*prepared_.cpu) : prepared_.gpu && gpu::has_tree(*prepared_.gpu);
     }
+
+    bool in_clusters() const { return prepared_.gpu && gpu::has_clusters(*prepared_.gpu); }
 
     // Of the options that it was made with.
     std::int64_t memory_;

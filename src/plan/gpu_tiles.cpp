@@ -129,6 +129,9 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
         workspace = budget / 2;
     }
+    const double spread = r.all_points && r.in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
+    const bool spreads = spread > 0 && spread <= workspace / 2;
+    if (spreads) workspace -= spread;
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
     p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
     const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
@@ -167,6 +170,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         p.candidate_capacity = t::grown_capacity(base, qt, workspace - needed);
         room = t::growth_bytes(base, p.candidate_capacity, qt);
     }
+    if (spreads) room = std::max(room, spread - needed) + spread;
     p.workspace_bytes =
         clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
@@ -181,6 +185,11 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     if (p.matrix_queries > 0)
         p.why +=
             "every value of so few queries in f32, which reads the points once, in place of matrix units and samples. ";
+    if (spreads)
+        p.why += fmt::format(
+            "a filter in the points' own order beside that of their clusters, {:.2f} GiB of the workspace. ",
+            spread / gib);
+    else if (spread > 0) p.why += "the filter of their clusters, as one in their own order has no room beside it. ";
     if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
     p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
 }

@@ -41,10 +41,14 @@ constexpr std::int64_t tree_dimensions = 8, tree_points = 4096, tree_share = 64,
 // Points of a leaf, as cpu/tree/kernels.h has it.
 constexpr std::int64_t tree_leaf = 32;
 
+// Paths whose filter looks at less than it compares: at a part of the coordinates, or of the points.
+constexpr bool looks_at_less(Path path) {
+    return path == Path::projected || path == Path::gemm_i8 || path == Path::clustered;
+}
+
 // Why this machine, or the instruction set that was forced, cannot run the path on such a device; "" if it can.
 std::string not_here(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
-    const bool leaves_out = path.path == Path::projected || path.path == Path::gemm_i8 || path.path == Path::clustered;
-    if (leaves_out && r.all_points) return "serves a number of neighbours, not a radius";
+    if (looks_at_less(path.path) && r.all_points) return "serves a number of neighbours, not a radius";
     if (gpu) {
         const bool any = std::ranges::any_of(m.devices, [](const auto& device) { return device.capability == 90; });
         return path.path != Path::gemm_i8 || (any && r.isa != "sm_80") ? "" : "needs isa sm_90a on a GPU";
@@ -309,8 +313,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
         return type == ElementType::f64 && !metric.rounds ? "needs elements that f32 holds exactly" : "";
     }
     const metric::Gemm form = metric::product_form(metric.traits);
-    const bool coarse = path.path == Path::projected || path.path == Path::gemm_i8 || path.path == Path::clustered;
-    if (coarse && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
+    if (looks_at_less(path.path) && form == metric::Gemm::cross_entropy) return "needs products of coordinates";
     return form == metric::Gemm::none ? "needs a metric with a matrix-product form" : "";
 }
 

@@ -58,6 +58,7 @@ struct Request {
     bool has_projection = false;    // or a GPU's vectors along few directions
     bool no_projection = false;     // they have been prepared, and a GPU has found none of these
     bool no_clusters = false;       // they have been prepared, and a GPU has found no clusters in them
+    bool in_clusters = false;       // or has, and their filter is in the order of these
     bool leaves_out = true;         // paths that leave out points unseen may be chosen
     std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
     bool host_points = false;       // they have been prepared to stay in host memory, with the filter of `host_path`

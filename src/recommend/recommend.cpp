@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "api/group_report.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/request.h"
@@ -152,19 +153,12 @@ Blocks blocks_of(const Preferences& preferences, std::int64_t k, const Recommend
 }
 
 void add_counts(Report& into, const Report& from) {
-    const std::int64_t certified = into.certified + from.certified, retried = into.retried + from.retried;
-    const std::int64_t scanned = into.scanned + from.scanned, queries = into.queries + from.queries;
-    const double candidates = into.candidates + from.candidates, pairs = into.pairs + from.pairs;
-    const double prepare = into.prepare_seconds + from.prepare_seconds, seconds = into.seconds + from.seconds;
-    into = from;
-    into.queries = queries;
-    into.certified = certified;
-    into.retried = retried;
-    into.scanned = scanned;
-    into.candidates = candidates;
-    into.pairs = pairs;
-    into.prepare_seconds = prepare;
-    into.seconds = seconds;
+    api::add(from, into);
+    std::stable_sort(into.fallbacks.begin(), into.fallbacks.end(),
+                     [](const Fallback& a, const Fallback& b) { return a.queries > b.queries; });
+    into.pairs += from.pairs;
+    into.prepare_seconds += from.prepare_seconds;
+    into.seconds += from.seconds;
 }
 
 // Users [first, last) in blocks.

@@ -106,8 +106,8 @@ class RadiusTest(Cli):
 
     def test_refused(self):
         self.assert_error(kith("radius", *self.inputs(), code=2), "-r", "--radii")
-        self.assert_error(kith("radius", *self.inputs("-r", -1), code=2), "r: -1", "at least 0")
-        self.assert_error(kith("radius", *self.inputs("-r", "nan"), code=2), "nan")
+        self.assert_error(kith("radius", *self.inputs("-r", -1), code=2), "--radius: -1", "at least 0")
+        self.assert_error(kith("radius", *self.inputs("-r", "nan"), code=2), "--radius: 'nan'")
         self.assert_error(kith("radius", *self.inputs("-r", 1, "--csr", "near.txt"), code=2), ".npz")
         self.assert_error(kith("radius", *self.inputs("-r", 1, "--include-self"), code=2), "--include-self")
         self.assert_error(kith("radius", *self.inputs("-r", 1, "--f64", "--only-counts"), code=2), "--f64")

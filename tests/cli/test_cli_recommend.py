@@ -74,6 +74,7 @@ class Recommend(Cli):
         self.assertAlmostEqual(said["hit_rate"], sum(held[u] in items[u] for u in judged) / len(judged))
         self.assertGreater(said["hit_rate"], said["popular_hit_rate"])
         self.assertEqual(said["report"]["queries"], 80)
+        self.assertTrue(0 < said["search_seconds"] <= said["seconds"])
         self.assertIn(f"{len(judged)} users", kith(*files).stdout)
         blocks = json.loads(kith(*files, "--users-at-once", 7, "-t", 1, "--json").stdout)
         self.assertEqual(blocks["hit_rate"], said["hit_rate"])

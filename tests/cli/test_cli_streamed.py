@@ -95,7 +95,7 @@ class Streamed(Cli):
         write_npy(self.at("three.npy"), [[1.0]] * 3, "f8")
         command = ("radius", "-b", self.at("points.npy"), "-q", self.at("some.npy"), "--memory", LITTLE)
         self.assert_error(kith(*command, "--radii", self.at("three.npy"), code=2), "--radii: 3 x 1", "702 queries")
-        self.assert_error(kith(*command, "-r", -1, code=2), "r: -1")
+        self.assert_error(kith(*command, "-r", -1, code=2), "--radius: -1")
         # What is estimated from all points is held.
         answer = json.loads(kith(*command, "-r", 1, "-m", "seuclidean", "--device", "cpu", "--only-counts", "--json").stdout)
         self.assertNotIn("streamed", answer)
@@ -129,6 +129,18 @@ class Streamed(Cli):
                    "--memory", LITTLE, code=2)
         first, row = map(int, re.search(r"points from row ([0-9]+) of .*shares.npy on, .* row ([0-9]+), column 3", bad.stderr).groups())
         self.assertEqual(first + row, 3500)
+
+    def test_radii_are_refused_as_where_all_is_held(self):
+        write_npy(self.at("bad-radii.npy"), [[1.0]] * 701 + [[math.nan]], "f8")
+        for arguments in (("-r", 1, "--path", "projected"), ("-r", 1, "--path", "nonsense"), ("-r", 1, "--path", "gemm-f16"),
+                          ("-r", 1, "--path", "kato"), ("--radius=-1",), ("-r", "nan"), ("--radii", self.at("bad-radii.npy"))):
+            command = ("radius", "-b", self.at("points.npy"), "-q", self.at("some.npy"), *arguments, "--device", "cpu")
+            held, streamed = (kith(*command, *memory, "--only-counts", code=2) for memory in ((), ("--memory", LITTLE)))
+            self.assertEqual(held.stderr, streamed.stderr, arguments)
+            # Of neighbours, not radii.
+            possible = streamed.stderr.partition("possible here")[2]
+            self.assertFalse("projected" in possible or "gemm-i8" in possible, streamed.stderr)
+        self.assert_error(streamed, "--radii: nan; expected a number")
 
     def test_damage_that_only_reading_finds(self):
         packed = bytearray(self.at("points.fbin.gz").read_bytes())

@@ -284,28 +284,23 @@ TEST(GpuHostPointsCases, PinnedByTheCaller) {
     const Case c = make_case("sqeuclidean", "gaussian", ElementType::f32, arrays::Shape::dense, 13);
     const Options options = on_host(c);
     const Neighbors want = search(c.points.view, c.queries.view, c.k, on_cpu(c));
+    const auto serves = [&](const MatrixView& points) {
+        const Index index = Index::borrowing(points, options);
+        EXPECT_EQ(0u, RegisteredMemory::count());
+        const Neighbors got = index.search(c.queries.view, c.k, options);
+        EXPECT_TRUE(same_answer(want, got));
+        EXPECT_TRUE(got.report.fallbacks.empty()) << got.report.fallbacks.front().why;
+    };
     void* pinned = nullptr;
     gpu_arrays::check(cudaMallocHost(&pinned, c.points.bytes.size()));
     std::memcpy(pinned, c.points.bytes.data(), c.points.bytes.size());
-    Case own = c;
-    own.points.view.data = pinned;
-    for (int repeat = 0; repeat < 2; ++repeat) {
-        const Index index = Index::borrowing(own.points.view, options);
-        EXPECT_EQ(0u, RegisteredMemory::count());
-        const Neighbors got = index.search(c.queries.view, c.k, options);
-        ASSERT_TRUE(same_answer(want, got));
-        EXPECT_TRUE(got.report.fallbacks.empty()) << got.report.fallbacks.front().why;
-    }
+    MatrixView own = c.points.view;
+    own.data = pinned;
+    for (int repeat = 0; repeat < 2; ++repeat) serves(own);
     gpu_arrays::check(cudaFreeHost(pinned));
     auto* const registered = const_cast<std::byte*>(c.points.bytes.data());
     gpu_arrays::check(cudaHostRegister(registered, c.points.bytes.size(), cudaHostRegisterDefault));
-    {
-        const Index index = Index::borrowing(c.points.view, options);
-        EXPECT_EQ(0u, RegisteredMemory::count());
-        const Neighbors got = index.search(c.queries.view, c.k, options);
-        ASSERT_TRUE(same_answer(want, got));
-        EXPECT_TRUE(got.report.fallbacks.empty()) << got.report.fallbacks.front().why;
-    }
+    serves(c.points.view);
     gpu_arrays::check(cudaHostUnregister(registered));
 }
 

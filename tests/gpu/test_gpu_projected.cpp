@@ -13,6 +13,7 @@
 #include "gpu/primitives/product_f64.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
+#include "prepared_filter.h"
 #include "same_answer.h"
 #include "search_cases.h"
 #include "spectrum.h"
@@ -81,38 +82,23 @@ TEST(GpuProductF64, IsTheProduct) {
 // value along the directions is at most what follows from it.
 void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what,
             std::int64_t columns = 0) {
-    const std::int64_t n = points.n, q = queries.n;
-    MetricSpec spec;
-    spec.id = metric_named(metric).id;
-    spec.params.d = points.d;
-    Plan plan;
-    gpu_arrays::check(cudaGetDevice(&plan.device));
-    plan.path = Path::projected;
-    plan.forced = true;
-    plan.chunk_points = n;
-    const std::function<bool(const Progress&)> silent;
-    ProgressMeter progress(silent, 0);
-    const auto prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
-    const gpu::Chunk& chunk = prepared->resident;
+    const PreparedFilter filter(points.view(), queries.view(), metric, Path::projected);
+    const std::int64_t n = filter.n, q = filter.q;
+    const gpu::Chunk& chunk = filter.chunk();
     ASSERT_TRUE(chunk.projected) << what;
-    const gpu::FilterForm& form = chunk.filter.form;
+    const gpu::FilterForm& form = filter.form();
     const gpu::Directions& directions = chunk.projected->directions;
     // Behind a cliff columns have no direction of their own, and are left out.
     EXPECT_TRUE(columns == 0 || (directions.columns <= columns && directions.columns > columns - 8))
         << directions.columns << " columns";
-    gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
-    gpu::measure(rows, prepared->metric, nullptr);
     const std::int64_t padded = gpu::whole_tiles(n);
-    gpu::Buffer<__half> vectors(q * form.width, nullptr), projected(q * directions.form.width, nullptr);
-    gpu::Buffer<float> e(2 * q, nullptr), error(q, nullptr), all(q * padded, nullptr);
-    gpu::Buffer<std::uint8_t> unfit(q, nullptr);
-    prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), e.get(), unfit.get(),
-                                             prepared->metric.params, nullptr);
-    gpu::project_queries(directions, vectors.get(), q, projected.get(), error.get(), nullptr);
-    const std::vector<__half> u = to_host(vectors.get(), q * form.width),
+    gpu::Buffer<__half> projected(q * directions.form.width, nullptr);
+    gpu::Buffer<float> error(q, nullptr), all(q * padded, nullptr);
+    gpu::project_queries(directions, filter.vectors.get(), q, projected.get(), error.get(), nullptr);
+    const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
     const std::vector<float> h = to_host(chunk.filter.half_norm.get(), n), errors = to_host(error.get(), q);
-    const std::vector<std::uint8_t> unfits = to_host(unfit.get(), q);
+    const std::vector<std::uint8_t> unfits = to_host(filter.unfit.get(), q);
     gpu::FilterPass pass;
     pass.queries = projected.get();
     pass.points = chunk.projected->vectors.get();

@@ -6,12 +6,15 @@
 #include <numeric>
 
 #include "cpu/filter/tile.h"
+#include "cpu_searches.h"
 #include "search_cases.h"
 #include "spectrum.h"
 
 namespace {
 
 using namespace kith;
+using cpu_searches::expect_same;
+using cpu_searches::on_cpu;
 using search_cases::Execution;
 using spectrum::Spectrum;
 
@@ -32,27 +35,13 @@ TEST_P(Coarse, AnswersAsTheOracle) {
 INSTANTIATE_TEST_SUITE_P(Metric, Coarse, testing::ValuesIn(spectrum::product_metrics()),
                          [](const auto& info) { return info.param; });
 
-Options options_of(const std::string& metric, const std::string& path, int threads = 2) {
-    Options options;
-    options.metric = metric_named(metric);
-    options.device = "cpu";
-    options.path = path;
-    options.threads = threads;
-    return options;
-}
-
-void expect_same(const Neighbors& want, const Neighbors& got, const std::string& what) {
-    EXPECT_EQ(want.ids, got.ids) << what;
-    EXPECT_EQ(want.distances, got.distances) << what;
-}
-
 // Gaussian points: hardly a distance key beyond the neighbours', and queries unlike the points are given up.
 TEST(CoarseSearch, CertifiesGaussianPoints) {
     if (!has_bytes()) GTEST_SKIP() << "this processor has neither AVX512_VNNI nor AMX";
     const Spectrum points(20000, std::vector<double>(96, 1.0), 1), queries(700, std::vector<double>(96, 1.0), 2);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
-        const auto want = search(points.view(), queries.view(), 50, options_of(metric, "exact"));
-        const auto got = search(points.view(), queries.view(), 50, options_of(metric, "gemm-i8"));
+        const auto want = search(points.view(), queries.view(), 50, on_cpu(metric, "exact"));
+        const auto got = search(points.view(), queries.view(), 50, on_cpu(metric, "gemm-i8"));
         expect_same(want, got, metric);
         EXPECT_EQ("gemm-i8", got.report.path);
         EXPECT_LT(got.report.candidates, 2.5 * 50 * 700) << metric;
@@ -61,8 +50,8 @@ TEST(CoarseSearch, CertifiesGaussianPoints) {
     std::vector<double> few(96, 1e-4);
     few[0] = 1;
     const Spectrum unlike(700, few, 3);
-    expect_same(search(points.view(), unlike.view(), 50, options_of("sqeuclidean", "exact")),
-                search(points.view(), unlike.view(), 50, options_of("sqeuclidean", "gemm-i8")), "unlike");
+    expect_same(search(points.view(), unlike.view(), 50, on_cpu("sqeuclidean", "exact")),
+                search(points.view(), unlike.view(), 50, on_cpu("sqeuclidean", "gemm-i8")), "unlike");
 }
 
 // ---------------------------------------------------------------- guessed thresholds
@@ -116,17 +105,17 @@ TEST(Guesses, OfEveryOrderOfThePoints) {
         for (const char* metric : {"sqeuclidean", "inner_product"}) {
             if (std::string(path) == "direct-f32" && metric[0] == 'i') continue;
             for (std::size_t i = 0; i < orders.size(); ++i) {
-                const auto want = search(orders[i].view(), queries.view(), k, options_of(metric, "exact"));
+                const auto want = search(orders[i].view(), queries.view(), k, on_cpu(metric, "exact"));
                 for (const int threads : {1, 3}) {
-                    const auto got = search(orders[i].view(), queries.view(), k, options_of(metric, path, threads));
+                    const auto got = search(orders[i].view(), queries.view(), k, on_cpu(metric, path, threads));
                     expect_same(want, got, std::string(path) + ", " + metric + ", order " + std::to_string(i));
                     EXPECT_EQ(q, got.report.certified + got.report.retried + got.report.scanned);
                 }
             }
         }
         const kith::MatrixView of_clusters{near.rows.data(), q, d, d, ElementType::f32};
-        expect_same(search(clusters.view(), of_clusters, k, options_of("sqeuclidean", "exact")),
-                    search(clusters.view(), of_clusters, k, options_of("sqeuclidean", path)),
+        expect_same(search(clusters.view(), of_clusters, k, on_cpu("sqeuclidean", "exact")),
+                    search(clusters.view(), of_clusters, k, on_cpu("sqeuclidean", path)),
                     std::string(path) + ", clusters");
     }
 }
@@ -135,7 +124,7 @@ TEST(Guesses, OfEveryOrderOfThePoints) {
 TEST(Guesses, AreRightWithoutAnOrder) {
     const std::vector<double> flat(12, 1.0);
     const Spectrum points(20000, flat, 41), queries(1500, flat, 42);
-    const auto got = search(points.view(), queries.view(), 100, options_of("sqeuclidean", "gemm-f32"));
+    const auto got = search(points.view(), queries.view(), 100, on_cpu("sqeuclidean", "gemm-f32"));
     EXPECT_GE(got.report.certified, 1495);
     EXPECT_LT(got.report.candidates, 105.0 * 1500);
 }
@@ -147,8 +136,8 @@ TEST(Guesses, WhereNeighboursAreFew) {
     for (std::int64_t i = 0; i < 1300; ++i)
         if (i % 13 != 0) points.rows[static_cast<std::size_t>(i * 10 + 3)] = std::nanf("");
     for (const char* path : {"gemm-f32", "direct-f32"}) {
-        expect_same(graph(points.view(), 120, options_of("sqeuclidean", "exact")),
-                    graph(points.view(), 120, options_of("sqeuclidean", path)), path);
+        expect_same(graph(points.view(), 120, on_cpu("sqeuclidean", "exact")),
+                    graph(points.view(), 120, on_cpu("sqeuclidean", path)), path);
     }
 }
 

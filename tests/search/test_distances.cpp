@@ -8,6 +8,7 @@
 #include "distance_cases.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
+#include "refusal.h"
 
 namespace {
 
@@ -130,14 +131,8 @@ TEST(Distances, RefuseWhatMakesNoSense) {
     const std::vector<float> values = gaussian(40);
     const MatrixView p = view(values.data(), 10, 4), r = view(values.data(), 3, 4);
     std::array<float, 30> out{};
-    const auto refusal = [&](const MatrixView& queries, Options options, DistancesView into) -> std::string {
-        try {
-            distances_into(p, queries, options, into);
-        } catch (const Error& error) {
-            EXPECT_EQ(ErrorCode::invalid_argument, error.code()) << error.what();
-            return error.what();
-        }
-        return "";
+    const auto refusal = [&](const MatrixView& queries, const Options& options, DistancesView into) {
+        return refusals::refusal([&] { distances_into(p, queries, options, into); });
     };
     const auto with = [](const auto& change) {
         Options options = on_cpu();

@@ -15,10 +15,13 @@
 #include "kith/schedule.h"
 #include "kith/shards.h"
 #include "metric_variants.h"
+#include "refusal.h"
 
 namespace {
 
 using kith::ErrorCode;
+using refusals::expect_words;
+using refusals::refusal_of;
 
 class Errors : public testing::Test {
 protected:
@@ -27,22 +30,6 @@ protected:
     // The message of a search of `points` and `queries`, which must fail with `code`.
     std::string refusal(ErrorCode code = ErrorCode::invalid_argument) const {
         return refusal_of([this] { kith::search(points, queries, k, options); }, code);
-    }
-    template <class Call>
-    static std::string refusal_of(Call call, ErrorCode code = ErrorCode::invalid_argument) {
-        try {
-            call();
-        } catch (const kith::Error& error) {
-            EXPECT_EQ(code, error.code()) << error.what();
-            return error.what();
-        }
-        ADD_FAILURE() << "accepted";
-        return "";
-    }
-    static void expect_words(const std::string& message, const std::vector<std::string>& words) {
-        for (const std::string& word : words) {
-            EXPECT_NE(std::string::npos, message.find(word)) << "no '" << word << "' in: " << message;
-        }
     }
 
     std::vector<float> values = std::vector<float>(64, 0.5f);

@@ -11,12 +11,14 @@
 #include <tuple>
 #include <vector>
 
+#include "cpu_searches.h"
 #include "exact/progress.h"
 #include "kith/kith.h"
 
 namespace {
 
 using namespace kith;
+using cpu_searches::on_cpu;
 
 struct Data {
     std::int64_t n, q, d;
@@ -35,15 +37,6 @@ Data corners(std::int64_t n, std::int64_t q) {
     return data;
 }
 
-Options options_of(const std::string& metric, const std::string& path) {
-    Options options;
-    options.device = "cpu";
-    options.threads = 2;
-    options.metric = metric_named(metric);
-    options.path = path;
-    return options;
-}
-
 // Few queries are compared with the rows themselves, more with packed ones: either gives up what it cannot tell apart.
 TEST(Fallbacks, EveryFilterGivesQueriesUp) {
     for (const std::int64_t q : {7, 100}) {
@@ -56,8 +49,8 @@ TEST(Fallbacks, EveryFilterGivesQueriesUp) {
                                                  {"canberra", "direct-f32", false},
                                                  {"cosine", "gemm-f32", false},
                                                  {"inner_product", "gemm-f32", false}}) {
-            const Neighbors got = search(data.points_view(), data.queries_view(), 10, options_of(metric, path));
-            const Neighbors expected = search(data.points_view(), data.queries_view(), 10, options_of(metric, "exact"));
+            const Neighbors got = search(data.points_view(), data.queries_view(), 10, on_cpu(metric, path));
+            const Neighbors expected = search(data.points_view(), data.queries_view(), 10, on_cpu(metric, "exact"));
             EXPECT_EQ(expected.ids, got.ids) << metric << ", " << q;
             EXPECT_EQ(expected.distances, got.distances) << metric << ", " << q;
             EXPECT_EQ(ties ? q : 0, got.report.scanned) << metric << ", " << q;
@@ -88,7 +81,7 @@ TEST(Fallbacks, TheReportSaysWhy) {
     for (const std::int64_t q : {7, 100}) {
         Data data = corners(12000, q);
         const auto report = [&](const std::string& path) {
-            return search(data.points_view(), data.queries_view(), 10, options_of("sqeuclidean", path)).report;
+            return search(data.points_view(), data.queries_view(), 10, on_cpu("sqeuclidean", path)).report;
         };
         EXPECT_EQ(q, queries_for(report("gemm-f32"), "exactly as near"));
         EXPECT_EQ(0, queries_for(report("exact"), ""));
@@ -99,7 +92,7 @@ TEST(Fallbacks, TheReportSaysWhy) {
         EXPECT_EQ(q > 16 ? 5 : 0, queries_for(report("gemm-f32"), "does not cover the query"));
         for (std::int64_t row = 0; row < data.n; row += 2) data.points[static_cast<std::size_t>(row * data.d)] = inf;
         const Report of_cosine =
-            search(data.points_view(), data.queries_view(), 10, options_of("cosine", "gemm-f32")).report;
+            search(data.points_view(), data.queries_view(), 10, on_cpu("cosine", "gemm-f32")).report;
         EXPECT_EQ(q > 16 ? q : 0, queries_for(of_cosine, "covers the points"));
     }
 }
@@ -116,13 +109,13 @@ TEST(Fallbacks, DifferencesBelowTheFiltersError) {
     fill(points, n);
     fill(queries, q);
     const Report report =
-        search(view(points.data(), n, d), view(queries.data(), q, d), 10, options_of("sqeuclidean", "gemm-f32")).report;
+        search(view(points.data(), n, d), view(queries.data(), q, d), 10, on_cpu("sqeuclidean", "gemm-f32")).report;
     EXPECT_EQ(q, queries_for(report, "less than the filter's error"));
 }
 
 // Equal to the scan, with none scanned; an Index knows at its second search which rows are equal.
 void none_is_scanned(const Data& data, const std::string& metric, const std::string& what) {
-    Options options = options_of(metric, "exact");
+    Options options = on_cpu(metric, "exact");
     const Neighbors truth = search(data.points_view(), data.queries_view(), 10, options);
     const Neighbors graph_truth = graph(data.points_view(), 10, options);
     options.path = "";
@@ -172,7 +165,7 @@ TEST(Fallbacks, EqualRowsAreNoReasonToScan) {
 
 TEST(Fallbacks, EqualRowsAreSaidToBe) {
     Data data{6000, 90, 20, std::vector<float>(120000, 1.0f), std::vector<float>(1800, 2.0f)};
-    const Options options = options_of("sqeuclidean", "gemm-f32");
+    const Options options = on_cpu("sqeuclidean", "gemm-f32");
     EXPECT_EQ(90,
               queries_for(search(data.points_view(), data.queries_view(), 10, options).report, "equal to each other"));
 }
@@ -203,7 +196,7 @@ TEST(Fallbacks, AScanIsWatchedAndCancelled) {
     const Data data = corners(20000, 600);
     for (const std::string path : {"gemm-f32", ""}) {
         for (const std::string metric : {"sqeuclidean", "chebyshev"}) {
-            Options options = options_of(metric, metric == "chebyshev" ? "direct-f32" : path);
+            Options options = on_cpu(metric, metric == "chebyshev" ? "direct-f32" : path);
             ProgressMeter::milliseconds_between = 0;
             double before = 0;
             bool again = false;

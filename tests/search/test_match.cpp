@@ -9,6 +9,7 @@
 
 #include "kith/kith.h"
 #include "kith/match.h"
+#include "refusal.h"
 
 namespace {
 
@@ -107,14 +108,8 @@ TEST(Match, FindsACopy) {
 
 TEST(Match, RefusesWhatMakesNoSense) {
     const Sets s{4, 3, 2, features(4, 2, 5), features(3, 2, 6)};
-    const auto refusal = [&](const MatrixView& b, const MatchOptions& options) -> std::string {
-        try {
-            match(s.first(), b, options);
-        } catch (const Error& error) {
-            EXPECT_EQ(ErrorCode::invalid_argument, error.code()) << error.what();
-            return error.what();
-        }
-        return "";
+    const auto refusal = [&](const MatrixView& b, const MatchOptions& options) {
+        return refusals::refusal([&] { match(s.first(), b, options); });
     };
     EXPECT_NE(std::string::npos, refusal(s.second(), {0.0, false, on_cpu()}).find("ratio: 0"));
     EXPECT_NE(std::string::npos, refusal(s.second(), {NAN, false, on_cpu()}).find("ratio"));

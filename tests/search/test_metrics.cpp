@@ -10,8 +10,11 @@
 #include "kith/kith.h"
 #include "metric/portable.h"
 #include "metric_variants.h"
+#include "refusal.h"
 
 namespace {
+
+using refusals::refusal;
 
 constexpr double pi = 3.14159265358979323846;
 
@@ -28,17 +31,6 @@ template <class T>
 double distance(const std::vector<T>& q, const std::vector<T>& x, const kith::Options& options) {
     const auto d = static_cast<std::int64_t>(q.size());
     return kith::search(kith::view(x.data(), 1, d), kith::view(q.data(), 1, d), 1, options).distances64[0];
-}
-
-template <class Call>
-std::string refusal(Call call) {
-    try {
-        call();
-    } catch (const kith::Error& error) {
-        EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
-        return error.what();
-    }
-    return "";
 }
 
 // In units of the last place of the exact value.

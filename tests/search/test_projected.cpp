@@ -5,12 +5,15 @@
 #include <limits>
 
 #include "cpu/simd/isa.h"
+#include "cpu_searches.h"
 #include "exact/progress.h"
 #include "search_cases.h"
 #include "spectrum.h"
 
 namespace {
 
+using cpu_searches::expect_same;
+using cpu_searches::on_cpu;
 using search_cases::Execution;
 using spectrum::falling;
 using spectrum::Spectrum;
@@ -30,26 +33,12 @@ TEST_P(Projected, AnswersAsTheOracle) {
 INSTANTIATE_TEST_SUITE_P(Metric, Projected, testing::ValuesIn(spectrum::product_metrics()),
                          [](const auto& info) { return info.param; });
 
-kith::Options options_of(const std::string& metric, const std::string& path) {
-    kith::Options options;
-    options.metric = kith::metric_named(metric);
-    options.device = "cpu";
-    options.path = path;
-    options.threads = 2;
-    return options;
-}
-
-void expect_same(const kith::Neighbors& want, const kith::Neighbors& got, const std::string& what) {
-    EXPECT_EQ(want.ids, got.ids) << what;
-    EXPECT_EQ(want.distances, got.distances) << what;
-}
-
 // Where the spectrum falls, nearly every query is certified and few distance keys are evaluated.
 TEST(ProjectedSearch, CertifiesWhereTheSpectrumFalls) {
     const Spectrum points(6000, falling(80, 1.0), 1), queries(700, falling(80, 1.0), 2);
     for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "correlation"}) {
-        const auto want = kith::search(points.view(), queries.view(), 10, options_of(metric, "exact"));
-        const auto got = kith::search(points.view(), queries.view(), 10, options_of(metric, "projected"));
+        const auto want = kith::search(points.view(), queries.view(), 10, on_cpu(metric, "exact"));
+        const auto got = kith::search(points.view(), queries.view(), 10, on_cpu(metric, "projected"));
         expect_same(want, got, metric);
         EXPECT_EQ("projected", got.report.path) << metric;
         EXPECT_LT(got.report.candidates, 40.0 * 700) << metric;
@@ -76,8 +65,8 @@ TEST(ProjectedSearch, DataAgainstIt) {
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
         for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset}) {
             for (Spectrum* queries : {&near, &far, &cliffs}) {
-                const auto want = kith::search(points->view(), queries->view(), 7, options_of(metric, "exact"));
-                const auto got = kith::search(points->view(), queries->view(), 7, options_of(metric, "projected"));
+                const auto want = kith::search(points->view(), queries->view(), 7, on_cpu(metric, "exact"));
+                const auto got = kith::search(points->view(), queries->view(), 7, on_cpu(metric, "projected"));
                 expect_same(want, got, metric);
             }
         }
@@ -87,7 +76,7 @@ TEST(ProjectedSearch, DataAgainstIt) {
 // Without directions every row would be read: all queries are left to the product of all coordinates.
 TEST(ProjectedSearch, GivesQueriesUp) {
     const Spectrum points(9000, std::vector<double>(70, 1.0), 8), queries(60, std::vector<double>(70, 1.0), 9);
-    const auto got = kith::search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
+    const auto got = kith::search(points.view(), queries.view(), 7, on_cpu("sqeuclidean", "projected"));
     EXPECT_EQ(60, left_by_directions(got.report));
     EXPECT_EQ(60, got.report.retried);
     EXPECT_LT(got.report.candidates, 60.0 * 200);
@@ -95,25 +84,25 @@ TEST(ProjectedSearch, GivesQueriesUp) {
 
 TEST(ProjectedSearch, GraphsAndIndexes) {
     const Spectrum points(3000, falling(66, 1.0), 12);
-    const auto want = kith::graph(points.view(), 9, options_of("euclidean", "exact"));
-    const auto got = kith::graph(points.view(), 9, options_of("euclidean", "projected"));
+    const auto want = kith::graph(points.view(), 9, on_cpu("euclidean", "exact"));
+    const auto got = kith::graph(points.view(), 9, on_cpu("euclidean", "projected"));
     expect_same(want, got, "graph");
     EXPECT_EQ("projected", got.report.path);
-    const kith::Index index(points.view(), options_of("euclidean", "projected"));
+    const kith::Index index(points.view(), on_cpu("euclidean", "projected"));
     expect_same(want, index.graph(9), "graph of an index");
     for (const std::int64_t q : {1, 5, 40}) {
         const kith::MatrixView some = kith::view(points.rows.data(), q, 66);
-        expect_same(kith::search(points.view(), some, 12, options_of("euclidean", "exact")), index.search(some, 12),
+        expect_same(kith::search(points.view(), some, 12, on_cpu("euclidean", "exact")), index.search(some, 12),
                     std::to_string(q));
     }
     const auto ball =
-        kith::radius(points.view(), kith::view(points.rows.data(), 9, 66), 1.0, options_of("euclidean", "exact"));
+        kith::radius(points.view(), kith::view(points.rows.data(), 9, 66), 1.0, on_cpu("euclidean", "exact"));
     EXPECT_EQ(ball.ids, index.radius(kith::view(points.rows.data(), 9, 66), 1.0).ids);
 }
 
 // The planner leaves it to a sample: points without directions are filtered by all coordinates, and the report says so.
 TEST(ProjectedSearch, IsChosenByASample) {
-    kith::Options options = options_of("sqeuclidean", "");
+    kith::Options options = on_cpu("sqeuclidean", "");
     const std::vector<double> flat(64, 1.0);
     std::vector<double> rising;
     for (const double x : falling(64, 1.0)) rising.push_back(10 / x);
@@ -149,7 +138,7 @@ TEST(ProjectedSearch, QueriesWithANaNAreCertified) {
     const Spectrum points(9000, falling(70, 1.0), 30);
     Spectrum queries(100, falling(70, 1.0), 31);
     for (std::size_t i = 0; i < 100; i += 4) queries.rows[i * 70 + i % 70] = std::numeric_limits<float>::quiet_NaN();
-    const auto got = kith::search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
+    const auto got = kith::search(points.view(), queries.view(), 7, on_cpu("sqeuclidean", "projected"));
     EXPECT_EQ(0, left_by_directions(got.report));
     EXPECT_EQ(100, got.report.certified);
 }
@@ -159,7 +148,7 @@ TEST(ProjectedSearch, IsCancelled) {
     kith::ProgressMeter::milliseconds_between = 0;
     int calls = 0;
     for (const int at : {1, 3, 20, 60}) {
-        kith::Options options = options_of("sqeuclidean", "projected");
+        kith::Options options = on_cpu("sqeuclidean", "projected");
         calls = 0;
         options.progress = [&](const kith::Progress&) { return ++calls < at; };
         try {

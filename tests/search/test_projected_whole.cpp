@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "cpu/simd/isa.h"
+#include "cpu_searches.h"
 #include "search_cases.h"
 #include "spectrum.h"
 
 namespace {
 
 using namespace kith;
+using cpu_searches::expect_same;
 using spectrum::falling;
 using spectrum::Spectrum;
 
@@ -42,17 +44,7 @@ struct Whole {
 };
 
 Options options_of(const std::string& path, const std::string& metric = "sqeuclidean", int threads = 2) {
-    Options options;
-    options.metric = metric_named(metric);
-    options.device = "cpu";
-    options.path = path;
-    options.threads = threads;
-    return options;
-}
-
-void expect_same(const Neighbors& want, const Neighbors& got, const std::string& what) {
-    EXPECT_EQ(want.ids, got.ids) << what;
-    EXPECT_EQ(want.distances, got.distances) << what;
+    return cpu_searches::on_cpu(metric, path, threads);
 }
 
 bool supported(const std::string& isa) {

@@ -1,6 +1,7 @@
 // radius() on the CPU against the oracle and against searches for all points; its ends, graphs, blocks, Index, errors.
 #include "exact/progress.h"
 #include "radius_cases.h"
+#include "refusal.h"
 
 namespace {
 
@@ -282,23 +283,24 @@ TEST(Radius, Cancelled) {
 
 TEST(Radius, Errors) {
     const auto c = lattice("euclidean", 20, 3, 2);
-    const auto refused = [&](const kith::Radius& r, kith::MetricId metric) -> std::string {
+    const auto refused = [&](const kith::Radius& r, kith::MetricId metric) {
         kith::Options options;
         options.device = "cpu";
         options.metric = metric;
-        try {
-            kith::radius(c.points.view, c.queries.view, r, options);
-            return "";
-        } catch (const kith::Error& error) {
-            EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
-            return error.what();
-        }
+        return refusals::refusal([&] { kith::radius(c.points.view, c.queries.view, r, options); });
     };
     kith::Options options;
     options.device = "cpu";
     options.enqueue = true;
     EXPECT_THROW(kith::radius(c.points.view, c.queries.view, 1.0, options), kith::Error);
     options.enqueue = false;
+    const kith::Index index(c.points.view, options);
+    for (const char* const path : {"projected", "gemm-i8", "clustered"}) {
+        options.path = path;
+        refusals::expect_words(refusals::refusal_of([&] { kith::radius(c.points.view, c.queries.view, 1.0, options); }),
+                               {path});
+        refusals::expect_words(refusals::refusal_of([&] { index.radius(c.queries.view, 1.0, options); }), {path});
+    }
     options.path = "kato";
     try {
         kith::radius_graph(c.points.view, 1.0, options);

@@ -7,6 +7,7 @@
 #include "kith/csr.h"
 #include "kith/radius.h"
 #include "kith/shards.h"
+#include "refusal.h"
 #include "search_cases.h"
 #include "shard_cuts.h"
 
@@ -149,13 +150,7 @@ TEST(RadiusShards, KeysDecideWhereDistancesAreEqual) {
 
 template <class Call>
 void refused(const char* words, Call call) {
-    try {
-        call();
-        ADD_FAILURE() << words;
-    } catch (const kith::Error& error) {
-        EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
-        EXPECT_NE(std::string::npos, std::string(error.what()).find(words)) << error.what();
-    }
+    refusals::expect_words(refusals::refusal_of(call), {words});
 }
 
 TEST(RadiusShards, RefuseWhatTheyCannotMerge) {

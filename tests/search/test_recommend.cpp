@@ -13,6 +13,7 @@
 #include "exact/progress.h"
 #include "kith/kith.h"
 #include "kith/recommend.h"
+#include "refusal.h"
 
 namespace {
 
@@ -279,14 +280,8 @@ TEST(Recommend, RefusesWhatMakesNoSense) {
     const SparseView good = t.sparse();
     RecommendOptions options;
     options.search.device = "cpu";
-    const auto refusal = [&](const SparseView& preferences, std::int64_t k = 3, std::int64_t count = 2) -> std::string {
-        try {
-            recommend(preferences, k, count, options);
-        } catch (const Error& error) {
-            EXPECT_EQ(ErrorCode::invalid_argument, error.code()) << error.what();
-            return error.what();
-        }
-        return "";
+    const auto refusal = [&](const SparseView& preferences, std::int64_t k = 3, std::int64_t count = 2) {
+        return refusals::refusal([&] { recommend(preferences, k, count, options); });
     };
     const auto has = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
     EXPECT_EQ("", refusal(good));
@@ -381,6 +376,27 @@ TEST(Recommend, ReportsAndIsCancelledAtTheCallersWish) {
                 }
             }
         }
+    }
+}
+
+// Users in masses of equal ones, whom a filter retries: the report of blocks says why of each, as that of all does.
+TEST(Recommend, ReportsWhyOfEveryBlock) {
+    constexpr std::int64_t users = 600, items = 64;
+    std::mt19937 random(14);
+    Table t{users, items, std::vector<double>(users * items), {}, {}, {}};
+    for (std::int64_t u = 0; u < users; ++u)
+        for (std::int64_t i = 0; i < items; ++i)
+            t.at(u, i) = u < 3 ? static_cast<double>(1 + random() % 5) : t.at(u % 3, i);
+    RecommendOptions options = on_cpu(MetricId::euclidean, PreferenceForm::as_given, NeighborWeight::inverse);
+    options.search.path = "gemm-f32";
+    for (const std::int64_t at_once : {0, 200}) {
+        options.users_at_once = at_once;
+        const Report report = recommend(t.sparse(), 5, 5, options).report;
+        std::int64_t told = 0;
+        for (const Fallback& each : report.fallbacks) told += each.queries;
+        EXPECT_GT(told, 0) << at_once;
+        EXPECT_EQ(report.retried + report.scanned, told) << at_once;
+        EXPECT_EQ(report.queries, report.certified + report.retried + report.scanned) << at_once;
     }
 }
 

@@ -315,6 +315,38 @@ TEST(Plan, ClustersOfAnIndex) {
     EXPECT_TRUE(plan(graph, true, true).symmetric);
 }
 
+// A radius takes a filter of points in clusters in their own order, where half of the workspace has room for it.
+TEST(Plan, RadiiOfPointsInClusters) {
+    const kith::Shape shape{1 << 20, 8192, 128, 1};
+    const double spread = kith::gpu::tuning::spread_bytes(shape.n, shape.d);
+    const auto plan = [&](bool in_clusters, std::int64_t memory) {
+        Request r = of(shape, kith::metric::Gemm::l2);
+        r.prepared = r.all_points = true;
+        r.in_clusters = in_clusters;
+        r.memory = memory;
+        r.chunk_points = shape.n;
+        return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
+    };
+    constexpr std::int64_t mib = 1 << 20;
+    int with = 0, without = 0;
+    for (std::int64_t memory = 700 * mib; memory <= 2000 * mib; memory += 20 * mib) {
+        const kith::Plan plain = plan(false, memory), own = plan(true, memory);
+        EXPECT_EQ(kith::Path::gemm_f16, own.path);
+        const bool room = spread <= static_cast<double>(own.workspace_bytes) / 2;
+        EXPECT_EQ(room, own.why.find("own order beside") != std::string::npos) << own.why;
+        EXPECT_NE(room, own.why.find("has no room") != std::string::npos) << own.why;
+        EXPECT_EQ(std::string::npos, plain.why.find("own order")) << plain.why;
+        if (room) EXPECT_LE(own.query_tile, plain.query_tile);
+        else EXPECT_EQ(plain.workspace_bytes, own.workspace_bytes);
+        const double points = kith::gpu::tuning::point_bytes(shape.d, 4, own.path, true) * static_cast<double>(shape.n),
+                     budget = static_cast<double>(memory);
+        EXPECT_LE(static_cast<double>(own.workspace_bytes), std::max(budget - points, budget / 2)) << memory;
+        ++(room ? with : without);
+    }
+    EXPECT_GT(with, 5);
+    EXPECT_GT(without, 5);
+}
+
 // On a GPU from more coordinates and points on, where everything stays on the device.
 TEST(Plan, LooksForDirectionsOnGpus) {
     Machine m = with_gpu(std::int64_t{70} << 30);

@@ -11,6 +11,7 @@
 #include "gpu/runtime/device.h"
 #include "gpu/search/radius_tile.h"
 #include "gpu/search/radius_tree.h"
+#include "gpu/search/retries.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
@@ -35,12 +36,20 @@ public:
           request_(request),
           similarity_(context.points.metric.kernels && context.points.metric.kernels->traits.similarity),
           // Of points that stream the chunks have their part of it.
-          workspace_(static_cast<double>(context.plan.workspace_bytes) / (context.points.streams ? 2 : 1)) {}
+          workspace_(static_cast<double>(context.plan.workspace_bytes) / (context.points.streams ? 2 : 1)) {
+        const Points& points = context.points;
+        const double spread = tuning::spread_bytes(points.n, points.d);
+        if (!in_clusters(points.resident) || spread > spare(context)) return;
+        may_spread_ = true;
+        workspace_ -= spread;
+    }
 
     // The device has less memory than it had when the search was planned.
     void take_half() { workspace_ /= 2; }
     // What a tile's rows may hold.
     std::int64_t room() const { return tuning::radius_entries(workspace_); }
+    // Whether any tile took the filter of the points' clusters, as one in their own order had no room.
+    bool had_no_room() const { return had_no_room_; }
 
     // Of all chunks.
     RadiusFound search(std::int64_t first, std::int64_t count) {
@@ -83,7 +92,7 @@ private:
                 first_ + i, SearchContext::retried,
                 states[static_cast<std::size_t>(i)] == ball_unfit ? exact::Cause::out_of_range : exact::Cause::alike);
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (left.empty() || !finer_pays(chunk, own, kind, left.size())) continue;
+            if (left.empty() || !finer_pays(context_, chunk, own, kind, std::ssize(left))) continue;
             const FilterVectors* const finer = filter_if_there_is_room(chunk, kind);
             if (!finer) continue;
             const Again again(*this, queries, left, found);
@@ -127,14 +136,33 @@ private:
             if (states[i] == ball_left || states[i] == ball_unfit) left.push_back(static_cast<std::int64_t>(i));
         return left;
     }
-    // That of the plan's path, or f32 where its coarse form has misled searches. Runs of its positions are samples of
-    // the points, by which ranges are as long as lists have room for: clusters are not.
-    const FilterVectors& own_filter(const Chunk& chunk) const {
+    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in clusters that in their
+    // own order: runs of its positions are samples, by which ranges are as long as lists have room for. The runs of the
+    // clusters' are clusters: their lists overflow, and ranges are halved until they do not.
+    const FilterVectors& own_filter(const Chunk& chunk) {
         const FilterKind kind = kind_of(context_.plan);
-        if (chunk.clusters && kind == FilterKind::one_term) return spread_filter(chunk, context_.points.metric);
+        if (in_clusters(chunk)) {
+            if (const FilterVectors* const spread = spread_if_there_is_room(chunk)) return *spread;
+            had_no_room_ = true;
+        }
         if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
             if (const FilterVectors* const finer = filter_if_there_is_room(chunk, FilterKind::direct)) return *finer;
         return filter_of(chunk, context_.points.metric, kind);
+    }
+    bool in_clusters(const Chunk& chunk) const {
+        return chunk.clusters && context_.plan.path == Path::gemm_f16;
+    }
+    const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
+        if (!may_spread_) {
+            const std::lock_guard lock(chunk.finer->mutex);
+            return chunk.finer->one_term.get();  // of an earlier search
+        }
+        try {
+            return &spread_filter(chunk, context_.points.metric);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+            return nullptr;
+        }
     }
     const FilterVectors* filter_if_there_is_room(const Chunk& chunk, FilterKind kind) const {
         try {
@@ -144,20 +172,11 @@ private:
             return nullptr;
         }
     }
-    // Whether a finer filter than the tile's own is there, is worth its preparation for so many queries, and has room.
-    bool finer_pays(const Chunk& chunk, const FilterVectors& own, FilterKind kind, std::size_t queries) const {
-        const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
-        return (context_.plan.path != Path::direct_f32 || (coarse && direct)) &&
-               has_filter(context_.points.metric, chunk.points.rows.type, kind) &&
-               static_cast<std::int64_t>(queries) >= tuning::finer_queries(direct, coarse) &&
-               tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count, context_.points.d) <=
-                   spare(context_);
-    }
-
     const SearchContext& context_;
     const RadiusRequest& request_;
     bool similarity_;
     double workspace_;
+    bool may_spread_ = false, had_no_room_ = false;
     std::int64_t first_ = 0;
 };
 
@@ -368,6 +387,10 @@ void radius(const Points& points, const RadiusRequest& request) {
         fallbacks.add(causes[i], outcomes[i] == SearchContext::scanned);
     }
     fallbacks.describe(request.report);
+    if (search.had_no_room())
+        request.report.fallbacks.push_back(
+            {q, false, "a filter of the points in their own order had no room beside that of their clusters",
+             "more memory: lists of points that lie in the order of their clusters overflow"});
 }
 
 }  // namespace kith::gpu

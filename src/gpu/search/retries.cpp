@@ -22,17 +22,6 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
     return out;
 }
 
-// Whether a finer filter than a tile's own is there, is worth its preparation for so many queries, and has room.
-bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
-                std::size_t queries) {
-    const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
-    return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
-           has_filter(context.points.metric, chunk.points.rows.type, kind) &&
-           static_cast<std::int64_t>(queries) >= tuning::finer_queries(direct, coarse) &&
-           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count, context.points.d) <=
-               spare(context);
-}
-
 // Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
 std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& chunk, const TileFilterChoice& choice,
                                      const DeviceRows& queries, const std::int64_t* self,
@@ -59,6 +48,16 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
 }
 
 }  // namespace
+
+bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
+                std::int64_t queries) {
+    const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
+    return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
+           has_filter(context.points.metric, chunk.points.rows.type, kind) &&
+           queries >= tuning::finer_queries(direct, coarse) &&
+           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count, context.points.d) <=
+               spare(context);
+}
 
 std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
                                 const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,
@@ -109,7 +108,7 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
             which = left;
         }
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (!finer_pays(context, chunk, own, kind, which.size())) continue;
+            if (!finer_pays(context, chunk, own, kind, std::ssize(which))) continue;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
             if (is_coarse(own.form) && tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
                 chunk.finer->coarse_misleads = true;

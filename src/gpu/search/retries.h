@@ -19,6 +19,11 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
                                       const DeviceRows& queries, std::int64_t first, const std::int64_t* self,
                                       std::vector<std::int64_t> which, TileResult& result);
 
+// Whether a filter finer than a tile's own (`own`) is there, is worth its preparation for so many queries, and has
+// room.
+bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
+                std::int64_t queries);
+
 // The full scan for queries without a certificate: the canonical distance of every pair. None are left.
 void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries, const std::int64_t* self,
                const std::vector<std::int64_t>& which, TileResult& result);

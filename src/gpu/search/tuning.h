@@ -132,6 +132,11 @@ inline Path behind_tree(const Plan& plan) {
 
 // ---- device memory that a tile takes: the planner and the run agree through these
 
+// Of the paths that take products those of all coordinates, whose vectors may be augmented.
+constexpr bool takes_all_coordinates(Path path) {
+    return takes_products(path) && path != Path::projected;
+}
+
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
@@ -151,6 +156,12 @@ inline double vector_bytes(Path path, std::int64_t d) {
 inline double finer_bytes(bool direct, std::int64_t coarse_words, std::int64_t n, std::int64_t d) {
     const double row = direct ? vector_bytes(Path::direct_f32, d) : 2.0 * static_cast<double>(filter_width(d, 2));
     return static_cast<double>(n) * (coarse_words > 0 ? 4.0 * static_cast<double>(coarse_words) : row);
+}
+
+// Of points in clusters, for radii: a filter of one term in their own order, beside that in the order of the clusters.
+// It is made where it takes no more than half of the workspace, which the planner then says to hold it.
+inline double spread_bytes(std::int64_t n, std::int64_t d) {
+    return static_cast<double>(n) * (vector_bytes(Path::gemm_f16, d) + 8);
 }
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
@@ -257,7 +268,7 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
                 8.0 * (most_directions + 1) *
                     static_cast<double>(std::min(std::max(q, n), projected_rows(most_directions + 1)));
     // Terms of augmented vectors, of points and of queries, and their errors.
-    if (path == Path::gemm_f16 || path == Path::clustered)
+    if (takes_all_coordinates(path))
         most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));
     if (path == Path::clustered) most += clustered_bytes(q, n, d, k);
     // Panels of the direct filter are whole, of points and of queries.
