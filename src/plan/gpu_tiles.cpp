@@ -141,7 +141,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
-    p.isa = t::takes_products(p.path) || p.path == Path::gemm_i8 ? gpu_isa(r.isa, device) : "";
+    p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
     p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && !p.host_points &&
                   s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&

@@ -13,9 +13,9 @@
 
 namespace kith::gpu::tuning {
 
-// Paths whose filter is products in fp16 matrix units.
+// Paths whose filter is products in matrix units, of fp16 in the end.
 constexpr bool takes_products(Path path) {
-    return path == Path::gemm_f16 || path == Path::projected || path == Path::clustered;
+    return path == Path::gemm_f16 || path == Path::gemm_i8 || path == Path::projected || path == Path::clustered;
 }
 
 // Queries per tile of the fused filter: enough to fill the device with blocks of 128 and to make the levels of samples

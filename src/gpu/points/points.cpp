@@ -273,7 +273,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     InFlight work(stream);
     points->n = view.rows;
     points->d = view.cols;
-    points->metric = device_metric(spec, tuning::takes_products(plan.path) || plan.path == Path::gemm_i8, stream, host);
+    points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
     points->streams = plan.chunk_points < view.rows;
     points->on_host = plan.host_points;
     points->source = view;

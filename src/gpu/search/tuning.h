@@ -140,9 +140,9 @@ constexpr bool takes_all_coordinates(Path path) {
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
-    // And its few directions, or numbers of 8 bits.
+    // And its few directions, or numbers of 8 bits and their terms.
     if (may_project(path)) {
-        const auto width = static_cast<double>(filter_width(d, 1)), bytes = width + 32,
+        const auto width = static_cast<double>(filter_width(d, 1)), bytes = width + 48,
                    directions = path == Path::projected ? 2.0 * (most_directions + 1) : 0;
         return 2 * width + std::max(bytes, directions) + 8;
     }
