@@ -80,6 +80,21 @@ def random_cuda(n, q, d, quick_q, falls=0.0):
     return make
 
 
+def images_cuda(n):
+    """Fashion-MNIST's training images, shifted by a pixel each way and mirrored, until there are n; its test images as queries."""
+    def make(settings, _):
+        import torch
+        images, queries = (torch.as_tensor(rows, device="cuda") for rows in fashion_mnist(settings, None))
+        rows, side = fewest(n, settings.n), 28
+        copies = []
+        for copy in range(-(-rows // len(images))):
+            shift, some = (copy // 2 + 4) % 9, images.view(-1, side, side)
+            some = torch.roll(some.flip(2) if copy % 2 else some, (1 - shift // 3, 1 - shift % 3), (1, 2))
+            copies.append(some.reshape(len(images), -1))
+        return torch.cat(copies)[:rows].contiguous(), queries
+    return make
+
+
 CPU_GOAL = ("faiss", "scikit-learn", "usearch")
 CPU = [
     Data("fashion-mnist", fashion_mnist, MATRIX_METRICS, CPU_GOAL),
@@ -98,7 +113,8 @@ def cuda(name, d, q=8192, quick_q=2048, falls=0.0):
 
 
 CUDA = [*(cuda(f"1m-{d}", d) for d in (16, 64, 128, 256, 768)), cuda("1m-128-few", 128, 128, 128), cuda("1m-128-one", 128, 1, 1),
-        *(cuda(f"1m-{d}-spectrum", d, falls=0.7) for d in (128, 768))]
+        *(cuda(f"1m-{d}-spectrum", d, falls=0.7) for d in (128, 768)),
+        Data("1m-images", images_cuda(1 << 20), ("sqeuclidean",), CUDA_GOAL)]
 
 
 def neighbours(settings):
