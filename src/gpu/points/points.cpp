@@ -11,9 +11,9 @@
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/projection.h"
 #include "gpu/points/repeats.h"
+#include "gpu/points/tuning.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/upload.h"
-#include "gpu/search/tuning.h"
 
 #include <algorithm>
 #include <cmath>

@@ -28,7 +28,12 @@ inline double most_other_values(std::int64_t d) {
 inline constexpr double loose_row = 4;  // times that
 inline constexpr std::int64_t most_loose_rows = 64;
 
-// ---- directions of the points (projection.h)
+// ---- directions of the points, and numbers of 8 bits (projection.h)
+
+// Paths that may look at these before fp16; in clusters, where a sample has none.
+constexpr bool may_project(Path path) {
+    return path == Path::gemm_i8 || path == Path::projected || path == Path::clustered;
+}
 
 // What a pair of so many halves takes in the fused filter, in picoseconds, k 10: on an NVIDIA H100 (goals.txt) 64 take
 // 0.37, 128 0.52, 256 0.83 and 768 2.3.

@@ -18,11 +18,6 @@
 
 namespace kith::gpu::tuning {
 
-// Paths that may look at few directions or numbers of 8 bits before fp16; in clusters, where a sample has none.
-constexpr bool may_project(Path path) {
-    return path == Path::gemm_i8 || path == Path::projected || path == Path::clustered;
-}
-
 // Queries without a certificate that go through the filter once more, and tiles of the canonical scan for those that
 // are left, at most; see retry_step and rescan_tile.
 inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
