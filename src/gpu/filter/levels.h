@@ -41,6 +41,9 @@ inline constexpr std::int64_t max_candidates = 16384;
 // Up to so many queries are bound by reading the points, and each level by its launches and synchronisation.
 inline constexpr std::int64_t few_queries = 256;
 
+// Up to so many neighbours half of the first sample is enough: the few candidates more cost less than its values.
+inline constexpr std::int64_t few_neighbours = 32;
+
 // The order statistic of a sample of `sample` that the k-th of n exceeds with odds of about one to a million.
 inline std::int64_t sample_order(std::int64_t k, std::int64_t sample, std::int64_t n) {
     const double share = static_cast<double>(k) * static_cast<double>(sample) / static_cast<double>(n);
@@ -66,7 +69,8 @@ inline std::int64_t needed_capacity(std::int64_t kept, std::int64_t sample, std:
 inline FilterLevels filter_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
     FilterLevels levels;
     // Few queries: one large sample in place of two; for the very fewest, candidates cost less than the sample.
-    const std::int64_t dense = q <= 16 ? 4096 : q <= few_queries ? 16384 : n <= std::int64_t{1} << 18 ? 2048 : 4096;
+    const std::int64_t many = (n <= std::int64_t{1} << 18 ? 2048 : 4096) / (k <= few_neighbours ? 2 : 1),
+                       dense = q <= 16 ? 4096 : q <= few_queries ? 16384 : many;
     levels.sample[0] = std::min(n, dense);
     // Among very many points one sample leaves more candidates than a list can hold.
     const double ratio = static_cast<double>(n) / static_cast<double>(dense);
