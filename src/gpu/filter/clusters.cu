@@ -300,8 +300,12 @@ void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64
     check(cudaMemsetAsync(begin, 0, static_cast<std::size_t>(count + 1) * sizeof(begin[0]), stream), "cudaMemset");
     count_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(clusters, rows, begin);
     check_launch("cluster_begins");
-    scan_kernel<<<1, scan_threads, 0, stream>>>(begin, count);
-    check_launch("cluster_begins");
+    begins_of_counts(begin, count, stream);
+}
+
+void begins_of_counts(std::uint32_t* counts, std::int64_t count, cudaStream_t stream) {
+    scan_kernel<<<1, scan_threads, 0, stream>>>(counts, count);
+    check_launch("begins_of_counts");
 }
 
 void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm, const std::uint32_t* members,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gpu/filter/tuning.h"
+#include "gpu/metric/prepared_rows.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/tuning.h"
 #include "gpu/tree/order.h"
@@ -37,6 +38,52 @@ struct Sizes {
 // Whether a filter's values say how far its rounded vectors are from each other.
 bool can_cluster(const FilterForm& form) {
     return !form.is_direct() && form.terms == 1 && form.least == 0 && form.width <= tuning::augmented_width;
+}
+
+// Whether half of a squared distance of a form's vectors is what orders the points.
+bool can_be_relative(const FilterForm& form, const DeviceMetric& metric) {
+    return metric.kernels && form.gemm == metric::Gemm::l2 && !metric.kernels->traits.factored;
+}
+
+// Coordinates in binary64 that are held at a time.
+constexpr std::int64_t most_coordinates = 1 << 22;
+
+RelativeVectors relative_vectors(const DeviceRows& points, const DeviceMetric& metric, const FilterVectors& filter,
+                                 const ClusterView& clusters, cudaStream_t stream) {
+    const FilterForm& form = filter.form;
+    const std::int64_t n = points.rows.count, own = n - clusters.first, d = metric.params.d;
+    RelativeVectors out;
+    out.view.most_tiles = most_relative_tiles(own, clusters.count);
+    out.vectors = Buffer<char>(vector_bytes(form, own + filter_tile_points), stream);
+    out.half_norm = Buffer<float>(out.view.most_tiles * filter_tile_points, stream);
+    out.tiles = Buffer<RelativeTile>(out.view.most_tiles, stream);
+    out.tile_begin = Buffer<std::uint32_t>(clusters.count + 1, stream);
+    out.bounds = Buffer<RelativeBound>(clusters.count, stream);
+    out.no_error = Buffer<float>(whole_tiles(n), stream);
+    out.no_error.clear_to(0);
+    out.view.vectors = out.vectors.get();
+    out.view.half_norm = out.half_norm.get();
+    out.view.tiles = out.tiles.get();
+    out.view.tile_begin = out.tile_begin.get();
+    out.view.bounds = out.bounds.get();
+    const Buffer<std::uint32_t> position(n, stream);
+    const std::int64_t step = std::clamp<std::int64_t>(most_coordinates / d, 1, n);
+    const Buffer<double> coordinates(step * d, stream);
+    row_positions(form, n, position.get(), stream);
+    relative_tiles(clusters, out.view, own, stream);
+    const FilterForm sampled = sampled_form(form);
+    for (std::int64_t first = 0; first < n; first += step) {
+        const std::int64_t count = std::min(step, n - first);
+        metric.kernels->sample(points.prepared(first, count), count, sampled, coordinates.get(), metric.params, stream);
+        relative_points(clusters, out.view, form,
+                        {.coordinates = coordinates.get(),
+                         .position = position.get() + first,
+                         .half_norm = filter.half_norm.get(),
+                         .count = count,
+                         .d = d},
+                        stream);
+    }
+    return out;
 }
 
 class ClusterMaking {
@@ -163,7 +210,14 @@ std::optional<Clusters> find_clusters(const DeviceRows& points, const DeviceMetr
     ordered_rows(members.get(), sizes.sampled, n, filter.form.stride, filter.order.get(), stream);
     filter.form.order = filter.order.get();
     fill_filter(points, metric, filter, stream);
-    return making.take();
+    Clusters out = making.take();
+    if (!can_be_relative(filter.form, metric)) return out;
+    try {
+        out.relative = relative_vectors(points, metric, filter, out.view, stream);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+    }
+    return out;
 }
 
 }  // namespace kith::gpu

@@ -1,0 +1,41 @@
+// Which queries of a tile have no certificate; see tile_search.h.
+#include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/value_pass.h"
+#include "gpu/search/tile_search.h"
+
+namespace kith::gpu {
+
+Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
+    const auto q = static_cast<std::size_t>(outcome.threshold.size());
+    unsigned long long found = 0, left = 0;
+    if (outcome.counted.data()) {
+        const auto* const counted = static_cast<const unsigned long long*>(outcome.counted.wait("filter"));
+        for (std::size_t i = 0; i < q; ++i) {
+            if (counted[i] == no_certificate) ++left;
+            else found += counted[i];
+        }
+    } else {
+        const unsigned long long* const totals = outcome.totals.wait("filter");
+        found = totals[0];
+        left = totals[1];
+    }
+    candidates += static_cast<double>(found);
+    Uncertain out;
+    if (left == 0) return out;
+    std::vector<std::uint8_t> flags(2 * q);
+    std::vector<float> thresholds(q);
+    InFlight copies(stream);
+    check(cudaMemcpyAsync(flags.data(), outcome.flags.get(), flags.size(), cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(thresholds.data(), outcome.threshold.get(), q * sizeof(float), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copies.wait("filter");
+    for (std::size_t i = 0; i < q; ++i) {
+        if (flags[i] == certified) continue;
+        out.rows.push_back(static_cast<std::int64_t>(i));
+        out.thresholds.push_back(thresholds[i]);
+        out.causes.push_back(flags[q + i] == fit ? exact::Cause::full_list : exact::Cause::out_of_range);
+    }
+    return out;
+}
+
+}  // namespace kith::gpu
