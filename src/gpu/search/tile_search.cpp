@@ -92,7 +92,8 @@ public:
                 sample(levels);
                 seen = outcome_of_samples();
             }
-            const std::int64_t needed = needed_capacity(seen.longest, pass_.first + pass_.count, n_);
+            std::int64_t needed = needed_capacity(seen.longest, pass_.first + pass_.count, n_);
+            if (relative_) needed = std::max(needed, tuning::relative_capacity);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {

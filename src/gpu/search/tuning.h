@@ -235,6 +235,9 @@ inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, doub
 
 // Of relative vectors: entries of lists whose distances are computed at a time, coordinates in binary64 likewise.
 inline constexpr std::int64_t most_relative_entries = 1 << 22, most_relative_coordinates = 1 << 21;
+// Lists that a pass over them fills, at least: what the errors add to thresholds lets a third of a tight cluster pass
+// on average, and more of some.
+inline constexpr std::int64_t relative_capacity = 1024;
 
 // Of queries in clusters: values with the centres, and thresholds for them, of some queries at a time; of each
 // listed_queries the clusters and tiles that they look at; vectors for their order, coordinates in binary64, the
