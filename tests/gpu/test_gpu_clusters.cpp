@@ -220,6 +220,23 @@ void attack_relative(const Attacked& a, const std::string& metric, const std::st
                     << what << ", " << metric << ", query " << i << ", point at " << p;
     }
     begin(any);
+    // Lowered thresholds let as many through as they are for.
+    const std::int64_t wanted = 5;
+    gpu::CandidateLists lowered_lists = lists;
+    lowered_lists.threshold = a.threshold.get();
+    a.set_thresholds(any);
+    relative.lower(lowered_lists, wanted, a.unfit.get());
+    const std::vector<float> to = to_host(a.threshold.get(), q);
+    std::int64_t lowered = 0;
+    for (std::int64_t i = 0; i < q; ++i) {
+        const float threshold = to[static_cast<std::size_t>(i)];
+        if (threshold == any[0]) continue;
+        ++lowered;
+        std::int64_t through = 0;
+        for (std::int64_t p = 0; p < n; ++p) through += coarse_of(i, p) <= threshold;
+        ASSERT_TRUE(fit(i) && through >= wanted) << what << ", " << metric << ", query " << i << ": " << through;
+    }
+    EXPECT_GT(lowered, 0) << what << ", " << metric;
     gpu::FilterPass pass = a.pass;
     pass.candidates = found.get();
     pass.counts = counts.get();

@@ -91,6 +91,21 @@ void served_thresholds(const ExactQueries& queries, const float* coarse, const f
 // The other way: those of values that lists must hold for all points with a D of up to the threshold, in place.
 void unserved_thresholds(const ExactQueries& queries, const float* error, float* threshold, cudaStream_t stream);
 
+// Lowers thresholds of the filter's own values to about what lets the `order` nearest of near_points points of the
+// clusters at and behind the nearest one through, where there are so many. Without a bound: one that is too low costs a
+// query another try, no answer.
+inline constexpr int near_points = 256;
+struct NearQueries {
+    std::int64_t first = 0, count = 0;       // of ExactQueries
+    const std::uint32_t* nearest = nullptr;  // cluster; of the first of them on
+    // Of all queries.
+    const float* error = nullptr;
+    const std::uint8_t* unfit = nullptr;
+    float* threshold = nullptr;
+};
+void near_thresholds(const ClusterView& view, const RelativeView& relative, const ExactQueries& queries,
+                     const NearQueries& near, std::int64_t order, cudaStream_t stream);
+
 // Rows, of n, of the lists' entries, `lists.capacity` apart, and how many the lists hold.
 void entry_rows(const CandidateLists& lists, const FilterForm& form, std::int64_t n, std::uint32_t* rows,
                 std::int32_t* counts, cudaStream_t stream);

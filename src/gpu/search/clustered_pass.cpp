@@ -82,7 +82,7 @@ RelativePass::RelativePass(const Clusters& clusters, const FilterForm& form, con
       queries_(queries),
       vectors_(vectors),
       stream_(stream),
-      step_(std::min(queries.rows.count, tuning::dense_queries)),
+      step_(std::min(queries.rows.count, tuning::relative_queries)),
       coordinates_(queries.rows.count * form.width, stream),
       half_square_(queries.rows.count, stream),
       rest_(queries.rows.count, stream),
@@ -101,6 +101,7 @@ RelativePass::RelativePass(const Clusters& clusters, const FilterForm& form, con
     tile_counts_ = Buffer<std::uint32_t>(groups, stream);
     listed_ = Buffer<std::uint32_t>(groups * view.count, stream);
     listed_counts_ = Buffer<std::uint32_t>(groups, stream);
+    nearest_ = Buffer<std::uint32_t>(step_, stream);
     no_error_.clear_to(0);
     exact_ = {.coordinates = coordinates_.get(), .half_square = half_square_.get(), .rest = rest_.get(), .q = q};
     const std::int64_t some = std::clamp<std::int64_t>(tuning::most_relative_coordinates / d, 1, q);
@@ -110,6 +111,39 @@ RelativePass::RelativePass(const Clusters& clusters, const FilterForm& form, con
         const std::int64_t count = std::min(some, q - first);
         metric.kernels->sample(slice(queries, first, count), count, sampled, raw.get(), metric.params, stream);
         exact_queries(exact_, form, raw.get(), first, count, d, vectors, stream);
+    }
+}
+
+const float* RelativePass::values(std::int64_t first) {
+    const ClusterView& view = clusters_.view;
+    if (valued_ != first)
+        centre_values(view, static_cast<const __half*>(vectors_) + first * view.width,
+                      std::min(step_, queries_.rows.count - first), FilterIsa::sm_90a, values_.get(), stream_);
+    valued_ = first;
+    return values_.get();
+}
+
+FilterLevels RelativePass::levels(FilterLevels levels) {
+    if (levels.count == 2) {
+        levels.sample[0] = std::min(levels.sample[0], tuning::relative_sample);
+        levels.order[0] = sample_order(levels.order[1], levels.sample[0], levels.sample[1]);
+    }
+    return levels;
+}
+
+void RelativePass::lower(const CandidateLists& lists, std::int64_t wanted, const std::uint8_t* unfit) {
+    const ClusterView& view = clusters_.view;
+    for (std::int64_t first = 0; first < lists.q; first += step_) {
+        const std::int64_t count = std::min(step_, lists.q - first);
+        nearest_centres(values(first), whole_tiles(view.count), count, view.count, nearest_.get(), nullptr, stream_);
+        near_thresholds(view, clusters_.relative->view, exact_,
+                        {.first = first,
+                         .count = count,
+                         .nearest = nearest_.get(),
+                         .error = lists.query_error,
+                         .unfit = unfit,
+                         .threshold = lists.threshold},
+                        wanted, stream_);
     }
 }
 
@@ -153,11 +187,10 @@ void RelativePass::run(const FilterPass& all) {
         pass.threshold = coarse_.get() + first;
         pass.counts += first;
         pass.candidates += first * pass.capacity;
-        centre_values(view, pass.queries, pass.q, FilterIsa::sm_90a, values_.get(), stream_);
         active_clusters(view,
                         {.vectors = pass.queries,
                          .threshold = pass.threshold,
-                         .values = values_.get(),
+                         .values = values(first),
                          .q = pass.q,
                          .ld = whole_tiles(view.count)},
                         flags_.get(), stream_);

@@ -38,6 +38,12 @@ public:
 
     const float* query_error() const { return no_error_.get(); }
     const float* point_error() const { return clusters_.relative->no_error.get(); }
+    // Lowers the thresholds of lists of the filter's own values where a few points of the clusters nearest to a query
+    // show that they may be.
+    static bool lowers(std::int64_t wanted) { return wanted <= near_points / 8; }
+    // Levels of samples of such searches.
+    static FilterLevels levels(FilterLevels levels);
+    void lower(const CandidateLists& lists, std::int64_t wanted, const std::uint8_t* unfit);
     // Lists that passes left of the points before the clusters, with their thresholds and errors: thresholds become
     // those up to which nothing has been left out.
     void begin(const CandidateLists& lists, const std::uint8_t* unfit);
@@ -50,17 +56,21 @@ public:
     void restore(float* threshold, const float* error);
 
 private:
+    // With the centres, of queries from `first` on, a multiple of step_.
+    const float* values(std::int64_t first);
+
     const Clusters& clusters_;
     const FilterForm& form_;
     const DeviceMetric& metric_;
     PreparedRows points_, queries_;
     const void* vectors_;
     cudaStream_t stream_;
-    std::int64_t step_;  // queries of a pass
+    std::int64_t step_;         // queries of a pass
+    std::int64_t valued_ = -1;  // the first of those that values_ are of
     Buffer<double> coordinates_, half_square_, rest_;
     Buffer<float> no_error_, coarse_, values_, thresholds_;
     Buffer<std::uint8_t> flags_;
-    Buffer<std::uint32_t> tiles_, tile_counts_, listed_, listed_counts_;
+    Buffer<std::uint32_t> tiles_, tile_counts_, listed_, listed_counts_, nearest_;
     Buffer<std::uint32_t> rows_;  // of entries, of some queries at a time
     Buffer<std::uint64_t> keys_;
     Buffer<std::int32_t> counts_;

@@ -73,9 +73,10 @@ public:
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
-        const FilterLevels levels = filter_levels(n_, q_, wanted_);
+        FilterLevels levels = filter_levels(n_, q_, wanted_);
         augments_ = AugmentedPass::serves(filter_.form, isa(), q_, n_);
         if (clustered_ && augments_ && !queries_.by_position) use_relative(*clusters_);
+        if (relative_ && RelativePass::lowers(wanted_)) levels = RelativePass::levels(levels);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
@@ -93,7 +94,7 @@ public:
                 seen = outcome_of_samples();
             }
             std::int64_t needed = needed_capacity(seen.longest, pass_.first + pass_.count, n_);
-            if (relative_) needed = std::max(needed, tuning::relative_capacity);
+            if (relative_ && !RelativePass::lowers(wanted_)) needed = std::max(needed, tuning::relative_capacity);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -227,6 +228,7 @@ private:
         exact_values_ = false;
         lengths_.clear_to(0);
         start(levels);
+        if (relative_ && RelativePass::lowers(wanted_)) relative_->lower(lists(), wanted_, unfit());
         if (levels.count == 2) {
             through(levels.sample[1]);
             lengths_.clear_to(0);

@@ -235,8 +235,12 @@ inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, doub
 
 // Of relative vectors: entries of lists whose distances are computed at a time, coordinates in binary64 likewise.
 inline constexpr std::int64_t most_relative_entries = 1 << 22, most_relative_coordinates = 1 << 21;
-// Lists that a pass over them fills, at least: what the errors add to thresholds lets a third of a tight cluster pass
-// on average, and more of some.
+// Queries of a pass over them.
+inline constexpr std::int64_t relative_queries = 2 * dense_queries;
+// The first sample of searches whose thresholds the nearest clusters lower: few queries keep its own.
+inline constexpr std::int64_t relative_sample = 1024;
+// Lists that a pass over them fills, at least, where no thresholds come from the nearest cluster: what the errors add
+// to thresholds lets a third of a tight cluster pass on average, and more of some.
 inline constexpr std::int64_t relative_capacity = 1024;
 
 // Of queries in clusters: values with the centres, and thresholds for them, of some queries at a time; of each
@@ -245,13 +249,13 @@ inline constexpr std::int64_t relative_capacity = 1024;
 inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
     const auto centres = static_cast<double>(centres_of(n)), queries = static_cast<double>(q);
     const double lists = queries / listed_queries + 1;
-    const double tables = 8 * centres * static_cast<double>(std::min(q, dense_queries)),
+    const double tables = 8 * centres * static_cast<double>(std::min(q, relative_queries)),
                  coordinates = 8.0 * static_cast<double>(filter_width(d, 1));
     return tables + 12.0 * static_cast<double>(most_relative_entries) +
            8.0 * static_cast<double>(std::min(most_relative_coordinates, std::max(q, std::int64_t{1}) * d)) +
            lists * (6 * centres + 4 * static_cast<double>(n) / filter_tile_points + 16) +
            queries * (vector_bytes(Path::gemm_f16, d) + coordinates + 8.0 * static_cast<double>(d) +
-                      12.0 * static_cast<double>(k) + 76);
+                      12.0 * static_cast<double>(k) + 80);
 }
 
 inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
