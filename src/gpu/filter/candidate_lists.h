@@ -21,6 +21,7 @@ struct CandidateLists {
     Candidate* candidates = nullptr;     // q x capacity
     std::int32_t* counts = nullptr;      // per query; may exceed capacity: what did not fit is lost
     float* threshold = nullptr;          // per query: that of the last pass
+    const float* loss = nullptr;         // per query, or null: what the next pass adds to it, which lengths count too
     std::uint8_t* overflowed = nullptr;  // per query: candidates did not fit, the list is incomplete
     const float* query_error = nullptr;  // E: the query's share of the error bound
     const float* point_error = nullptr;  // F: the point's share, per position

@@ -92,8 +92,9 @@ void served_thresholds(const ExactQueries& queries, const float* coarse, const f
 void unserved_thresholds(const ExactQueries& queries, const float* error, float* threshold, cudaStream_t stream);
 
 // Lowers thresholds of the filter's own values to about what lets the `order` nearest of near_points points of the
-// clusters at and behind the nearest one through, where there are so many. Without a bound: one that is too low costs a
-// query another try, no answer.
+// clusters at and behind the nearest one through, where there are so many; none for order 0. And about what a pass adds
+// to thresholds of D for that cluster. Without a bound: a threshold that is too low costs a query another try, no
+// answer.
 inline constexpr int near_points = 256;
 struct NearQueries {
     std::int64_t first = 0, count = 0;       // of ExactQueries
@@ -102,6 +103,7 @@ struct NearQueries {
     const float* error = nullptr;
     const std::uint8_t* unfit = nullptr;
     float* threshold = nullptr;
+    float* loss = nullptr;
 };
 void near_thresholds(const ClusterView& view, const RelativeView& relative, const ExactQueries& queries,
                      const NearQueries& near, std::int64_t order, cudaStream_t stream);

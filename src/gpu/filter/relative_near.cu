@@ -49,6 +49,14 @@ __global__ void __launch_bounds__(item_threads)
     const std::int64_t query = near.first + begin + warp;
     const double* const u = coordinates + warp * width;
     const std::int64_t nearest = near.nearest[begin + warp];
+    const RelativeBound of_nearest = relative.bounds[nearest];
+    if (lane == 0) {
+        const float size = __uint_as_float(of_nearest.size), most = __uint_as_float(of_nearest.half_norm),
+                    norm = static_cast<float>(sqrt(2 * queries.half_square[query]));
+        near.loss[query] = norm * __uint_as_float(of_nearest.rest) + static_cast<float>(queries.rest[query]) * size +
+                           static_cast<float>(view.gamma) * (most + norm * size);
+    }
+    if (order == 0) return;
     int seen = 0;
     float rest = 0;
     for (std::int64_t i = 0; i < view.count && seen < (i < some_clusters ? near_points : order); ++i) {

@@ -27,6 +27,11 @@ void with_values(const ClusterView& view, const void* queries, std::int64_t q, F
     }
 }
 
+// Whether the nearest of a few points near to a query say enough of so many neighbours.
+bool lowers(std::int64_t wanted) {
+    return wanted <= near_points / 8;
+}
+
 }  // namespace
 
 Buffer<std::int64_t> order_by_cluster(const Clusters& clusters, const FilterForm& form, const DeviceMetric& metric,
@@ -88,6 +93,7 @@ RelativePass::RelativePass(const Clusters& clusters, const FilterForm& form, con
       rest_(queries.rows.count, stream),
       no_error_(queries.rows.count, stream),
       coarse_(queries.rows.count, stream),
+      loss_(queries.rows.count, stream),
       rows_(tuning::most_relative_entries, stream),
       keys_(tuning::most_relative_entries, stream),
       counts_(queries.rows.count, stream) {
@@ -123,8 +129,8 @@ const float* RelativePass::values(std::int64_t first) {
     return values_.get();
 }
 
-FilterLevels RelativePass::levels(FilterLevels levels) {
-    if (levels.count == 2) {
+FilterLevels RelativePass::levels(FilterLevels levels, std::int64_t wanted) {
+    if (levels.count == 2 && lowers(wanted)) {
         levels.sample[0] = std::min(levels.sample[0], tuning::relative_sample);
         levels.order[0] = sample_order(levels.order[1], levels.sample[0], levels.sample[1]);
     }
@@ -142,8 +148,9 @@ void RelativePass::lower(const CandidateLists& lists, std::int64_t wanted, const
                          .nearest = nearest_.get(),
                          .error = lists.query_error,
                          .unfit = unfit,
-                         .threshold = lists.threshold},
-                        wanted, stream_);
+                         .threshold = lists.threshold,
+                         .loss = loss_.get()},
+                        lowers(wanted) ? wanted : 0, stream_);
     }
 }
 

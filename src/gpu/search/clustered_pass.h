@@ -39,11 +39,15 @@ public:
     const float* query_error() const { return no_error_.get(); }
     const float* point_error() const { return clusters_.relative->no_error.get(); }
     // Lowers the thresholds of lists of the filter's own values where a few points of the clusters nearest to a query
-    // show that they may be.
-    static bool lowers(std::int64_t wanted) { return wanted <= near_points / 8; }
-    // Levels of samples of such searches.
-    static FilterLevels levels(FilterLevels levels);
+    // show that they may be, for few neighbours; levels of samples of such searches.
+    static FilterLevels levels(FilterLevels levels, std::int64_t wanted);
     void lower(const CandidateLists& lists, std::int64_t wanted, const std::uint8_t* unfit);
+    // What run() adds to thresholds for the cluster nearest to each query, about; known from lower() on.
+    const float* loss() const { return loss_.get(); }
+    // What lists need of which that many of the first `sample` of n points are within that.
+    static std::int64_t needed(std::int64_t length, std::int64_t sample, std::int64_t n) {
+        return (length * (n / sample + 1) + 63) / 64 * 64;
+    }
     // Lists that passes left of the points before the clusters, with their thresholds and errors: thresholds become
     // those up to which nothing has been left out.
     void begin(const CandidateLists& lists, const std::uint8_t* unfit);
@@ -68,7 +72,7 @@ private:
     std::int64_t step_;         // queries of a pass
     std::int64_t valued_ = -1;  // the first of those that values_ are of
     Buffer<double> coordinates_, half_square_, rest_;
-    Buffer<float> no_error_, coarse_, values_, thresholds_;
+    Buffer<float> no_error_, coarse_, values_, thresholds_, loss_;
     Buffer<std::uint8_t> flags_;
     Buffer<std::uint32_t> tiles_, tile_counts_, listed_, listed_counts_, nearest_;
     Buffer<std::uint32_t> rows_;  // of entries, of some queries at a time

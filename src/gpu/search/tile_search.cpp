@@ -76,7 +76,7 @@ public:
         FilterLevels levels = filter_levels(n_, q_, wanted_);
         augments_ = AugmentedPass::serves(filter_.form, isa(), q_, n_);
         if (clustered_ && augments_ && !queries_.by_position) use_relative(*clusters_);
-        if (relative_ && RelativePass::lowers(wanted_)) levels = RelativePass::levels(levels);
+        if (relative_) levels = RelativePass::levels(levels, wanted_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
@@ -93,8 +93,9 @@ public:
                 sample(levels);
                 seen = outcome_of_samples();
             }
-            std::int64_t needed = needed_capacity(seen.longest, pass_.first + pass_.count, n_);
-            if (relative_ && !RelativePass::lowers(wanted_)) needed = std::max(needed, tuning::relative_capacity);
+            const std::int64_t sampled = pass_.first + pass_.count;
+            const std::int64_t needed =
+                relative_ ? RelativePass::needed(seen.most, sampled, n_) : needed_capacity(seen.longest, sampled, n_);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -228,7 +229,7 @@ private:
         exact_values_ = false;
         lengths_.clear_to(0);
         start(levels);
-        if (relative_ && RelativePass::lowers(wanted_)) relative_->lower(lists(), wanted_, unfit());
+        if (relative_) relative_->lower(lists(), wanted_, unfit());
         if (levels.count == 2) {
             through(levels.sample[1]);
             lengths_.clear_to(0);
@@ -236,10 +237,11 @@ private:
         }
         if (relative_) begin_relative();
     }
-    // The longest list that they left, and the longest that one which overflowed should have been; without a few where
-    // these are far longer than the others, as their queries are tried again sooner than all lists are lengthened.
+    // The longest list that they left, and the longest that one which overflowed should have been; without a few
+    // (`most`) where these are far longer than the others, as their queries are tried again sooner than all lists are
+    // lengthened.
     struct SampleOutcome {
-        std::int64_t longest, overflow;
+        std::int64_t most, longest, overflow;
     };
     SampleOutcome outcome_of_samples() {
         PinnedWords words;
@@ -250,7 +252,7 @@ private:
             const auto most = static_cast<std::int64_t>(seen[which]), all = static_cast<std::int64_t>(seen[which + 2]);
             return all <= 2 * std::max(most, least) ? all : most;
         };
-        return {length(0, 0), length(1, capacity_)};
+        return {static_cast<std::int64_t>(seen[0]), length(0, 0), length(1, capacity_)};
     }
     // The first sample: every value is stored, so some queries at a time.
     void start(const FilterLevels& levels) {
@@ -281,6 +283,7 @@ private:
             .candidates = candidates_.get(),
             .counts = counts_.get(),
             .threshold = threshold_.get(),
+            .loss = exact_values_ ? relative_->loss() : nullptr,
             .overflowed = overflowed(),
             .query_error = exact_values_                 ? relative_->query_error()
                            : expanded_.query_error.get() ? expanded_.query_error.get()

@@ -239,9 +239,6 @@ inline constexpr std::int64_t most_relative_entries = 1 << 22, most_relative_coo
 inline constexpr std::int64_t relative_queries = 2 * dense_queries;
 // The first sample of searches whose thresholds the nearest clusters lower: few queries keep its own.
 inline constexpr std::int64_t relative_sample = 1024;
-// Lists that a pass over them fills, at least, where no thresholds come from the nearest cluster: what the errors add
-// to thresholds lets a third of a tight cluster pass on average, and more of some.
-inline constexpr std::int64_t relative_capacity = 1024;
 
 // Of queries in clusters: values with the centres, and thresholds for them, of some queries at a time; of each
 // listed_queries the clusters and tiles that they look at; vectors for their order, coordinates in binary64, the
@@ -255,7 +252,7 @@ inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, st
            8.0 * static_cast<double>(std::min(most_relative_coordinates, std::max(q, std::int64_t{1}) * d)) +
            lists * (6 * centres + 4 * static_cast<double>(n) / filter_tile_points + 16) +
            queries * (vector_bytes(Path::gemm_f16, d) + coordinates + 8.0 * static_cast<double>(d) +
-                      12.0 * static_cast<double>(k) + 80);
+                      12.0 * static_cast<double>(k) + 84);
 }
 
 inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
