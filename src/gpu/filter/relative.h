@@ -20,7 +20,7 @@ struct RelativeBound {
 
 // A tile of one cluster's points: the first of them, less ClusterView::first. What follows the last of the cluster in
 // it has half norms of +inf.
-struct RelativeTile {
+struct alignas(8) RelativeTile {
     std::uint32_t row, cluster;
 };
 

@@ -1,6 +1,6 @@
 // The pass over relative vectors on Hopper: the mapping, the pipeline and the producer of fused_sm90a.cu, over lists of
-// tiles. Thresholds are those of a tile's cluster: each thread reads its two rows' for the next tile while the matrix
-// units multiply this one.
+// tiles. Thresholds are those of a tile's cluster: while the matrix units multiply a tile, each thread reads its two
+// rows' for the next one, and what it needs for that of the two after it, so that no read waits for another.
 #include <array>
 
 #include "gpu/filter/candidates.cuh"
@@ -60,12 +60,18 @@ __device__ void consume(const FilterPass& pass, const TileTable& table, const Ti
         const int upper = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
         const float* const thresholds =
             table.thresholds + upper / listed_queries * table.clusters * listed_queries + upper % listed_queries;
-        const auto limits_of = [&](int t) {
-            const RelativeTile* const tile = table.tiles + work.tile(t);
-            const float* const own = thresholds + std::int64_t{__ldg(&tile->cluster)} * listed_queries;
-            return TileLimits{__ldg(&tile->row), __ldg(own), __ldg(own + 8)};
+        const auto number_of = [&](int t) { return work.tile(min(t, work.end - 1)); };
+        const auto tile_at = [&](int number) {
+            const uint2 tile = __ldg(reinterpret_cast<const uint2*>(table.tiles + number));
+            return RelativeTile{tile.x, tile.y};
         };
-        TileLimits limits = limits_of(work.first);
+        const auto limits_of = [&](const RelativeTile& tile) {
+            const float* const own = thresholds + std::int64_t{tile.cluster} * listed_queries;
+            return TileLimits{tile.row, __ldg(own), __ldg(own + 8)};
+        };
+        TileLimits limits = limits_of(tile_at(number_of(work.first)));
+        RelativeTile second = tile_at(number_of(work.first + 1));
+        int third = number_of(work.first + 2);
         if (query_tile != loaded) {
             mbarrier_wait(s.queries_full(), reload & 1);
             loaded = query_tile;
@@ -104,7 +110,9 @@ __device__ void consume(const FilterPass& pass, const TileTable& table, const Ti
             };
             for (int c = 0; c < schedule.steps / 4; ++c) multiply.template operator()<4>(c);
             if constexpr (Tail > 0) multiply.template operator()<Tail>(schedule.steps / 4);
-            const TileLimits next = limits_of(min(t + 1, work.end - 1));
+            const TileLimits next = limits_of(second);
+            second = tile_at(third);
+            third = number_of(t + 3);
             wgmma_wait<0>();
             release_stage(last);
             if (t + 1 == work.end && threadIdx.x % 128 == 0) {
