@@ -157,8 +157,11 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
             ++reload;
         }
         const int first_bytes = augmented ? tile_points * term_bytes : schedule.half_norm_stride;
+        // Read ahead, where a list says which tiles come: no read waits for another.
+        int tile = work.tile(work.first), row = places.row(pass, tile),
+            second = work.tile(min(work.first + 1, work.end - 1));
         for (int t = work.first; t < work.end; ++t) {
-            const int tile = work.tile(t), row = places.row(pass, tile);
+            const int second_row = places.row(pass, second), third = work.tile(min(t + 2, work.end - 1));
             for (int c = 0; c < schedule.k_tiles; ++c) {
                 mbarrier_wait(s.empty(at.stage), at.parity ^ 1);
                 const std::uint32_t full = s.full(at.stage);
@@ -189,6 +192,9 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
                 }
                 at.next(schedule.stages);
             }
+            tile = second;
+            row = second_row;
+            second = third;
         }
     }
 }
