@@ -5,6 +5,22 @@
 
 namespace kith::gpu {
 
+FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stream) {
+    FilterOutcome out;
+    out.result = {Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)};
+    out.flags = Buffer<std::uint8_t>(3 * q, stream);
+    out.threshold = Buffer<float>(q, stream);
+    Buffer<unsigned long long> totals(2, stream);
+    const auto bytes = static_cast<std::size_t>(q);
+    static_assert(static_cast<int>(uncertain) == static_cast<int>(to_scan));
+    check(cudaMemsetAsync(out.flags.get(), to_scan, 3 * bytes, stream), "cudaMemset");
+    check(cudaMemsetAsync(out.threshold.get(), 0xff, bytes * sizeof(float), stream), "cudaMemset");  // NaN: none
+    check(cudaMemsetAsync(totals.get(), 0, 2 * sizeof(totals.get()[0]), stream), "cudaMemset");
+    check(cudaMemsetAsync(totals.get() + 1, 1, 1, stream), "cudaMemset");  // some are uncertain
+    out.totals.fetch(totals.get(), 2, stream);
+    return out;
+}
+
 Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
     const auto q = static_cast<std::size_t>(outcome.threshold.size());
     unsigned long long found = 0, left = 0;
