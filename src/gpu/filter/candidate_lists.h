@@ -21,7 +21,6 @@ struct CandidateLists {
     Candidate* candidates = nullptr;     // q x capacity
     std::int32_t* counts = nullptr;      // per query; may exceed capacity: what did not fit is lost
     float* threshold = nullptr;          // per query: that of the last pass
-    const float* loss = nullptr;         // per query, or null: what the next pass adds to it, which lengths count too
     std::uint8_t* overflowed = nullptr;  // per query: candidates did not fit, the list is incomplete
     const float* query_error = nullptr;  // E: the query's share of the error bound
     const float* point_error = nullptr;  // F: the point's share, per position
@@ -31,6 +30,8 @@ struct CandidateLists {
     unsigned* lengths = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
+    // Per query, or null: what the next pass adds to thresholds, and tighten_lists' lengths count too.
+    const float* loss = nullptr;
 
     // Those of queries [first, first + count).
     CandidateLists part(std::int64_t first, std::int64_t count) const {
@@ -41,6 +42,7 @@ struct CandidateLists {
         out.threshold += first;
         out.overflowed += first;
         out.query_error += first;
+        if (loss) out.loss += first;
         return out;
     }
 };

@@ -283,7 +283,6 @@ private:
             .candidates = candidates_.get(),
             .counts = counts_.get(),
             .threshold = threshold_.get(),
-            .loss = exact_values_ ? relative_->loss() : nullptr,
             .overflowed = overflowed(),
             .query_error = exact_values_                 ? relative_->query_error()
                            : expanded_.query_error.get() ? expanded_.query_error.get()
@@ -294,7 +293,8 @@ private:
             .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
             .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
-            .ceiling = filter_.form.ceiling};
+            .ceiling = filter_.form.ceiling,
+            .loss = exact_values_ ? relative_->loss() : nullptr};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
