@@ -60,6 +60,8 @@ struct Uncertain {
     std::vector<exact::Cause> causes;
 };
 
+// What leaves every one of q queries to the scan.
+FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stream);
 // Waits for the stream, and adds the candidates to `candidates`.
 Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream);
 
