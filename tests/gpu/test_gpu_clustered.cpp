@@ -1,0 +1,144 @@
+// Searches by the path "clustered", held to the oracle and to the bits of other paths.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "clustered_rows.h"
+#include "kith/kith.h"
+#include "same_answer.h"
+#include "search_cases.h"
+#include "spectrum.h"
+
+namespace {
+
+using namespace kith;
+using clustered::Clustered;
+using clustered::options_of;
+using clustered::serves_here;
+
+void expect_same(const MatrixView& points, const MatrixView& queries, std::int64_t k, const std::string& metric,
+                 const std::string& what, bool used = true) {
+    const auto want = search(points, queries, k, options_of(metric, "exact"));
+    const auto got = search(points, queries, k, options_of(metric, "clustered"));
+    EXPECT_TRUE(same_answer(want, got)) << what << ", " << metric << ", k " << k;
+    EXPECT_EQ(used && serves_here() ? "clustered" : "gemm-f16", got.report.path) << what << ", " << metric;
+    EXPECT_EQ(queries.rows, got.report.certified + got.report.retried + got.report.scanned);
+}
+
+TEST(GpuClusteredSearch, AnswersAsTheScan) {
+    const std::int64_t n = 60000, d = 40, q = 3000;
+    for (const double spread : {1e-4, 0.05, 1.0}) {
+        const Clustered points(n, d, 200, spread, 21), queries(q, d, 200, spread, 22);
+        for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "correlation"})
+            for (const std::int64_t k : {1, 10, 100})
+                expect_same(points.view(), queries.view(), k, metric, "spread " + std::to_string(spread));
+    }
+}
+
+TEST(GpuClusteredSearch, DataAgainstIt) {
+    const std::int64_t n = 60000, d = 32, q = 2500;
+    Clustered outlier(n, d, 100, 1e-3, 23), equal(n, d, 7, 0.0, 24), one(n, d, 1, 1.0, 25), line(n, d, 1, 0.0, 26),
+        scales(n, d, 100, 1e-3, 27);
+    for (std::int64_t j = 0; j < d; ++j) {
+        outlier.at(4097, j) = 1e9f;
+        outlier.at(0, j) = -3e7f;
+        for (std::int64_t i = 0; i < n; ++i) {
+            line.at(i, j) = static_cast<float>(i >> 4);
+            scales.at(i, j) *= std::pow(10.0f, static_cast<float>(j % 9 - 4));
+            if (i % 97 == 5) scales.at(i, j) = std::numeric_limits<float>::quiet_NaN();
+        }
+    }
+    Clustered near(q, d, 100, 1e-3, 28), far(q, d, 100, 1.0, 29, 1e4);
+    for (std::int64_t i = 3; i < q; i += 11) near.at(i, i % d) = std::numeric_limits<float>::quiet_NaN();
+    for (const char* metric : {"sqeuclidean", "cosine"})
+        for (const auto& [what, points] :
+             {std::pair{"outlier", &outlier}, {"equal", &equal}, {"one", &one}, {"line", &line}, {"scales", &scales}})
+            for (const Clustered* queries : {&near, &far})
+                expect_same(points->view(), queries->view(), 10, metric, what);
+}
+
+// Elements of every type, and queries that are fewer than a tile list has.
+TEST(GpuClusteredSearch, TypesAndFewQueries) {
+    const std::int64_t n = 40000, d = 20;
+    const Clustered points(n, d, 60, 0.02, 30, 3.0), queries(4000, d, 60, 0.02, 31, 3.0);
+    std::vector<double> wide(points.rows.begin(), points.rows.end()), asked(queries.rows.begin(), queries.rows.end());
+    std::vector<std::uint8_t> bytes, asked_bytes;
+    for (const float x : points.rows) bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
+    for (const float x : queries.rows)
+        asked_bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
+    expect_same(view(wide.data(), n, d), view(asked.data(), 4000, d), 10, "sqeuclidean", "f64");
+    expect_same(view(bytes.data(), n, d), view(asked_bytes.data(), 4000, d), 10, "sqeuclidean", "u8");
+    for (const std::int64_t q : {1, 40, 256, 257})
+        expect_same(points.view(), view(queries.rows.data(), q, d), 10, "sqeuclidean", "few", false);
+}
+
+TEST(GpuClusteredSearch, GraphsAndIndexes) {
+    const std::int64_t n = 30000, d = 48;
+    const Clustered points(n, d, 150, 1e-2, 32), queries(9000, d, 150, 1e-2, 33);
+    const auto want = graph(points.view(), 9, options_of("euclidean", "exact"));
+    EXPECT_TRUE(same_answer(want, graph(points.view(), 9, options_of("euclidean", "clustered"))));
+    const Options forced = options_of("euclidean", "clustered");
+    const Index index(points.view(), forced);
+    EXPECT_TRUE(same_answer(want, index.graph(9, forced)));
+    const auto all = search(points.view(), queries.view(), 12, options_of("euclidean", "exact"));
+    // Whatever filters in its place, the points lie in the order of the clusters.
+    for (const char* path : {"clustered", "", "gemm-f16", "direct-f32", "exact"}) {
+        const auto found = index.search(queries.view(), 12, options_of("euclidean", path));
+        EXPECT_TRUE(same_answer(all, found)) << path;
+    }
+    for (const std::int64_t q : {1, 5, 400}) {
+        const MatrixView some = view(queries.rows.data(), q, d);
+        EXPECT_TRUE(same_answer(search(points.view(), some, 12, options_of("euclidean", "exact")),
+                                index.search(some, 12, options_of("euclidean", ""))))
+            << q;
+    }
+    // Within a radius that a query's own cluster is in: of few queries and of many.
+    for (const std::int64_t q : {50, 4000}) {
+        const auto some = view(queries.rows.data(), q, d);
+        const RadiusNeighbors of_points = radius(points.view(), some, 0.2, options_of("euclidean", "gemm-f16")),
+                              of_index = index.radius(some, 0.2, options_of("euclidean", ""));
+        EXPECT_GT(of_points.ids.size(), static_cast<std::size_t>(100 * q));
+        EXPECT_EQ(of_points.offsets, of_index.offsets);
+        EXPECT_EQ(of_points.ids, of_index.ids);
+        EXPECT_EQ(of_points.distances, of_index.distances);
+    }
+    // As many neighbours as leave lists of a run of positions too short.
+    const auto one = view(queries.rows.data(), 1, d);
+    EXPECT_TRUE(same_answer(search(points.view(), one, 400, options_of("euclidean", "exact")),
+                            index.search(one, 400, options_of("euclidean", ""))));
+}
+
+// More queries than a tile has, searched by several threads at once.
+TEST(GpuClusteredSearch, ManyQueriesAndThreads) {
+    const std::int64_t n = 20000, d = 16, q = 70000;
+    const Clustered points(n, d, 90, 1e-2, 37), queries(q, d, 90, 1e-2, 38);
+    const Options forced = options_of("sqeuclidean", "clustered");
+    const Neighbors want = search(points.view(), queries.view(), 5, options_of("sqeuclidean", "gemm-f16"));
+    const Index index(points.view(), forced);
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            const Neighbors got = index.search(queries.view(), 5, forced);
+            EXPECT_TRUE(same_answer(want, got));
+            EXPECT_EQ(serves_here() ? "clustered" : "gemm-f16", got.report.path);
+        });
+}
+
+// An Index of points in clusters finds them; of others it does not, and searches as before.
+TEST(GpuClusteredSearch, IsChosenByASample) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    Options options = options_of("sqeuclidean", "");
+    const std::int64_t n = 1 << 18, d = 32;
+    const Clustered with(n, d, 300, 1e-2, 34), without(n, d, 1, 1.0, 35), queries(2000, d, 300, 1e-2, 36);
+    const Index some(with.view(), options), none(without.view(), options);
+    const auto found = some.search(queries.view(), 10, options), plain = none.search(queries.view(), 10, options);
+    EXPECT_EQ("clustered", found.report.path);
+    EXPECT_EQ("gemm-f16", plain.report.path);
+    EXPECT_EQ("gemm-f16", some.search(view(queries.rows.data(), 7, d), 10, options).report.path);
+    options.path = "gemm-f16";
+    EXPECT_TRUE(same_answer(search(with.view(), queries.view(), 10, options), found));
+    EXPECT_TRUE(same_answer(search(without.view(), queries.view(), 10, options), plain));
+}
+
+}  // namespace
