@@ -29,8 +29,10 @@ Words words_of(Cause cause) {
         case Cause::not_tried:
             return {"not filtered, as the filter had given up more than half of the queries before", spread};
         case Cause::directions:
-            return {"the directions in which most points differ tell too few of them from the neighbours",
-                    "path gemm-f32 (gemm-bf16; on a GPU gemm-f16) from the start, if these are most queries"};
+            return {
+                "the directions in which most points differ, or numbers of 8 bits, tell too few points from the "
+                "neighbours",
+                "path gemm-f32 (gemm-bf16; on a GPU gemm-f16) from the start, if these are most queries"};
         case Cause::alike:
             return {"too many points differ from the k-th neighbour (from the radius) by less than the filter's error",
                     spread};

@@ -176,6 +176,9 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
             if (r.path != name(path.path)) continue;
             const std::string reason = obstacle(path, r, gpu, m);
             if (!reason.empty()) refuse("path: '{}' {}; possible here: {}", r.path, reason, choices(r, gpu, m));
+            if (path.path == Path::gemm_i8 && gpu && device->capability != 90)
+                refuse("path: '{}' needs compute capability 9.0; this device has {}.{}", r.path,
+                       device->capability / 10, device->capability % 10);
             if (path.path != Path::exact && wide)
                 refuse("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
                        most_dimensions(r.metric));

@@ -102,7 +102,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
         }
         gpu_arrays::check(
             cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * sizeof(float), cudaMemcpyHostToDevice));
-        gpu::projected_thresholds(directions, threshold.get(), error.get(), q, own.get(), nullptr);
+        gpu::projected_thresholds(directions, threshold.get(), error.get(), nullptr, q, own.get(), nullptr);
         gpu::FilterPass pass;
         pass.queries = numbers.get();
         pass.points = chunk.projected->vectors.get();

@@ -21,6 +21,7 @@ constexpr double arithmetic_slack = 1 + 0x1p-20;
 
 struct ByteRow {
     double norm = 0;      // of what is rounded, phi(v) less the shift,
+    double stepped = 0;   // and of the numbers times the step
     double noise = 0;     // of what rounding left of it within the range of a byte, with the error of phi,
     double clipped2 = 0;  // and beyond, the square of that
     double ends = 0;      // and the sum of its sizes times the largest number
@@ -40,7 +41,7 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
                              std::int8_t* out) {
     const ByteForm& bytes = directions.bytes;
     const int lane = threadIdx.x % 32;
-    double norm2 = 0, phi2 = 0, own2 = 0, noise2 = 0, clipped2 = 0, clipped = 0, cross = 0;
+    double norm2 = 0, phi2 = 0, own2 = 0, stepped2 = 0, noise2 = 0, clipped2 = 0, clipped = 0, cross = 0;
     if (along) {
         for (std::int64_t j = lane; j < directions.depth; j += 32) {
             const auto x = static_cast<double>(__half2float(vector[j]));
@@ -61,6 +62,7 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
             rounded[i] = static_cast<signed char>(static_cast<int>(query ? -b : b));
             phi2 += x * x;
             own2 += y * y;
+            stepped2 += b * bytes.step * (b * bytes.step);
             cross += y * shift;
             if (b == nearest) {
                 noise2 += rest * rest;
@@ -77,6 +79,7 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
     const double norm = sqrt(norm2), error = along ? directions.error.coordinates * norm : 0.0;
     ByteRow row;
     row.norm = sqrt(warp_sum(own2)) + error;
+    row.stepped = sqrt(warp_sum(stepped2));
     row.noise = sqrt(warp_sum(noise2)) + error;
     row.clipped2 = warp_sum(clipped2);
     row.ends = 128 * bytes.step * warp_sum(clipped);
@@ -104,8 +107,7 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
     const ByteRow row = round_row<false>(directions, vectors + at * directions.depth,
                                          along ? along + i * directions.stride : nullptr, out + at * width);
     if (threadIdx.x % 32 != 0) return;
-    const double residual = row.noise + sqrt(row.clipped2),
-                 bound = row.bound(bytes.kappa, row.norm + residual) + 0.5 * row.clipped2;
+    const double bound = row.bound(bytes.kappa, row.stepped) + 0.5 * row.clipped2;
     const double lowest =
         (static_cast<double>(h) - row.cross - arithmetic_slack * bound) / (bytes.step * bytes.step) - 1;
     // Not a number, too: then all look at it.
@@ -128,12 +130,14 @@ __global__ void queries_kernel(Directions directions, const __half* vectors, con
     error[at] = isfinite(all) ? __double2float_ru(all) : __int_as_float(0x7f800000);
 }
 
-__global__ void thresholds_kernel(const float* threshold, const float* error, std::int64_t q, double unit, int* out) {
+__global__ void thresholds_kernel(const float* threshold, const float* error, const std::uint8_t* overflowed,
+                                  std::int64_t q, double unit, int* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
     const double highest = (static_cast<double>(threshold[i]) + static_cast<double>(error[i])) / unit + 1;
     int own = byte_limits::never;  // no threshold
-    if (threshold[i] == __int_as_float(0xff800000)) own = byte_limits::nothing;
+    if (overflowed && overflowed[i]) own = byte_limits::never;
+    else if (threshold[i] == __int_as_float(0xff800000)) own = byte_limits::nothing;
     else if (highest <= -byte_limits::finite) own = static_cast<int>(-byte_limits::finite);
     else if (highest < byte_limits::finite) own = static_cast<int>(ceil(highest));
     else if (highest >= byte_limits::finite) own = byte_limits::everything;
@@ -165,16 +169,18 @@ __device__ __forceinline__ uint4 joined(uint2 a, uint2 b) {
     return {a.x, a.y, b.x, b.y};
 }
 
-__global__ void range_kernel(const int* half_norm, std::int64_t n, int base, bool counts, ByteRange* out) {
-    int least = byte_limits::excluded;
+__global__ void range_kernel(const int* half_norm, std::int64_t n, bool counts, ByteRange* out) {
+    int least = byte_limits::excluded, most = byte_limits::always;
     unsigned beyond = 0, always = 0;
+    const std::int64_t highest = static_cast<std::int64_t>(out->least) + byte_span;
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
         const int h = half_norm[i];
         if (h >= byte_limits::excluded) continue;
         always += h <= byte_limits::always;
-        if (counts) beyond += static_cast<std::int64_t>(h) - base > byte_reach;
-        else least = min(least, h);
+        if (counts) beyond += h > highest;
+        least = min(least, h);
+        most = max(most, h);
     }
     using Count = unsigned long long;
     if (counts) {
@@ -182,11 +188,12 @@ __global__ void range_kernel(const int* half_norm, std::int64_t n, int base, boo
         atomicAdd(reinterpret_cast<Count*>(&out->always), static_cast<Count>(always));
     } else {
         atomicMin(&out->least, least);
+        atomicMax(&out->most, most);
     }
 }
 
-// A sum is -products + h - (T + 1); h is at least -byte_reach + 1, so that T + 1 at its least passes nothing of a row
-// of zeros, and T + 1 at most byte_reach, that of an excluded point.
+// A sum is -products + h - (T + 1), all less the base; h is at least -byte_reach + 1, so that T + 1 at its least passes
+// nothing of a row of zeros, and T + 1 at most byte_reach, that of an excluded point.
 __global__ void point_terms_kernel(const int* half_norm, std::int64_t count, int base, uint4* terms) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
@@ -226,27 +233,24 @@ void round_queries(const Directions& directions, const __half* vectors, const do
     check_launch("round_queries");
 }
 
-void byte_thresholds(const float* threshold, const float* error, std::int64_t q, double step, int* out,
-                     cudaStream_t stream) {
-    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, q, step * step, out);
+void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,
+                     double step, int* out, cudaStream_t stream) {
+    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q, step * step, out);
     check_launch("byte_thresholds");
 }
 
 ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream) {
-    ByteRange start{.least = byte_limits::excluded};
+    ByteRange start{.least = byte_limits::excluded, .most = byte_limits::always};
     const Buffer<ByteRange> range(1, stream);
     InFlight work(stream);
     check(cudaMemcpyAsync(range.get(), &start, sizeof(start), cudaMemcpyDefault, stream), "cudaMemcpy");
     const unsigned blocks = std::min<unsigned>(item_blocks(n), 1024);
-    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, 0, false, range.get());
+    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, false, range.get());
+    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, true, range.get());
+    check_launch("byte_range");
     ByteRange out;
     check(cudaMemcpyAsync(&out, range.get(), sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
     work.wait("byte_range");
-    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, out.least, true, range.get());
-    check_launch("byte_range");
-    InFlight counted(stream);
-    check(cudaMemcpyAsync(&out, range.get(), sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
-    counted.wait("byte_range");
     return out;
 }
 

@@ -36,8 +36,8 @@ void round_points(const Directions& directions, const __half* vectors, const dou
                   cudaStream_t stream);
 void round_queries(const Directions& directions, const __half* vectors, const double* along, std::int64_t first,
                    std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream);
-void byte_thresholds(const float* threshold, const float* error, std::int64_t q, double step, int* out,
-                     cudaStream_t stream);
+void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,
+                     double step, int* out, cudaStream_t stream);
 
 // One pass over such vectors (sm_90a alone), of which FilterPass::width counts pairs of numbers; half norms and
 // thresholds are the ints above, and the a of a candidate is 0. Neither `all`, columns that are queries nor lists of
@@ -48,15 +48,18 @@ void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
 
 // Terms: byte_terms numbers of a row. Of a half norm h and a threshold T less `base` they hold h - T - 1 exactly, as
 // seven digits times 127 and one times 1 each, within +- byte_reach; padding rows pass nothing.
-inline constexpr int byte_terms = 16, byte_reach = 7 * 127 * 127;
+inline constexpr int byte_terms = 16, byte_reach = 7 * 127 * 127, byte_span = 2 * byte_reach - 1;
 // The widest vectors with a kernel for them.
 inline constexpr std::int64_t most_augmented_bytes = 512;
 
-// What half norms of n points are: whether all that are not `excluded` are at least `least`, none `always`, and how
-// many of them are too far above it for terms. Synchronises.
+// What half norms of n points are: the least and the largest that are not `excluded`, how many are `always`, and how
+// many more than byte_span above the least. Synchronises.
 struct ByteRange {
-    int least = 0;
+    int least = 0, most = 0;
     std::int64_t beyond = 0, always = 0;
+    // As low as half norms allow, since thresholds lie below most of them: the highest that terms hold is the largest
+    // of these, or byte_span above the least.
+    int base() const { return most - least <= byte_span ? most - byte_reach : least + byte_reach - 1; }
 };
 ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream);
 // Of `count` points, whole tiles: half norms further above `base` than terms reach are lowered.

@@ -70,7 +70,9 @@ inline FilterLevels filter_levels(std::int64_t n, std::int64_t q, std::int64_t k
     FilterLevels levels;
     // Few queries: one large sample in place of two; for the very fewest, candidates cost less than the sample.
     const std::int64_t many = (n <= std::int64_t{1} << 18 ? 2048 : 4096) / (k <= few_neighbours ? 2 : 1),
-                       dense = q <= 16 ? 4096 : q <= few_queries ? 16384 : many;
+                       dense = q <= 16            ? 4096
+                               : q <= few_queries ? 16384
+                                                  : many;
     levels.sample[0] = std::min(n, dense);
     // Among very many points one sample leaves more candidates than a list can hold.
     const double ratio = static_cast<double>(n) / static_cast<double>(dense);

@@ -91,11 +91,13 @@ __global__ void queries_kernel(Directions directions, const __half* vectors, con
                      : __int_as_float(0x7f800000);
 }
 
-__global__ void thresholds_kernel(const float* threshold, const float* error, std::int64_t q, float* out) {
+__global__ void thresholds_kernel(const float* threshold, const float* error, const std::uint8_t* overflowed,
+                                  std::int64_t q, float* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < q)
-        out[i] = threshold[i] == __int_as_float(0xff800000) ? threshold[i]
-                                                            : fminf(__fadd_ru(threshold[i], error[i]), 3.402823466e38f);
+    if (i >= q) return;
+    if (overflowed && overflowed[i]) out[i] = __int_as_float(0x7fffffff);  // NaN: no pair passes
+    else if (threshold[i] == __int_as_float(0xff800000)) out[i] = threshold[i];
+    else out[i] = fminf(__fadd_ru(threshold[i], error[i]), 3.402823466e38f);
 }
 
 // Calls then(first, count, along) for runs of the rows, with their coordinates along the columns; `along` is null where
@@ -151,13 +153,13 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
     });
 }
 
-void projected_thresholds(const Directions& directions, const float* threshold, const float* error, std::int64_t q,
-                          float* out, cudaStream_t stream) {
+void projected_thresholds(const Directions& directions, const float* threshold, const float* error,
+                          const std::uint8_t* overflowed, std::int64_t q, float* out, cudaStream_t stream) {
     if (directions.bytes) {
-        byte_thresholds(threshold, error, q, directions.bytes.step, reinterpret_cast<int*>(out), stream);
+        byte_thresholds(threshold, error, overflowed, q, directions.bytes.step, reinterpret_cast<int*>(out), stream);
         return;
     }
-    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, q, out);
+    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q, out);
     check_launch("projected_thresholds");
 }
 

@@ -46,8 +46,8 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
                      cudaStream_t stream);
 
 // Thresholds for values of phi: a pair whose value by all coordinates is at most threshold[i] has one of at most
-// out[i].
-void projected_thresholds(const Directions& directions, const float* threshold, const float* error, std::int64_t q,
-                          float* out, cudaStream_t stream);
+// out[i]. Where `overflowed` is not null, of queries that it names none passes any more.
+void projected_thresholds(const Directions& directions, const float* threshold, const float* error,
+                          const std::uint8_t* overflowed, std::int64_t q, float* out, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -77,6 +77,7 @@ struct Chunk {
         static constexpr std::int64_t tried_again = 16;
         std::atomic<std::int64_t> passed_over{0};
         Pilots pilots;
+        std::atomic<bool> terms_mislead{false};  // pilots have found thresholds that terms of bytes do not hold
         bool tries_projection() { return projection.pays() || ++passed_over % tried_again == 0; }
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();

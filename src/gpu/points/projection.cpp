@@ -114,7 +114,7 @@ private:
         const auto* const half_norm = reinterpret_cast<const int*>(out.half_norm.get());
         const ByteRange range = byte_range(half_norm, n_, stream_);
         if (range.always > 0 || range.beyond > n_ / tuning::one_beyond) return;
-        out.base = range.least;
+        out.base = range.base();
         out.terms = Buffer<char>(whole_tiles(n_) * byte_terms, stream_);
         augment_byte_points(half_norm, whole_tiles(n_), out.base, out.terms.get(), stream_);
     }
@@ -126,7 +126,7 @@ private:
     // all.
     void choose_bytes_of_rows() {
         const std::int64_t width = form_.width,
-                           count = std::min(std::clamp<std::int64_t>(measured / width, 32, 256), others_);
+                           count = std::min(std::clamp<std::int64_t>(measured / width, 8, 256), others_);
         std::vector<__half> halves(static_cast<std::size_t>(count * width));
         InFlight copy(stream_);
         check(cudaMemcpyAsync(halves.data(), other_rows(), halves.size() * sizeof(__half), cudaMemcpyDefault, stream_),

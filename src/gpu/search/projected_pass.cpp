@@ -20,7 +20,7 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (points_.terms.size() > 0) terms_ = Buffer<char>(augmented_query_rows(step_) * byte_terms, stream_);
+    if (uses_terms()) terms_ = Buffer<char>(augmented_query_rows(step_) * byte_terms, stream_);
     project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), stream_);
 }
 
@@ -33,8 +33,8 @@ std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     return pass_.n - seen - more < more / 4 ? pass_.n : seen + more;
 }
 
-void ProjectedPass::set_thresholds(std::int64_t q) {
-    projected_thresholds(points_.directions, pass_.threshold, error_.get(), q, threshold_.get(), stream_);
+void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowed) {
+    projected_thresholds(points_.directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
 }
 
 // What passes of points [first, to) for queries [at, at + count).
@@ -53,7 +53,7 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.counts = counts_.get();
     pass.capacity = tuning::projected_room;
     pass.column_threshold = nullptr;
-    if (points_.terms.size() > 0) {
+    if (uses_terms()) {
         augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, points_.base,
                              static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
         pass.query_terms = terms_.get();
@@ -73,7 +73,7 @@ bool ProjectedPass::serves(std::int64_t seen) {
     constexpr std::int64_t tried = tuning::projected_pilots;
     static_assert(tried <= few_queries);
     prepare(tried);
-    set_thresholds(tried);
+    set_thresholds(tried, nullptr);
     const std::int64_t to = end_of_range(seen);
     pass(0, tried, seen, to);
     std::vector<std::int32_t> counts(static_cast<std::size_t>(tried));
@@ -97,7 +97,7 @@ bool ProjectedPass::serves(std::int64_t seen) {
 }
 
 void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {
-    set_thresholds(pass_.q);
+    set_thresholds(pass_.q, lists.overflowed);
     const auto* const queries = static_cast<const char*>(pass_.queries);
     for (std::int64_t at = 0; at < pass_.q; at += step_) {
         const std::int64_t count = std::min(step_, pass_.q - at);

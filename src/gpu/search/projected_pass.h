@@ -16,6 +16,10 @@ public:
     // Whether few enough points pass for the first queries, which may be unlike the points: of the range that begins
     // with point `seen`. Where there are few queries or no such points, unknown, and true. Synchronises.
     bool serves(std::int64_t seen);
+    // Half norms and thresholds of bytes as terms of the sums, unless that is left: thresholds may lie lower than terms
+    // reach (bytes.h), and then let more points pass.
+    bool uses_terms() const { return terms_serve_ && points_.terms.size() > 0; }
+    void leave_terms() { terms_serve_ = false; }
     // Projects the first q queries.
     void prepare(std::int64_t q);
     // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still
@@ -26,13 +30,14 @@ public:
 
 private:
     void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
-    void set_thresholds(std::int64_t q);
+    void set_thresholds(std::int64_t q, const std::uint8_t* overflowed);
 
     const ProjectedVectors& points_;
     const FilterVectors& filter_;
     FilterPass pass_;
     FilterIsa isa_;
     cudaStream_t stream_;
+    bool terms_serve_ = true;
     std::int64_t step_ = 0;            // queries whose candidates are in memory at a time
     Buffer<char> vectors_;             // of all queries
     Buffer<float> error_, threshold_;  // the same

@@ -108,7 +108,9 @@ public:
         if (found_.clustered) context_.shortened = true;
         if (found_.projected) {
             context_.shortened = true;
-            chunk_.finer->projection.note(q, std::ranges::count(uncertain.causes, exact::Cause::full_list));
+            const std::int64_t left = std::ranges::count(uncertain.causes, exact::Cause::full_list);
+            chunk_.finer->projection.note(q, left);
+            if (4 * left > q) chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
             for (exact::Cause& cause : uncertain.causes)
                 if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
         }
@@ -147,7 +149,9 @@ private:
     // The projection of the tile's own filter, where the plan has one.
     const ProjectedVectors* own_projection() const {
         const bool wanted = tuning::may_project(context_.plan.path) && &own_ == &chunk_.filter && chunk_.projected;
-        return wanted && (context_.plan.forced || chunk_.finer->tries_projection()) ? chunk_.projected.get() : nullptr;
+        if (!wanted || !(context_.plan.forced || chunk_.finer->tries_projection())) return nullptr;
+        const bool runs = isa_of(context_.plan) == FilterIsa::sm_90a || !chunk_.projected->directions.bytes;
+        return runs ? chunk_.projected.get() : nullptr;
     }
     // Whether searches of the chunk have refined so many needless candidates that its equal rows, which may be the
     // reason, should have been counted.
@@ -310,9 +314,11 @@ void search(const Points& points, const SearchRequest& request) {
     work.wait("search");
     hand_over();
     if (tuning::may_project(plan.path)) {
-        const auto* const projected = points.resident.projected.get();
+        const Chunk& chunk = points.resident;
+        const bool clusters = plan.path == Path::clustered && chunk.clusters;
         if (!shortened) request.report.path = name(Path::gemm_f16);
-        else if (projected && projected->directions.bytes) request.report.path = name(Path::gemm_i8);
+        else if (!clusters && chunk.projected)
+            request.report.path = name(chunk.projected->directions.bytes ? Path::gemm_i8 : Path::projected);
     }
     exact::Fallbacks fallbacks;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {

@@ -335,16 +335,23 @@ private:
         }
         pass_.first = first;
         pass_.count = n_ - first;
-        used_projection_ = true;
+        used_projection_ = first < n_;
         return true;
     }
     // What few queries want follows from their number, that of others from the first of them, unless it is known.
     bool serves(ProjectedPass& projected, std::int64_t first) {
         if (q_ <= few_queries) return projected.serves(first);
         Pilots& pilots = chunk_.finer->pilots;
+        std::atomic<bool>& terms_mislead = chunk_.finer->terms_mislead;
+        if (terms_mislead) projected.leave_terms();
         const Pilots::Answer known = pilots.known(wanted_);
         if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
-        const bool found = projected.serves(first);
+        bool found = projected.serves(first);
+        if (!found && projected.uses_terms()) {
+            projected.leave_terms();
+            found = projected.serves(first);
+            terms_mislead = found;
+        }
         pilots.note(wanted_, found);
         return found;
     }

@@ -273,8 +273,9 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
     }
     if (may_project(path))
         most += static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
-                8.0 * (most_directions + 1) *
-                    static_cast<double>(std::min(std::max(q, n), projected_rows(most_directions + 1)));
+                8.0 * most_turned_width *
+                    (4 * most_turned_width +
+                     static_cast<double>(std::min(std::max(q, n), projected_rows(most_turned_width))));
     // Terms of augmented vectors, of points and of queries, and their errors.
     if (takes_all_coordinates(path))
         most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));
