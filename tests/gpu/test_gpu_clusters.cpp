@@ -1,108 +1,118 @@
-// The path "clustered": no pair whose value is within its query's threshold lies in a tile that is left out, nor has a
-// relative value beyond what the threshold becomes.
+// The path "clustered": no pair whose value is within its query's threshold lies in a tile that is left out, and
+// searches are held to the bits of other paths.
 #include <cuda_fp16.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
-#include "clustered_rows.h"
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
 #include "gpu/points/clusters.h"
 #include "gpu/search/clustered_pass.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
+#include "same_answer.h"
+#include "search_cases.h"
+#include "spectrum.h"
 
 namespace {
 
 using namespace kith;
-using clustered::Clustered;
-using clustered::serves_here;
 using filter_values::to_host;
+
+// Rows near one of `centres` points, all of them offset.
+struct Clustered {
+    std::vector<float> rows;
+    std::int64_t n, d;
+
+    Clustered(std::int64_t count, std::int64_t dimensions, std::int64_t centres, double spread, std::uint64_t seed,
+              double offset = 0, std::uint64_t of = 1)
+        : n(count), d(dimensions) {
+        adversarial::Random where(of), own(seed);
+        std::vector<double> middle;
+        for (std::int64_t i = 0; i < centres * d; ++i) middle.push_back(where.gaussian() + offset);
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t c = i * 7919 % centres;
+            for (std::int64_t j = 0; j < d; ++j)
+                rows.push_back(
+                    static_cast<float>(middle[static_cast<std::size_t>(c * d + j)] + spread * own.gaussian()));
+        }
+    }
+    float& at(std::int64_t row, std::int64_t col) { return rows[static_cast<std::size_t>(row * d + col)]; }
+    MatrixView view() const { return kith::view(rows.data(), n, d); }
+};
+
+bool serves_here() {
+    return filter_values::instruction_sets().back() == gpu::FilterIsa::sm_90a;
+}
+
+Options options_of(const std::string& metric, const std::string& path) {
+    Options options;
+    options.metric = metric_named(metric);
+    options.device = "cuda";
+    options.path = path;
+    return options;
+}
 
 // ---- what is left out
 
-// Points in clusters, queries, and the filter's values of all pairs, in the order of the search.
-struct Attacked {
-    std::shared_ptr<const gpu::Points> prepared;
-    std::int64_t n, q, padded;
-    gpu::DeviceRows rows;
-    gpu::Buffer<__half> vectors;
-    gpu::Buffer<float> error, threshold;
-    gpu::Buffer<std::uint8_t> unfit;
+// Thresholds of all sizes, each the value of some point: tiles that no list names hold none within. Values are computed
+// in the order of the search.
+void attack(const Clustered& points, const Clustered& queries, const std::string& metric, const std::string& what) {
+    const std::int64_t n = points.n, q = queries.n;
+    MetricSpec spec;
+    spec.id = metric_named(metric).id;
+    spec.params.d = points.d;
+    Plan plan;
+    gpu_arrays::check(cudaGetDevice(&plan.device));
+    plan.path = Path::clustered;
+    plan.isa = "sm_90a";
+    plan.forced = true;
+    plan.chunk_points = n;
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 0);
+    const auto prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
+    const gpu::Chunk& chunk = prepared->resident;
+    ASSERT_TRUE(chunk.clusters) << what;
+    const gpu::FilterForm& form = chunk.filter.form;
+    gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
+    gpu::measure(rows, prepared->metric, nullptr);
+    gpu::Buffer<__half> vectors(q * form.width, nullptr);
+    gpu::Buffer<float> e(2 * q, nullptr), threshold(q, nullptr);
+    gpu::Buffer<std::uint8_t> unfit(q, nullptr);
+    prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), e.get(), unfit.get(),
+                                             prepared->metric.params, nullptr);
     gpu::FilterPass pass;
-    std::vector<float> values;  // q x padded
-
-    Attacked(const Clustered& points, const Clustered& queries, const std::string& metric)
-        : n(points.n), q(queries.n), padded(gpu::whole_tiles(n)) {
-        MetricSpec spec;
-        spec.id = metric_named(metric).id;
-        spec.params.d = points.d;
-        Plan plan;
-        gpu_arrays::check(cudaGetDevice(&plan.device));
-        plan.path = Path::clustered;
-        plan.isa = "sm_90a";
-        plan.forced = true;
-        plan.chunk_points = n;
-        const std::function<bool(const Progress&)> silent;
-        ProgressMeter progress(silent, 0);
-        prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
-        const gpu::FilterForm& form = chunk().filter.form;
-        rows = gpu::upload(queries.view(), 0, q, false, nullptr);
-        gpu::measure(rows, prepared->metric, nullptr);
-        vectors = gpu::Buffer<__half>(q * form.width, nullptr);
-        error = gpu::Buffer<float>(2 * q, nullptr);
-        threshold = gpu::Buffer<float>(q, nullptr);
-        unfit = gpu::Buffer<std::uint8_t>(q, nullptr);
-        prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), error.get(), unfit.get(),
-                                                 prepared->metric.params, nullptr);
-        pass.queries = vectors.get();
-        pass.points = chunk().filter.vectors.get();
-        pass.half_norm = chunk().filter.half_norm.get();
-        pass.q = q;
-        pass.n = pass.count = n;
-        pass.width = form.width;
-        pass.threshold = threshold.get();
-        gpu::Buffer<float> all(q * padded, nullptr);
-        gpu::FilterPass every = pass;
-        every.all = all.get();
-        every.ld = padded;
-        gpu::filter_pass(every, gpu::FilterIsa::sm_90a, nullptr);
-        values = to_host(all.get(), q * padded);
-    }
-    const gpu::Chunk& chunk() const { return prepared->resident; }
-    void set_thresholds(const std::vector<float>& thresholds) const {
-        gpu_arrays::check(
-            cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * 4, cudaMemcpyHostToDevice));
-    }
-};
-
-// Of each row of `count` values, `stride` apart, that which a share of them is below.
-std::vector<float> order_statistics(const std::vector<float>& values, std::int64_t rows, std::int64_t stride,
-                                    std::int64_t count, double share) {
-    std::vector<float> out, sorted;
-    for (std::int64_t i = 0; i < rows; ++i) {
-        sorted.assign(values.begin() + i * stride, values.begin() + i * stride + count);
-        const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(count - 1));
-        std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
-        // Without a threshold nothing passes.
-        out.push_back(std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
-    }
-    return out;
-}
-
-// Thresholds of all sizes, each the value of some point: tiles that no list names hold none within.
-void attack(const Attacked& a, const std::string& metric, const std::string& what) {
-    const gpu::Chunk& chunk = a.chunk();
-    const std::int64_t n = a.n, q = a.q, padded = a.padded;
-    const std::vector<float>& values = a.values;
-    gpu::FilterPass pass = a.pass;
+    pass.queries = vectors.get();
+    pass.points = chunk.filter.vectors.get();
+    pass.half_norm = chunk.filter.half_norm.get();
+    pass.q = q;
+    pass.n = pass.count = n;
+    pass.width = form.width;
+    const std::int64_t padded = gpu::whole_tiles(n);
+    gpu::Buffer<float> all(q * padded, nullptr);
+    gpu::FilterPass every = pass;
+    every.all = all.get();
+    every.ld = padded;
+    gpu::filter_pass(every, gpu::FilterIsa::sm_90a, nullptr);
+    const std::vector<float> values = to_host(all.get(), q * padded);
     std::int64_t left_out = 0, looked_at = 0;
     for (const double share : {0.0, 0.0005, 0.01, 0.3, 0.9}) {
-        const std::vector<float> thresholds = order_statistics(values, q, padded, n, share);
-        a.set_thresholds(thresholds);
+        std::vector<float> thresholds, sorted;
+        for (std::int64_t i = 0; i < q; ++i) {
+            sorted.assign(values.begin() + i * padded, values.begin() + i * padded + n);
+            const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(n - 1));
+            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
+            // Without a threshold nothing passes.
+            thresholds.push_back(
+                std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
+        }
+        gpu_arrays::check(
+            cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * 4, cudaMemcpyHostToDevice));
         gpu::ClusteredPass clustered(*chunk.clusters, gpu::FilterIsa::sm_90a, nullptr);
+        pass.threshold = threshold.get();
         pass.first = clustered.first();
         pass.count = n - pass.first;
         const gpu::FilterPass listed = clustered.of(pass);
@@ -137,115 +147,6 @@ void attack(const Attacked& a, const std::string& metric, const std::string& wha
                                     std::to_string(left_out) + " left out, " + std::to_string(looked_at) + " not");
 }
 
-// Relative to their centres: of every threshold, each the distance of some pair, the pass finds all points after the
-// samples that are within, and the thresholds of the two kinds of values leave out nothing that the other has.
-void attack_relative(const Attacked& a, const std::string& metric, const std::string& what) {
-    const gpu::Chunk& chunk = a.chunk();
-    const std::int64_t n = a.n, q = a.q, first = chunk.clusters->view.first;
-    ASSERT_EQ(chunk.filter.form.gemm == metric::Gemm::l2, chunk.clusters->relative.has_value()) << what;
-    if (!chunk.clusters->relative) return;
-    gpu::RelativePass relative(*chunk.clusters, chunk.filter.form, a.prepared->metric, chunk.points.prepared(),
-                               a.rows.prepared(), a.vectors.get(), nullptr);
-    // Lists of all points, whose distances begin() puts in.
-    std::vector<gpu::Candidate> every;
-    for (std::int64_t i = 0; i < q * n; ++i) every.push_back({0, static_cast<std::uint32_t>(i % n)});
-    const gpu::Buffer<gpu::Candidate> listed(q * n, nullptr), found(q * n, nullptr);
-    const gpu::Buffer<std::int32_t> counts(q, nullptr);
-    const std::vector<std::int32_t> full(static_cast<std::size_t>(q), static_cast<std::int32_t>(n));
-    const gpu::Buffer<float> served(q, nullptr);
-    gpu_arrays::check(cudaMemcpy(listed.get(), every.data(), every.size() * sizeof every[0], cudaMemcpyHostToDevice));
-    gpu_arrays::check(cudaMemcpy(counts.get(), full.data(), full.size() * 4, cudaMemcpyHostToDevice));
-    const std::vector<float> any(static_cast<std::size_t>(q), std::numeric_limits<float>::max());
-    const gpu::CandidateLists lists{.q = q,
-                                    .capacity = n,
-                                    .candidates = listed.get(),
-                                    .counts = counts.get(),
-                                    .threshold = served.get(),
-                                    .query_error = a.error.get()};
-    const auto begin = [&](const std::vector<float>& coarse) {
-        gpu_arrays::check(cudaMemcpy(served.get(), coarse.data(), coarse.size() * 4, cudaMemcpyHostToDevice));
-        relative.begin(lists, a.unfit.get());
-        return to_host(served.get(), q);
-    };
-    const std::vector<std::uint8_t> unfit = to_host(a.unfit.get(), q);
-    const auto fit = [&](std::int64_t i) { return unfit[static_cast<std::size_t>(i)] == gpu::fit; };
-    const auto coarse_of = [&](std::int64_t i, std::int64_t p) {
-        return a.values[static_cast<std::size_t>(i * a.padded + p)];
-    };
-    std::vector<float> distances;  // q x n, by position
-    for (const double share : {0.9, 0.0005}) {
-        const std::vector<float> coarse = order_statistics(a.values, q, a.padded, n, share);
-        const std::vector<float> up_to = begin(coarse);
-        distances.clear();
-        for (const gpu::Candidate& entry : to_host(listed.get(), q * n)) distances.push_back(entry.a);
-        for (std::int64_t i = 0; i < q; ++i)
-            for (std::int64_t p = 0; p < n; ++p)
-                ASSERT_FALSE(distances[static_cast<std::size_t>(i * n + p)] <= up_to[static_cast<std::size_t>(i)] &&
-                             coarse_of(i, p) > coarse[static_cast<std::size_t>(i)])
-                    << what << ", " << metric << ", query " << i << ", point at " << p;
-    }
-    begin(any);
-    // Lowered thresholds let as many through as they are for.
-    const std::int64_t wanted = 5;
-    gpu::CandidateLists lowered_lists = lists;
-    lowered_lists.threshold = a.threshold.get();
-    a.set_thresholds(any);
-    relative.lower(lowered_lists, wanted, a.unfit.get());
-    const std::vector<float> to = to_host(a.threshold.get(), q);
-    std::int64_t lowered = 0;
-    for (std::int64_t i = 0; i < q; ++i) {
-        const float threshold = to[static_cast<std::size_t>(i)];
-        if (threshold == any[0]) continue;
-        ++lowered;
-        std::int64_t through = 0;
-        for (std::int64_t p = 0; p < n; ++p) through += coarse_of(i, p) <= threshold;
-        ASSERT_TRUE(fit(i) && through >= wanted) << what << ", " << metric << ", query " << i << ": " << through;
-    }
-    // Points of clusters that are tiny beside their centres are as far from a query as f32 tells.
-    EXPECT_TRUE(lowered > 0 || what == "tiny") << what << ", " << metric;
-    gpu::FilterPass pass = a.pass;
-    pass.candidates = found.get();
-    pass.counts = counts.get();
-    pass.capacity = n;
-    std::int64_t within = 0, appended = 0;
-    for (const double share : {0.0, 0.0005, 0.01, 0.9}) {
-        const std::vector<float> thresholds = order_statistics(distances, q, n, n, share);
-        a.set_thresholds(thresholds);
-        gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * 4));
-        relative.run(pass);
-        const auto entries = to_host(found.get(), q * n);
-        const auto here = to_host(counts.get(), q);
-        relative.restore(a.threshold.get(), a.error.get());
-        const std::vector<float> restored = to_host(a.threshold.get(), q);
-        for (std::int64_t i = 0; i < q; ++i) {
-            if (!fit(i)) continue;
-            const std::int32_t count = here[static_cast<std::size_t>(i)];
-            ASSERT_LE(count, n - first) << what << ", " << metric << ", query " << i;
-            std::vector<bool> has(static_cast<std::size_t>(n));
-            for (std::int32_t e = 0; e < count; ++e) {
-                const std::int64_t p = entries[static_cast<std::size_t>(i * n + e)].point;
-                ASSERT_GE(p, first) << what;
-                ASSERT_LT(p, n) << what;
-                ASSERT_FALSE(has[static_cast<std::size_t>(p)]) << what << ", twice: point at " << p;
-                has[static_cast<std::size_t>(p)] = true;
-            }
-            appended += count;
-            for (std::int64_t p = 0; p < n; ++p) {
-                const float distance = distances[static_cast<std::size_t>(i * n + p)];
-                if (!(distance <= thresholds[static_cast<std::size_t>(i)])) continue;
-                ASSERT_LE(coarse_of(i, p), restored[static_cast<std::size_t>(i)])
-                    << what << ", " << metric << ", query " << i << ", point at " << p;
-                if (p < first) continue;
-                ++within;
-                ASSERT_TRUE(has[static_cast<std::size_t>(p)])
-                    << what << ", " << metric << ", query " << i << ", point at " << p << ", share " << share;
-            }
-        }
-    }
-    ::testing::Test::RecordProperty("relative-" + what + "-" + metric,
-                                    std::to_string(within) + " within, " + std::to_string(appended) + " appended");
-}
-
 TEST(GpuClusters, LeaveOutNothingWithin) {
     if (!serves_here()) GTEST_SKIP() << "no sm_90a";
     const std::int64_t n = 20000, d = 24, q = 300;
@@ -269,74 +170,136 @@ TEST(GpuClusters, LeaveOutNothingWithin) {
                                            {"huge", &huge},
                                            {"outlier", &outlier},
                                            {"equal", &equal}}) {
-            for (const auto& [which, queries] : {std::pair{"", &near}, {"-far", &far}}) {
-                const Attacked attacked(*points, *queries, metric);
-                ASSERT_TRUE(attacked.chunk().clusters) << what;
-                attack(attacked, metric, std::string(what) + which);
-            }
+            attack(*points, near, metric, what);
+            attack(*points, far, metric, std::string(what) + "-far");
         }
     }
 }
 
-// Clusters far from the origin and from each other, of very different sizes, with outliers in them, with points at
-// their centres and equal ones; queries at points, between two clusters, and far away.
-TEST(GpuClusters, RelativeValuesLeaveOutNothingWithin) {
+// ---- searches
+
+void expect_same(const MatrixView& points, const MatrixView& queries, std::int64_t k, const std::string& metric,
+                 const std::string& what, bool used = true) {
+    const auto want = search(points, queries, k, options_of(metric, "exact"));
+    const auto got = search(points, queries, k, options_of(metric, "clustered"));
+    EXPECT_TRUE(same_answer(want, got)) << what << ", " << metric << ", k " << k;
+    EXPECT_EQ(used && serves_here() ? "clustered" : "gemm-f16", got.report.path) << what << ", " << metric;
+    EXPECT_EQ(queries.rows, got.report.certified + got.report.retried + got.report.scanned);
+}
+
+TEST(GpuClusteredSearch, AnswersAsTheScan) {
+    const std::int64_t n = 60000, d = 40, q = 3000;
+    for (const double spread : {1e-4, 0.05, 1.0}) {
+        const Clustered points(n, d, 200, spread, 21), queries(q, d, 200, spread, 22);
+        for (const char* metric : {"sqeuclidean", "euclidean", "cosine", "inner_product", "correlation"})
+            for (const std::int64_t k : {1, 10, 100})
+                expect_same(points.view(), queries.view(), k, metric, "spread " + std::to_string(spread));
+    }
+}
+
+TEST(GpuClusteredSearch, DataAgainstIt) {
+    const std::int64_t n = 60000, d = 32, q = 2500;
+    Clustered outlier(n, d, 100, 1e-3, 23), equal(n, d, 7, 0.0, 24), one(n, d, 1, 1.0, 25), line(n, d, 1, 0.0, 26),
+        scales(n, d, 100, 1e-3, 27);
+    for (std::int64_t j = 0; j < d; ++j) {
+        outlier.at(4097, j) = 1e9f;
+        outlier.at(0, j) = -3e7f;
+        for (std::int64_t i = 0; i < n; ++i) {
+            line.at(i, j) = static_cast<float>(i >> 4);
+            scales.at(i, j) *= std::pow(10.0f, static_cast<float>(j % 9 - 4));
+            if (i % 97 == 5) scales.at(i, j) = std::numeric_limits<float>::quiet_NaN();
+        }
+    }
+    Clustered near(q, d, 100, 1e-3, 28), far(q, d, 100, 1.0, 29, 1e4);
+    for (std::int64_t i = 3; i < q; i += 11) near.at(i, i % d) = std::numeric_limits<float>::quiet_NaN();
+    for (const char* metric : {"sqeuclidean", "cosine"})
+        for (const auto& [what, points] :
+             {std::pair{"outlier", &outlier}, {"equal", &equal}, {"one", &one}, {"line", &line}, {"scales", &scales}})
+            for (const Clustered* queries : {&near, &far})
+                expect_same(points->view(), queries->view(), 10, metric, what);
+}
+
+// Elements of every type, and queries that are fewer than a tile list has.
+TEST(GpuClusteredSearch, TypesAndFewQueries) {
+    const std::int64_t n = 40000, d = 20;
+    const Clustered points(n, d, 60, 0.02, 30, 3.0), queries(4000, d, 60, 0.02, 31, 3.0);
+    std::vector<double> wide(points.rows.begin(), points.rows.end()), asked(queries.rows.begin(), queries.rows.end());
+    std::vector<std::uint8_t> bytes, asked_bytes;
+    for (const float x : points.rows) bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
+    for (const float x : queries.rows)
+        asked_bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
+    expect_same(view(wide.data(), n, d), view(asked.data(), 4000, d), 10, "sqeuclidean", "f64");
+    expect_same(view(bytes.data(), n, d), view(asked_bytes.data(), 4000, d), 10, "sqeuclidean", "u8");
+    for (const std::int64_t q : {1, 40, 256, 257})
+        expect_same(points.view(), view(queries.rows.data(), q, d), 10, "sqeuclidean", "few", false);
+}
+
+TEST(GpuClusteredSearch, GraphsAndIndexes) {
+    const std::int64_t n = 30000, d = 48;
+    const Clustered points(n, d, 150, 1e-2, 32), queries(9000, d, 150, 1e-2, 33);
+    const auto want = graph(points.view(), 9, options_of("euclidean", "exact"));
+    EXPECT_TRUE(same_answer(want, graph(points.view(), 9, options_of("euclidean", "clustered"))));
+    const Options forced = options_of("euclidean", "clustered");
+    const Index index(points.view(), forced);
+    EXPECT_TRUE(same_answer(want, index.graph(9, forced)));
+    const auto all = search(points.view(), queries.view(), 12, options_of("euclidean", "exact"));
+    // Whatever filters in its place, the points lie in the order of the clusters.
+    for (const char* path : {"clustered", "", "gemm-f16", "direct-f32", "exact"}) {
+        const auto found = index.search(queries.view(), 12, options_of("euclidean", path));
+        EXPECT_TRUE(same_answer(all, found)) << path;
+    }
+    for (const std::int64_t q : {1, 5, 400}) {
+        const MatrixView some = view(queries.rows.data(), q, d);
+        EXPECT_TRUE(same_answer(search(points.view(), some, 12, options_of("euclidean", "exact")),
+                                index.search(some, 12, options_of("euclidean", ""))))
+            << q;
+    }
+    // Within a radius that a query's own cluster is in: of few queries and of many.
+    for (const std::int64_t q : {50, 4000}) {
+        const auto some = view(queries.rows.data(), q, d);
+        const RadiusNeighbors of_points = radius(points.view(), some, 0.2, options_of("euclidean", "gemm-f16")),
+                              of_index = index.radius(some, 0.2, options_of("euclidean", ""));
+        EXPECT_GT(of_points.ids.size(), static_cast<std::size_t>(100 * q));
+        EXPECT_EQ(of_points.offsets, of_index.offsets);
+        EXPECT_EQ(of_points.ids, of_index.ids);
+        EXPECT_EQ(of_points.distances, of_index.distances);
+    }
+    // As many neighbours as leave lists of a run of positions too short.
+    const auto one = view(queries.rows.data(), 1, d);
+    EXPECT_TRUE(same_answer(search(points.view(), one, 400, options_of("euclidean", "exact")),
+                            index.search(one, 400, options_of("euclidean", ""))));
+}
+
+// More queries than a tile has, searched by several threads at once.
+TEST(GpuClusteredSearch, ManyQueriesAndThreads) {
+    const std::int64_t n = 20000, d = 16, q = 70000;
+    const Clustered points(n, d, 90, 1e-2, 37), queries(q, d, 90, 1e-2, 38);
+    const Options forced = options_of("sqeuclidean", "clustered");
+    const Neighbors want = search(points.view(), queries.view(), 5, options_of("sqeuclidean", "gemm-f16"));
+    const Index index(points.view(), forced);
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            const Neighbors got = index.search(queries.view(), 5, forced);
+            EXPECT_TRUE(same_answer(want, got));
+            EXPECT_EQ(serves_here() ? "clustered" : "gemm-f16", got.report.path);
+        });
+}
+
+// An Index of points in clusters finds them; of others it does not, and searches as before.
+TEST(GpuClusteredSearch, IsChosenByASample) {
     if (!serves_here()) GTEST_SKIP() << "no sm_90a";
-    const std::int64_t n = 17000, d = 24, q = 270;
-    Clustered tight(n, d, 40, 1e-4, 3), wide(n, d, 40, 0.3, 4), one(n, d, 1, 1.0, 5), offset(n, d, 40, 1e-2, 6, 50.0),
-        far_apart(n, d, 40, 1e-3, 7), scales(n, d, 40, 1.0, 8), outlier(n, d, 40, 1e-3, 9), equal(n, d, 3, 0.0, 10),
-        uneven(n, d, 40, 1e-2, 11), tiny(n, d, 40, 1e-3, 12), centres(n, d, 40, 1e-3, 13);
-    const Clustered middles(40, d, 40, 0.0, 1);
-    for (std::int64_t i = 0; i < n; ++i) {
-        // Half of the points are of one cluster; others are of clusters a few powers of ten wide or narrow, or moved
-        // away from the rest; and many lie at a centre.
-        const std::int64_t c = i * 7919 % 40;
-        for (std::int64_t j = 0; j < d; ++j) {
-            const float middle = middles.rows[static_cast<std::size_t>(c * d + j)];
-            float& x = scales.at(i, j);
-            x = middle + (x - middle) * std::pow(10.0f, -static_cast<float>(c % 7));
-            if (i % 2 == 0) uneven.at(i, j) = uneven.at(0, j) + (uneven.at(i, j) - uneven.at(i % 40, j));
-            far_apart.at(i, j) += c % 3 == 0 ? 3e3f : 0.0f;
-            tiny.at(i, j) *= 1e-6f;
-            if (i % 5 > 1) centres.at(i, j) = middle;
-            if (i % 211 == 3) outlier.at(i, j) += 2.0f;
-            if (i == 17) outlier.at(i, j) = 3e8f;
-            if (i % 501 == 5) outlier.at(i, j) = std::numeric_limits<float>::quiet_NaN();
-        }
-    }
-    Clustered queries(q, d, 40, 1e-4, 14);
-    const Clustered far(q, d, 40, 1.0, 16, 20.0);
-    for (std::int64_t i = 90; i < q; ++i)
-        for (std::int64_t j = 0; j < d; ++j) {
-            const float one_middle = middles.rows[static_cast<std::size_t>(i % 40 * d + j)],
-                        other = middles.rows[static_cast<std::size_t>((i + 1) % 40 * d + j)];
-            queries.at(i, j) = i >= 180     ? far.rows[static_cast<std::size_t>(i * d + j)]
-                               : i % 3 == 0 ? one_middle
-                                            : (one_middle + other) / 2;
-        }
-    for (std::int64_t i = 7; i < q; i += 50) queries.at(i, 3) = std::numeric_limits<float>::quiet_NaN();
-    for (const char* metric : {"sqeuclidean", "hellinger", "cosine"}) {
-        for (const auto& [what, points] : {std::pair{"tight", &tight},
-                                           {"wide", &wide},
-                                           {"one", &one},
-                                           {"offset", &offset},
-                                           {"far apart", &far_apart},
-                                           {"scales", &scales},
-                                           {"outlier", &outlier},
-                                           {"equal", &equal},
-                                           {"uneven", &uneven},
-                                           {"tiny", &tiny},
-                                           {"centres", &centres}}) {
-            Clustered these = *points, asked = queries;
-            if (std::string(metric) == "hellinger") {
-                for (float& x : these.rows) x = std::abs(x);
-                for (float& x : asked.rows) x = std::abs(x);
-            }
-            const Attacked attacked(these, asked, metric);
-            ASSERT_TRUE(attacked.chunk().clusters) << what;
-            attack_relative(attacked, metric, what);
-        }
-    }
+    Options options = options_of("sqeuclidean", "");
+    const std::int64_t n = 1 << 18, d = 32;
+    const Clustered with(n, d, 300, 1e-2, 34), without(n, d, 1, 1.0, 35), queries(2000, d, 300, 1e-2, 36);
+    const Index some(with.view(), options), none(without.view(), options);
+    const auto found = some.search(queries.view(), 10, options), plain = none.search(queries.view(), 10, options);
+    EXPECT_EQ("clustered", found.report.path);
+    EXPECT_EQ("gemm-f16", plain.report.path);
+    EXPECT_EQ("gemm-f16", some.search(view(queries.rows.data(), 7, d), 10, options).report.path);
+    options.path = "gemm-f16";
+    EXPECT_TRUE(same_answer(search(with.view(), queries.view(), 10, options), found));
+    EXPECT_TRUE(same_answer(search(without.view(), queries.view(), 10, options), plain));
 }
 
 }  // namespace

@@ -108,18 +108,11 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
     for (int i = 0; i < per_thread; ++i)
         append<1>(list.within(i, threshold), &s.kept, [&](int slot, int) { out[slot] = list.entries[i]; });
     __syncthreads();
-    int length = s.kept;
-    if (lists.loss) {
-        const float reach = threshold + lists.loss[query];
-        length = 0;
-#pragma unroll
-        for (int i = 0; i < per_thread; ++i) length += __syncthreads_count(list.within(i, reach));
-    }
     if (threadIdx.x == 0) {
         lists.counts[query] = s.kept;
         lists.threshold[query] = threshold;
         lists.overflowed[query] = list.overflowed;
-        atomicAdd(&lists.lengths[length_class(length)], 1u);
+        atomicAdd(&lists.lengths[length_class(s.kept)], 1u);
         if (list.overflowed && list.there <= max_candidates)
             atomicAdd(&lists.lengths[length_classes + length_class(list.there)], 1u);
     }

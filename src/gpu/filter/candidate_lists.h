@@ -30,8 +30,6 @@ struct CandidateLists {
     unsigned* lengths = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
-    // Per query, or null: what the next pass adds to thresholds, and tighten_lists' lengths count too.
-    const float* loss = nullptr;
 
     // Those of queries [first, first + count).
     CandidateLists part(std::int64_t first, std::int64_t count) const {
@@ -42,7 +40,6 @@ struct CandidateLists {
         out.threshold += first;
         out.overflowed += first;
         out.query_error += first;
-        if (loss) out.loss += first;
         return out;
     }
 };

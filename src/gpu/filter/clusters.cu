@@ -156,60 +156,46 @@ __global__ void __launch_bounds__(bound_threads)
                        .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
 }
 
-constexpr int active_threads = 256, active_queries = 64, active_lanes = active_threads / active_queries;
+constexpr int active_threads = static_cast<int>(listed_queries);
 
-// A block owns some queries of a group and as many clusters as it has threads, a thread a cluster. Flags begin as 0.
+// A block owns a group of queries and as many clusters as it has threads, a thread a cluster.
 __global__ void __launch_bounds__(active_threads)
     active_kernel(ClusterView view, ClusterQueries queries, std::uint8_t* flags) {
-    __shared__ double nearest[active_queries], room[active_queries];
-    const std::int64_t within = std::int64_t{blockIdx.z} * active_queries, first = blockIdx.x * queries.group + within;
-    const auto here =
-        static_cast<int>(min(std::int64_t{active_queries}, min(queries.group - within, queries.q - first)));
+    __shared__ double nearest[active_threads], room[active_threads];
+    const std::int64_t first = blockIdx.x * queries.group, own = first + threadIdx.x;
+    const int here = static_cast<int>(min(queries.group, queries.q - first));
     const float largest = 3.402823466e38f;
-    const int of = static_cast<int>(threadIdx.x) / active_lanes, lane = static_cast<int>(threadIdx.x) % active_lanes;
-    if (here <= 0) return;
-    const std::int64_t own = first + min(of, here - 1);
-    const __half* const u = static_cast<const __half*>(queries.vectors) + own * view.width;
-    double norm2 = 0;
-    for (std::int64_t j = 2 * lane; j < view.width; j += 2 * active_lanes) {
-        const float2 x = __half22float2(*reinterpret_cast<const __half2*>(u + j));
-        norm2 += static_cast<double>(x.x) * static_cast<double>(x.x);
-        norm2 += static_cast<double>(x.y) * static_cast<double>(x.y);
-    }
-#pragma unroll
-    for (int apart = 1; apart < active_lanes; apart *= 2) norm2 += __shfl_xor_sync(0xffffffffu, norm2, apart);
-    if (of < here && lane == 0) {
+    bool any = false;
+    if (threadIdx.x < here) {
         const float threshold = queries.threshold[own];
+        const __half* const u = static_cast<const __half*>(queries.vectors) + own * view.width;
+        double norm2 = 0;
+        for (std::int64_t j = 0; j < view.width; j += 2) {
+            const float2 x = __half22float2(*reinterpret_cast<const __half2*>(u + j));
+            norm2 += static_cast<double>(x.x) * static_cast<double>(x.x);
+            norm2 += static_cast<double>(x.y) * static_cast<double>(x.y);
+        }
         const double error = accumulation(view.gamma, sqrt(norm2)), t = static_cast<double>(threshold);
-        nearest[of] = norm2 - 2 * error;
-        room[of] = norm2 + 2 * t + 2 * error + 4 * view.gamma * fabs(t);
         // Nothing passes without a threshold.
-        if (!(threshold >= -largest)) room[of] = -static_cast<double>(__int_as_float(0x7f800000));
+        any = threshold >= -largest;
+        nearest[threadIdx.x] = norm2 - 2 * error;
+        room[threadIdx.x] = norm2 + 2 * t + 2 * error + 4 * view.gamma * fabs(t);
+        if (!any) room[threadIdx.x] = -static_cast<double>(__int_as_float(0x7f800000));
     }
     __syncthreads();
     const std::int64_t cluster = static_cast<std::int64_t>(blockIdx.y) * active_threads + threadIdx.x;
     if (cluster >= view.count) return;
     const ClusterBound bound = view.bounds[cluster];
     const float* const values = queries.values + first * queries.ld + cluster;
-    const double most = (2 + 0x1p-30) * bound.radius * bound.radius;
-    constexpr int some = 8;
     bool active = false;
-    for (int at = 0; at < here; at += some) {
-        float value[some];
-#pragma unroll
-        for (int i = 0; i < some; ++i) value[i] = values[min(at + i, here - 1) * queries.ld];
-#pragma unroll
-        for (int i = 0; i < some; ++i) {
-            const int query = min(at + i, here - 1);
-            const double reach2 = room[query] + bound.room;
-            const double apart2 = nearest[query] + 2 * static_cast<double>(value[i]) - 2 * bound.error;
-            // (R + r)^2 <= 2 R^2 + 2 r^2: mostly without a root.
-            if (reach2 < 0 || apart2 > most + (2 + 0x1p-30) * reach2) continue;
-            const double reach = bound.radius + root_above(fmax(reach2, 0.0));
-            active |= !(apart2 > reach * reach * (1 + 0x1p-40));
-        }
+#pragma unroll 8
+    for (int i = 0; i < here; ++i) {
+        const double reach2 = room[i] + bound.room;
+        const double reach = bound.radius + root_above(fmax(reach2, 0.0));
+        const double apart2 = nearest[i] + 2 * static_cast<double>(values[i * queries.ld]) - 2 * bound.error;
+        active |= !(reach2 < 0) && !(apart2 > reach * reach * (1 + 0x1p-40));
     }
-    if (active && view.begin[cluster] < view.begin[cluster + 1]) flags[blockIdx.x * view.count + cluster] = 1;
+    flags[blockIdx.x * view.count + cluster] = active && view.begin[cluster] < view.begin[cluster + 1];
 }
 
 // A block owns a group.
@@ -253,11 +239,6 @@ __global__ void __launch_bounds__(list_threads)
         before += total;
     }
     if (threadIdx.x == 0) counts[blockIdx.x] = before;
-}
-
-__global__ void far_kernel(const float* least, const float* half_square, std::int64_t rows, std::uint32_t* keys) {
-    const std::int64_t i = own_item();
-    if (i < rows) keys[i] = ~__float_as_uint(fmaxf(least[i] + half_square[i], 0.0f));
 }
 
 // Rows of a warp of the filter: of 16 queries in turn each comes to another one. A last group that is not whole keeps
@@ -314,23 +295,13 @@ void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, st
     check_launch("nearest_centres");
 }
 
-void far_keys(const float* least, const float* half_square, std::int64_t rows, std::uint32_t* keys,
-              cudaStream_t stream) {
-    far_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(least, half_square, rows, keys);
-    check_launch("far_keys");
-}
-
 void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
                     cudaStream_t stream) {
     check(cudaMemsetAsync(begin, 0, static_cast<std::size_t>(count + 1) * sizeof(begin[0]), stream), "cudaMemset");
     count_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(clusters, rows, begin);
     check_launch("cluster_begins");
-    begins_of_counts(begin, count, stream);
-}
-
-void begins_of_counts(std::uint32_t* counts, std::int64_t count, cudaStream_t stream) {
-    scan_kernel<<<1, scan_threads, 0, stream>>>(counts, count);
-    check_launch("begins_of_counts");
+    scan_kernel<<<1, scan_threads, 0, stream>>>(begin, count);
+    check_launch("cluster_begins");
 }
 
 void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm, const std::uint32_t* members,
@@ -341,9 +312,7 @@ void bound_clusters(const ClusterView& view, const void* vectors, const float* h
 }
 
 void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags, cudaStream_t stream) {
-    const dim3 grid(blocks_for(queries.q, queries.group), blocks_for(view.count, active_threads),
-                    blocks_for(queries.group, active_queries));
-    check(cudaMemsetAsync(flags, 0, static_cast<std::size_t>(grid.x * view.count), stream), "cudaMemset");
+    const dim3 grid(blocks_for(queries.q, queries.group), blocks_for(view.count, active_threads));
     active_kernel<<<grid, active_threads, 0, stream>>>(view, queries, flags);
     check_launch("active_clusters");
 }

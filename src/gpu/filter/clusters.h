@@ -46,15 +46,9 @@ void centre_values(const ClusterView& view, const void* vectors, std::int64_t co
 void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
                      std::uint32_t* centres, float* least, cudaStream_t stream);
 
-// Keys in whose order rows come that are farthest from the centre for which that was the least value first.
-void far_keys(const float* least, const float* half_square, std::int64_t rows, std::uint32_t* keys,
-              cudaStream_t stream);
-
 // How many of `rows` rows are of each cluster, as begin; at most 2^16 clusters.
 void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
                     cudaStream_t stream);
-// In place: `count` counts become begins, with their sum behind them.
-void begins_of_counts(std::uint32_t* counts, std::int64_t count, cudaStream_t stream);
 
 // The bounds of clusters whose members are vectors[view.first + members[i]], with half norms likewise, i from
 // view.begin[c] on.

@@ -124,18 +124,10 @@ struct SharedStorage {
     __device__ std::uint32_t half_norms_empty(int slot) const { return full(2 * max_stages + 2 + slot); }
 };
 
-// Where a tile's vectors begin, and its half norms: whole tiles from the pass' first position on.
-struct WholeTiles {
-    __device__ int row(const FilterPass& pass, int tile) const {
-        return static_cast<int>(pass.first) + tile * tile_points;
-    }
-    __device__ int half_norms(const FilterPass& pass, int tile) const { return row(pass, tile); }
-};
-
 // The producer: one thread. Of augmented vectors the terms come with a tile's first K-tile, else the half norms do.
-template <bool augmented, bool listed = false, class Places = WholeTiles>
+template <bool augmented, bool listed = false>
 __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass& pass, const TileSchedule& schedule,
-                                        const SharedStorage& s, int cta_rank, int cluster, const Places& places = {}) {
+                                        const SharedStorage& s, int cta_rank, int cluster) {
     PipelineState at, slot;
     int loaded = -1;
     int reload = 0;
@@ -157,11 +149,8 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
             ++reload;
         }
         const int first_bytes = augmented ? tile_points * term_bytes : schedule.half_norm_stride;
-        // Read ahead, where a list says which tiles come: no read waits for another.
-        int tile = work.tile(work.first), row = places.row(pass, tile),
-            second = work.tile(min(work.first + 1, work.end - 1));
         for (int t = work.first; t < work.end; ++t) {
-            const int second_row = places.row(pass, second), third = work.tile(min(t + 2, work.end - 1));
+            const auto row = static_cast<int>(pass.first) + work.tile(t) * tile_points;
             for (int c = 0; c < schedule.k_tiles; ++c) {
                 mbarrier_wait(s.empty(at.stage), at.parity ^ 1);
                 const std::uint32_t full = s.full(at.stage);
@@ -183,8 +172,7 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
                               tile_points * term_bytes, full);
                 } else if (c == 0) {
                     mbarrier_wait(s.half_norms_empty(slot.stage), slot.parity ^ 1);
-                    bulk_copy(s.half_norms(slot.stage), pass.half_norm + places.half_norms(pass, tile), half_norm_bytes,
-                              full);
+                    bulk_copy(s.half_norms(slot.stage), pass.half_norm + row, half_norm_bytes, full);
                     if (pass.column_threshold)
                         bulk_copy(s.half_norms(slot.stage) + half_norm_bytes, pass.column_threshold + row,
                                   half_norm_bytes, full);
@@ -192,9 +180,6 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
                 }
                 at.next(schedule.stages);
             }
-            tile = second;
-            row = second_row;
-            second = third;
         }
     }
 }

@@ -1,5 +1,4 @@
-// Centres are rows of a sample, as many as find clusters whose number is a quarter of theirs, and what these miss. See
-// clusters.h.
+// Centres are rows of a sample; as many as find clusters whose number is a quarter of theirs. See clusters.h.
 #include "gpu/points/clusters.h"
 
 #include <algorithm>
@@ -7,7 +6,6 @@
 #include <cmath>
 
 #include "gpu/filter/tuning.h"
-#include "gpu/metric/prepared_rows.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/tuning.h"
 #include "gpu/tree/order.h"
@@ -16,10 +14,10 @@ namespace kith::gpu {
 
 namespace {
 
-// Sizes, whole tiles all of them. Centres are of positions [0, among); [0, sampled) are in no cluster: searches take
-// their thresholds from there. `tried` points and `pilots` queries of the trial begin at position `centres`.
+// Sizes, whole tiles all of them. Positions [0, centres) are the centres, [0, sampled) are in no cluster: searches take
+// their thresholds from there. Behind the centres come `tried` points and `pilots` queries of the trial.
 struct Sizes {
-    std::int64_t centres, among, sampled, tried, pilots = listed_queries;
+    std::int64_t centres, sampled, tried, pilots = listed_queries;
     explicit Sizes(std::int64_t n) {
         const double root = std::sqrt(static_cast<double>(n));
         const auto tiles = [](double x) {
@@ -28,7 +26,6 @@ struct Sizes {
         centres = tuning::centres_of(n);
         // The second of the levels of samples, of most searches (filter_levels).
         sampled = std::max(tiles(64 * root), centres);
-        among = std::min(3 * centres, sampled);
         tried = std::min<std::int64_t>(tiles(static_cast<double>(n) / tuning::expected_neighbours), 1 << 14);
     }
     bool serve(std::int64_t n) const {
@@ -42,71 +39,32 @@ bool can_cluster(const FilterForm& form) {
     return !form.is_direct() && form.terms == 1 && form.least == 0 && form.width <= tuning::augmented_width;
 }
 
-// Whether half of a squared distance of a form's vectors is what orders the points.
-bool can_be_relative(const FilterForm& form, const DeviceMetric& metric) {
-    return metric.kernels && form.gemm == metric::Gemm::l2 && !metric.kernels->traits.factored;
-}
-
-// Coordinates in binary64 that are held at a time.
-constexpr std::int64_t most_coordinates = 1 << 22;
-
-RelativeVectors relative_vectors(const DeviceRows& points, const DeviceMetric& metric, const FilterVectors& filter,
-                                 const ClusterView& clusters, cudaStream_t stream) {
-    const FilterForm& form = filter.form;
-    const std::int64_t n = points.rows.count, own = n - clusters.first, d = metric.params.d;
-    RelativeVectors out;
-    out.view.most_tiles = most_relative_tiles(own, clusters.count);
-    out.vectors = Buffer<char>(vector_bytes(form, own + filter_tile_points), stream);
-    out.half_norm = Buffer<float>(out.view.most_tiles * filter_tile_points, stream);
-    out.tiles = Buffer<RelativeTile>(out.view.most_tiles, stream);
-    out.tile_begin = Buffer<std::uint32_t>(clusters.count + 1, stream);
-    out.bounds = Buffer<RelativeBound>(clusters.count, stream);
-    out.no_error = Buffer<float>(whole_tiles(n), stream);
-    out.no_error.clear_to(0);
-    out.view.vectors = out.vectors.get();
-    out.view.half_norm = out.half_norm.get();
-    out.view.tiles = out.tiles.get();
-    out.view.tile_begin = out.tile_begin.get();
-    out.view.bounds = out.bounds.get();
-    const Buffer<std::uint32_t> position(n, stream);
-    const std::int64_t step = std::clamp<std::int64_t>(most_coordinates / d, 1, n);
-    const Buffer<double> coordinates(step * d, stream);
-    row_positions(form, n, position.get(), stream);
-    relative_tiles(clusters, out.view, own, stream);
-    const FilterForm sampled = sampled_form(form);
-    for (std::int64_t first = 0; first < n; first += step) {
-        const std::int64_t count = std::min(step, n - first);
-        metric.kernels->sample(points.prepared(first, count), count, sampled, coordinates.get(), metric.params, stream);
-        relative_points(clusters, out.view, form,
-                        {.coordinates = coordinates.get(),
-                         .position = position.get() + first,
-                         .half_norm = filter.half_norm.get(),
-                         .count = count,
-                         .d = d},
-                        stream);
-    }
-    return out;
-}
-
 class ClusterMaking {
 public:
     ClusterMaking(const FilterVectors& filter, FilterIsa isa, cudaStream_t stream)
         : filter_(filter), isa_(isa), stream_(stream) {}
 
-    // `count` of the first `among` rows as centres, in the order of the nearest of every sixteenth of them: queries and
-    // points that are near to different centres of one cluster lie near each other then.
-    void take_centres(std::int64_t count, std::int64_t among) {
+    // Centres of the first rows, in the order of the nearest of every sixteenth of them: queries and points that are
+    // near to different centres of one cluster lie near each other then.
+    void take_centres(std::int64_t count) {
         const FilterForm& form = filter_.form;
         const std::int64_t few = std::max(count / 16, std::int64_t{1});
-        const Buffer<char> chosen = choose(count, among);
-        const Buffer<std::uint32_t> nearest = nearest_of(chosen.get(), few, chosen.get(), count, nullptr);
+        Buffer<std::uint32_t> nearest(count, stream_);
+        {
+            const Buffer<float> half_square(whole_tiles(few), stream_), values(count * whole_tiles(few), stream_);
+            half_squares(row(0), few, form.width, half_square.get(), stream_);
+            const ClusterView firsts{
+                .centres = row(0), .half_square = half_square.get(), .count = few, .width = form.width};
+            centre_values(firsts, row(0), count, isa_, values.get(), stream_);
+            nearest_centres(values.get(), whole_tiles(few), count, few, nearest.get(), nullptr, stream_);
+        }
         const Buffer<std::uint32_t> order =
             sorted_numbers(nearest, std::bit_width(static_cast<std::uint64_t>(few)), stream_);
         out_.centres = Buffer<char>(vector_bytes(form, count), stream_);
         out_.half_square = Buffer<float>(whole_tiles(count), stream_);
         out_.bounds = Buffer<ClusterBound>(count, stream_);
         out_.begin = Buffer<std::uint32_t>(count + 1, stream_);
-        permute_vectors(chosen.get(), order.get(), count, form.width, out_.centres.get(), stream_);
+        permute_vectors(row(0), order.get(), count, form.width, out_.centres.get(), stream_);
         half_squares(out_.centres.get(), count, form.width, out_.half_square.get(), stream_);
         out_.view = {.centres = out_.centres.get(),
                      .half_square = out_.half_square.get(),
@@ -177,42 +135,6 @@ public:
     Clusters take() { return std::move(out_); }
 
 private:
-    // The nearest of `count` vectors for each of `rows` others, and how near.
-    Buffer<std::uint32_t> nearest_of(const void* vectors, std::int64_t count, const void* others, std::int64_t rows,
-                                     float* least) {
-        const std::int64_t width = filter_.form.width, step = std::min(rows, tuning::dense_queries);
-        Buffer<std::uint32_t> nearest(rows, stream_);
-        const Buffer<float> half_square(whole_tiles(count), stream_), values(step * whole_tiles(count), stream_);
-        half_squares(vectors, count, width, half_square.get(), stream_);
-        const ClusterView view{.centres = vectors, .half_square = half_square.get(), .count = count, .width = width};
-        for (std::int64_t first = 0; first < rows; first += step) {
-            const std::int64_t some = std::min(step, rows - first);
-            centre_values(view, static_cast<const char*>(others) + vector_bytes(filter_.form, first), some, isa_,
-                          values.get(), stream_);
-            nearest_centres(values.get(), whole_tiles(count), some, count, nearest.get() + first,
-                            least ? least + first : nullptr, stream_);
-        }
-        return nearest;
-    }
-    // Vectors of the first rows, and an eighth of those of the others that are farthest from all of these: a cluster of
-    // the points without a centre would be part of one around another's, which is wide then.
-    Buffer<char> choose(std::int64_t count, std::int64_t among) {
-        const FilterForm& form = filter_.form;
-        const std::int64_t firsts = count - count / 8, others = among - firsts;
-        Buffer<char> chosen(vector_bytes(form, count), stream_);
-        const Buffer<float> half_square(whole_tiles(others), stream_), least(others, stream_);
-        nearest_of(row(0), firsts, row(firsts), others, least.get());
-        half_squares(row(firsts), others, form.width, half_square.get(), stream_);
-        Buffer<std::uint32_t> keys(others, stream_);
-        far_keys(least.get(), half_square.get(), others, keys.get(), stream_);
-        const Buffer<std::uint32_t> order = sorted_numbers(keys, 32, stream_);
-        check(cudaMemcpyAsync(chosen.get(), row(0), static_cast<std::size_t>(vector_bytes(form, firsts)),
-                              cudaMemcpyDeviceToDevice, stream_),
-              "cudaMemcpy");
-        permute_vectors(row(firsts), order.get(), count - firsts, form.width, chosen.get() + vector_bytes(form, firsts),
-                        stream_);
-        return chosen;
-    }
     const void* row(std::int64_t position) const {
         return filter_.vectors.get() + vector_bytes(filter_.form, position);
     }
@@ -231,7 +153,7 @@ std::optional<Clusters> find_clusters(const DeviceRows& points, const DeviceMetr
     const Sizes sizes(n);
     if (isa != FilterIsa::sm_90a || !can_cluster(filter.form) || !sizes.serve(n)) return std::nullopt;
     ClusterMaking making(filter, isa, stream);
-    making.take_centres(sizes.centres, sizes.among);
+    making.take_centres(sizes.centres);
     if (!always) {
         making.divide(sizes.centres, sizes.tried);
         if (making.share(sizes.centres, sizes.tried, sizes.pilots) > tuning::most_active_share) return std::nullopt;
@@ -241,14 +163,7 @@ std::optional<Clusters> find_clusters(const DeviceRows& points, const DeviceMetr
     ordered_rows(members.get(), sizes.sampled, n, filter.form.stride, filter.order.get(), stream);
     filter.form.order = filter.order.get();
     fill_filter(points, metric, filter, stream);
-    Clusters out = making.take();
-    if (!can_be_relative(filter.form, metric)) return out;
-    try {
-        out.relative = relative_vectors(points, metric, filter, out.view, stream);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-    }
-    return out;
+    return making.take();
 }
 
 }  // namespace kith::gpu

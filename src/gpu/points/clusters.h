@@ -3,21 +3,10 @@
 
 #include <optional>
 
-#include "gpu/filter/relative.h"
+#include "gpu/filter/clusters.h"
 #include "gpu/points/points.h"
 
 namespace kith::gpu {
-
-// The points once more, relative to the centres of their clusters.
-struct RelativeVectors {
-    RelativeView view;
-    Buffer<char> vectors;  // what `view` points into
-    Buffer<float> half_norm;
-    Buffer<RelativeTile> tiles;
-    Buffer<std::uint32_t> tile_begin;
-    Buffer<RelativeBound> bounds;
-    Buffer<float> no_error;  // zeros, by position
-};
 
 struct Clusters {
     ClusterView view;
@@ -25,7 +14,6 @@ struct Clusters {
     Buffer<float> half_square;
     Buffer<ClusterBound> bounds;
     Buffer<std::uint32_t> begin;
-    std::optional<RelativeVectors> relative;  // of squared distances, where there is memory for it
 };
 
 // Clusters of the points of `filter`, which is filled again in their order (FilterVectors::order): around rows of a

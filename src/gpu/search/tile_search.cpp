@@ -47,10 +47,7 @@ public:
           flags_(3 * q_, stream),
           counts_(q_, stream),
           augmented_(stream) {
-        if (choice.clusters && !choice.repeats) {
-            clusters_ = choice.clusters;
-            clustered_.emplace(*choice.clusters, isa(), stream);
-        }
+        if (choice.clusters && !choice.repeats) clustered_.emplace(*choice.clusters, isa(), stream);
         const FilterVectors& filter = filter_;
         if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
@@ -73,10 +70,8 @@ public:
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
-        FilterLevels levels = filter_levels(n_, q_, wanted_);
+        const FilterLevels levels = filter_levels(n_, q_, wanted_);
         augments_ = AugmentedPass::serves(filter_.form, isa(), q_, n_);
-        if (clustered_ && augments_ && !queries_.by_position) use_relative(*clusters_);
-        if (relative_) levels = RelativePass::levels(levels, wanted_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
@@ -93,9 +88,8 @@ public:
                 sample(levels);
                 seen = outcome_of_samples();
             }
-            const std::int64_t sampled = pass_.first + pass_.count;
             const std::int64_t needed =
-                relative_ ? RelativePass::needed(seen.most, sampled, n_) : needed_capacity(seen.longest, sampled, n_);
+                needed_capacity(seen.longest, levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -105,7 +99,6 @@ public:
             pass_.column_threshold = column_threshold_.get();
         }
         if (projected_ && through_projected()) return;
-        if (relative_) return through_relative();
         if (clustered_ && augments_) through_clusters();
         through(n_);
     }
@@ -172,8 +165,6 @@ public:
                          static_cast<unsigned long long*>(out.counted.data()), stream_);
         } else {
             close_lists(lists(), filter_.form, close, stream_);
-            // Others will be tried again with the filter's own values.
-            if (exact_values_) relative_->restore(threshold_.get(), query_error_.get());
         }
         auto* const keys = reinterpret_cast<std::uint64_t*>(
             candidates_.get());  // in the memory of the candidates, which have become ids
@@ -226,22 +217,18 @@ private:
     // The passes over the samples.
     void sample(const FilterLevels& levels) {
         pass_.first = pass_.count = 0;
-        exact_values_ = false;
         lengths_.clear_to(0);
         start(levels);
-        if (relative_) relative_->lower(lists(), wanted_, unfit());
         if (levels.count == 2) {
             through(levels.sample[1]);
             lengths_.clear_to(0);
             tighten_lists(lists(), levels.order[1], stream_);
         }
-        if (relative_) begin_relative();
     }
-    // The longest list that they left, and the longest that one which overflowed should have been; without a few
-    // (`most`) where these are far longer than the others, as their queries are tried again sooner than all lists are
-    // lengthened.
+    // The longest list that they left, and the longest that one which overflowed should have been; without a few where
+    // these are far longer than the others, as their queries are tried again sooner than all lists are lengthened.
     struct SampleOutcome {
-        std::int64_t most, longest, overflow;
+        std::int64_t longest, overflow;
     };
     SampleOutcome outcome_of_samples() {
         PinnedWords words;
@@ -252,7 +239,7 @@ private:
             const auto most = static_cast<std::int64_t>(seen[which]), all = static_cast<std::int64_t>(seen[which + 2]);
             return all <= 2 * std::max(most, least) ? all : most;
         };
-        return {static_cast<std::int64_t>(seen[0]), length(0, 0), length(1, capacity_)};
+        return {length(0, 0), length(1, capacity_)};
     }
     // The first sample: every value is stored, so some queries at a time.
     void start(const FilterLevels& levels) {
@@ -284,17 +271,12 @@ private:
             .counts = counts_.get(),
             .threshold = threshold_.get(),
             .overflowed = overflowed(),
-            .query_error = exact_values_                 ? relative_->query_error()
-                           : expanded_.query_error.get() ? expanded_.query_error.get()
-                                                         : query_error_.get(),
-            .point_error = exact_values_                 ? relative_->point_error()
-                           : expanded_.point_error.get() ? expanded_.point_error.get()
-                                                         : filter_.point_error.get(),
+            .query_error = expanded_.query_error.get() ? expanded_.query_error.get() : query_error_.get(),
+            .point_error = expanded_.point_error.get() ? expanded_.point_error.get() : filter_.point_error.get(),
             .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
             .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
-            .ceiling = filter_.form.ceiling,
-            .loss = exact_values_ ? relative_->loss() : nullptr};
+            .ceiling = filter_.form.ceiling};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
@@ -360,30 +342,6 @@ private:
         if (pass_.first + pass_.count < clustered_->first()) through(clustered_->first());
         listed_ = true;
     }
-    // Where there is no memory for it, the filter's own values serve.
-    void use_relative(const Clusters& clusters) {
-        if (!clusters.relative) return;
-        try {
-            relative_.emplace(clusters, filter_.form, metric_, chunk_.points.prepared(), queries_.rows, vectors_.get(),
-                              stream_);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-        }
-    }
-    // The points before the clusters, with canonical distances of what is in the lists: thresholds follow from these.
-    void begin_relative() {
-        if (pass_.first + pass_.count < clustered_->first()) through(clustered_->first());
-        relative_->begin(lists(), unfit());
-        exact_values_ = true;
-        // What lists that overflowed need stays.
-        check(cudaMemsetAsync(lengths_.get(), 0, length_classes * sizeof(unsigned), stream_), "cudaMemset");
-        tighten_lists(lists(), sample_order(wanted_, clustered_->first(), n_), stream_);
-    }
-    void through_relative() {
-        listed_ = true;
-        relative_->run(pass_);
-        relative_->refine(lists());
-    }
     // Where there is no memory for lists of tiles, all are looked at.
     FilterPass listed(const FilterPass& pass) {
         if (!listed_) return pass;
@@ -423,11 +381,9 @@ private:
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;
-    bool augments_ = false, listed_ = false, exact_values_ = false;
+    bool augments_ = false, listed_ = false;
     AugmentedPass augmented_;
-    const Clusters* clusters_ = nullptr;
     std::optional<ClusteredPass> clustered_;
-    std::optional<RelativePass> relative_;  // exact_values_: from its begin() on
     ExpandedTerms expanded_;
     ValueCandidates values_;
     FilterPass pass_;

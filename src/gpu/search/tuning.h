@@ -161,10 +161,8 @@ inline double spread_bytes(std::int64_t n, std::int64_t d) {
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
 inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool copied) {
-    // In clusters, the order of the points, and vectors relative to the centres, with errors and half norms, of which
-    // clusters' last tiles have more than points.
-    const double relative = path == Path::clustered ? 2.0 * static_cast<double>(filter_width(d, 1)) + 4 + 4 + 16 : 0;
-    return relative + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
+    // In clusters, the order of the points.
+    return (path == Path::clustered ? 4 : 0) + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
            (path == Path::exact ? 0 : 8) + 17;
 }
 
@@ -233,26 +231,15 @@ inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, doub
     return base;
 }
 
-// Of relative vectors: entries of lists whose distances are computed at a time, coordinates in binary64 likewise.
-inline constexpr std::int64_t most_relative_entries = 1 << 22, most_relative_coordinates = 1 << 21;
-// Queries of a pass over them.
-inline constexpr std::int64_t relative_queries = 2 * dense_queries;
-// The first sample of searches whose thresholds the nearest clusters lower: few queries keep its own.
-inline constexpr std::int64_t relative_sample = 1024;
-
-// Of queries in clusters: values with the centres, and thresholds for them, of some queries at a time; of each
-// listed_queries the clusters and tiles that they look at; vectors for their order, coordinates in binary64, the
-// queries and results in it.
+// Of queries in clusters: values with the centres, of some queries at a time; of each listed_queries the clusters and
+// tiles that they look at; vectors for their order, the queries and results in it.
 inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
     const auto centres = static_cast<double>(centres_of(n)), queries = static_cast<double>(q);
     const double lists = queries / listed_queries + 1;
-    const double tables = 8 * centres * static_cast<double>(std::min(q, relative_queries)),
-                 coordinates = 8.0 * static_cast<double>(filter_width(d, 1));
-    return tables + 12.0 * static_cast<double>(most_relative_entries) +
-           8.0 * static_cast<double>(std::min(most_relative_coordinates, std::max(q, std::int64_t{1}) * d)) +
-           lists * (6 * centres + 4 * static_cast<double>(n) / filter_tile_points + 16) +
-           queries * (vector_bytes(Path::gemm_f16, d) + coordinates + 8.0 * static_cast<double>(d) +
-                      12.0 * static_cast<double>(k) + 84);
+    return 4 * centres * static_cast<double>(std::min(q, dense_queries)) +
+           lists * (centres + 4 * static_cast<double>(n) / filter_tile_points + 8) +
+           queries *
+               (vector_bytes(Path::gemm_f16, d) + 8.0 * static_cast<double>(d) + 12.0 * static_cast<double>(k) + 48);
 }
 
 inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
