@@ -100,7 +100,7 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
     if (at >= n || !(fabsf(h) < __int_as_float(0x7f800000))) {
         for (std::int64_t c = threadIdx.x % 32 * 4; at < n && c < width; c += 128)
             *reinterpret_cast<char4*>(out + at * width + c) = char4{};
-        if (threadIdx.x % 32 == 0) out_half_norm[at] = h < 0 ? byte_limits::always : byte_limits::excluded;
+        if (threadIdx.x % 32 == 0) out_half_norm[at] = h < 0 ? ByteLimits::always : ByteLimits::excluded;
         return;
     }
     const ByteForm& bytes = directions.bytes;
@@ -111,9 +111,9 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
     const double lowest =
         (static_cast<double>(h) - row.cross - arithmetic_slack * bound) / (bytes.step * bytes.step) - 1;
     // Not a number, too: then all look at it.
-    out_half_norm[at] = lowest >= byte_limits::finite   ? static_cast<int>(byte_limits::finite)
-                        : lowest > -byte_limits::finite ? static_cast<int>(floor(lowest))
-                                                        : byte_limits::always;
+    out_half_norm[at] = lowest >= ByteLimits::finite   ? static_cast<int>(ByteLimits::finite)
+                        : lowest > -ByteLimits::finite ? static_cast<int>(floor(lowest))
+                                                       : ByteLimits::always;
 }
 
 __global__ void queries_kernel(Directions directions, const __half* vectors, const double* along, std::int64_t first,
@@ -135,12 +135,12 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
     const double highest = (static_cast<double>(threshold[i]) + static_cast<double>(error[i])) / unit + 1;
-    int own = byte_limits::never;  // no threshold
-    if (overflowed && overflowed[i]) own = byte_limits::never;
-    else if (threshold[i] == __int_as_float(0xff800000)) own = byte_limits::nothing;
-    else if (highest <= -byte_limits::finite) own = static_cast<int>(-byte_limits::finite);
-    else if (highest < byte_limits::finite) own = static_cast<int>(ceil(highest));
-    else if (highest >= byte_limits::finite) own = byte_limits::everything;
+    int own = ByteLimits::never;  // no threshold
+    if (overflowed && overflowed[i]) own = ByteLimits::never;
+    else if (threshold[i] == __int_as_float(0xff800000)) own = ByteLimits::nothing;
+    else if (highest <= -ByteLimits::finite) own = static_cast<int>(-ByteLimits::finite);
+    else if (highest < ByteLimits::finite) own = static_cast<int>(ceil(highest));
+    else if (highest >= ByteLimits::finite) own = ByteLimits::everything;
     out[i] = own;
 }
 
@@ -170,14 +170,14 @@ __device__ __forceinline__ uint4 joined(uint2 a, uint2 b) {
 }
 
 __global__ void range_kernel(const int* half_norm, std::int64_t n, bool counts, ByteRange* out) {
-    int least = byte_limits::excluded, most = byte_limits::always;
+    int least = ByteLimits::excluded, most = ByteLimits::always;
     unsigned beyond = 0, always = 0;
     const std::int64_t highest = static_cast<std::int64_t>(out->least) + byte_span;
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
         const int h = half_norm[i];
-        if (h >= byte_limits::excluded) continue;
-        always += h <= byte_limits::always;
+        if (h >= ByteLimits::excluded) continue;
+        always += h <= ByteLimits::always;
         if (counts) beyond += h > highest;
         least = min(least, h);
         most = max(most, h);
@@ -240,7 +240,7 @@ void byte_thresholds(const float* threshold, const float* error, const std::uint
 }
 
 ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream) {
-    ByteRange start{.least = byte_limits::excluded, .most = byte_limits::always};
+    ByteRange start{.least = ByteLimits::excluded, .most = ByteLimits::always};
     const Buffer<ByteRange> range(1, stream);
     InFlight work(stream);
     check(cudaMemcpyAsync(range.get(), &start, sizeof(start), cudaMemcpyDefault, stream), "cudaMemcpy");

@@ -15,7 +15,7 @@ namespace kith::gpu {
 // Values in units of step^2. Numbers of queries are negated: a pair passes when its sum + half_norm <= threshold, none
 // of which leaves int. Sums of most_byte_width products are within 2^26. A point that is nobody's neighbour and one
 // that every query has to look at have half norms that no sum and no threshold but `never` changes.
-struct byte_limits {
+struct ByteLimits {
     static constexpr int largest = 2147483647, never = -2147483647;
     static constexpr int excluded = 1900000000, always = -1900000000;
     static constexpr int everything = 1500000000, nothing = -1800000000;  // thresholds of all that is not `excluded`;

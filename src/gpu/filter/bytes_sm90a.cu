@@ -27,7 +27,7 @@ __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* colu
     std::uint32_t hit = 0;
 #pragma unroll
     for (int group = 0; group < 4; ++group) {
-        int upper = byte_limits::largest, lower = byte_limits::largest;
+        int upper = ByteLimits::largest, lower = ByteLimits::largest;
 #pragma unroll
         for (int i = 0; i < 16; i += 4) {
             const int* const x = d + group * 16 + i;
@@ -79,8 +79,8 @@ __device__ void consume(const FilterPass& pass, const TileSchedule& schedule, co
     for (auto work = WorkTile<>::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
         const int query_tile = work.query_tile;
         const int upper = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
-        const int upper_row = upper < pass.q ? thresholds[upper] : byte_limits::never,
-                  lower_row = upper + 8 < pass.q ? thresholds[upper + 8] : byte_limits::never;
+        const int upper_row = upper < pass.q ? thresholds[upper] : ByteLimits::never,
+                  lower_row = upper + 8 < pass.q ? thresholds[upper + 8] : ByteLimits::never;
         if (schedule.resident && query_tile != loaded) {
             mbarrier_wait(s.queries_full(), reload & 1);
             loaded = query_tile;
