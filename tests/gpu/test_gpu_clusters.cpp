@@ -13,6 +13,7 @@
 #include "gpu/search/clustered_pass.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
+#include "prepared_filter.h"
 #include "same_answer.h"
 #include "search_cases.h"
 #include "spectrum.h"
@@ -61,36 +62,12 @@ Options options_of(const std::string& metric, const std::string& path) {
 // Thresholds of all sizes, each the value of some point: tiles that no list names hold none within. Values are computed
 // in the order of the search.
 void attack(const Clustered& points, const Clustered& queries, const std::string& metric, const std::string& what) {
-    const std::int64_t n = points.n, q = queries.n;
-    MetricSpec spec;
-    spec.id = metric_named(metric).id;
-    spec.params.d = points.d;
-    Plan plan;
-    gpu_arrays::check(cudaGetDevice(&plan.device));
-    plan.path = Path::clustered;
-    plan.isa = "sm_90a";
-    plan.forced = true;
-    plan.chunk_points = n;
-    const std::function<bool(const Progress&)> silent;
-    ProgressMeter progress(silent, 0);
-    const auto prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
-    const gpu::Chunk& chunk = prepared->resident;
+    const PreparedFilter filter(points.view(), queries.view(), metric, Path::clustered, "sm_90a");
+    const std::int64_t n = filter.n, q = filter.q;
+    const gpu::Chunk& chunk = filter.chunk();
     ASSERT_TRUE(chunk.clusters) << what;
-    const gpu::FilterForm& form = chunk.filter.form;
-    gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
-    gpu::measure(rows, prepared->metric, nullptr);
-    gpu::Buffer<__half> vectors(q * form.width, nullptr);
-    gpu::Buffer<float> e(2 * q, nullptr), threshold(q, nullptr);
-    gpu::Buffer<std::uint8_t> unfit(q, nullptr);
-    prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), e.get(), unfit.get(),
-                                             prepared->metric.params, nullptr);
-    gpu::FilterPass pass;
-    pass.queries = vectors.get();
-    pass.points = chunk.filter.vectors.get();
-    pass.half_norm = chunk.filter.half_norm.get();
-    pass.q = q;
-    pass.n = pass.count = n;
-    pass.width = form.width;
+    gpu::Buffer<float> threshold(q, nullptr);
+    gpu::FilterPass pass = filter.pass();
     const std::int64_t padded = gpu::whole_tiles(n);
     gpu::Buffer<float> all(q * padded, nullptr);
     gpu::FilterPass every = pass;

@@ -14,6 +14,7 @@
 #include "gpu/points/projection.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
+#include "prepared_filter.h"
 #include "same_answer.h"
 #include "search_cases.h"
 #include "spectrum.h"
@@ -35,40 +36,23 @@ bool has_matrix_units() {
 // Every pair whose value h - <u, v> of the rounded vectors of all coordinates is at most a threshold passes, for
 // thresholds near those values and for the extremes; points without a value pass always or never.
 void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what) {
-    const std::int64_t n = points.n, q = queries.n;
-    MetricSpec spec;
-    spec.id = metric_named(metric).id;
-    spec.params.d = points.d;
-    Plan plan;
-    gpu_arrays::check(cudaGetDevice(&plan.device));
-    plan.path = Path::gemm_i8;
-    plan.isa = "sm_90a";
-    plan.forced = true;
-    plan.chunk_points = n;
-    const std::function<bool(const Progress&)> silent;
-    ProgressMeter progress(silent, 0);
-    const auto prepared = gpu::prepare(points.view(), spec, plan, false, nullptr, 1, progress);
-    const gpu::Chunk& chunk = prepared->resident;
+    const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_i8, "sm_90a");
+    const std::int64_t n = filter.n, q = filter.q;
+    const gpu::Chunk& chunk = filter.chunk();
     ASSERT_TRUE(chunk.projected) << what;
-    const gpu::FilterForm& form = chunk.filter.form;
+    const gpu::FilterForm& form = filter.form();
     const gpu::Directions& directions = chunk.projected->directions;
     ASSERT_TRUE(directions.bytes) << what;
-    gpu::DeviceRows rows = gpu::upload(queries.view(), 0, q, false, nullptr);
-    gpu::measure(rows, prepared->metric, nullptr);
-    gpu::Buffer<__half> vectors(q * form.width, nullptr);
     gpu::Buffer<char> numbers(gpu::vector_bytes(directions.form, q), nullptr);
-    gpu::Buffer<float> e(2 * q, nullptr), error(q, nullptr), threshold(q, nullptr), own(q, nullptr);
-    gpu::Buffer<std::uint8_t> unfit(q, nullptr);
+    gpu::Buffer<float> error(q, nullptr), threshold(q, nullptr), own(q, nullptr);
     gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
     gpu::Buffer<std::int32_t> counts(q, nullptr);
     gpu::Buffer<char> terms(gpu::augmented_query_rows(q) * gpu::byte_terms, nullptr);
-    prepared->metric.kernels->filter_queries(rows.prepared(), form, vectors.get(), e.get(), unfit.get(),
-                                             prepared->metric.params, nullptr);
-    gpu::project_queries(directions, vectors.get(), q, numbers.get(), error.get(), nullptr);
-    const std::vector<__half> u = to_host(vectors.get(), q * form.width),
+    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), nullptr);
+    const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
     const std::vector<float> h = to_host(chunk.filter.half_norm.get(), n);
-    const std::vector<std::uint8_t> unfits = to_host(unfit.get(), q);
+    const std::vector<std::uint8_t> unfits = to_host(filter.unfit.get(), q);
     std::vector<double> values(static_cast<std::size_t>(q * n));
     std::vector<double> wide_v(v.size());
     std::ranges::transform(v, wide_v.begin(), [](__half x) { return static_cast<double>(__half2float(x)); });
@@ -103,12 +87,10 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
         gpu_arrays::check(
             cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * sizeof(float), cudaMemcpyHostToDevice));
         gpu::projected_thresholds(directions, threshold.get(), error.get(), nullptr, q, own.get(), nullptr);
-        gpu::FilterPass pass;
+        gpu::FilterPass pass = filter.pass();
         pass.queries = numbers.get();
         pass.points = chunk.projected->vectors.get();
         pass.half_norm = chunk.projected->half_norm.get();
-        pass.q = q;
-        pass.n = pass.count = n;
         pass.width = directions.form.width;
         pass.threshold = own.get();
         pass.candidates = found.get();

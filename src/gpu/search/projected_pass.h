@@ -1,4 +1,5 @@
-// Passes of a tile of queries along the directions of a projection, whose candidates are looked at by all coordinates.
+// Passes of a tile of queries along the directions of a projection, or by numbers of 8 bits, whose candidates are
+// looked at by all coordinates in fp16.
 #pragma once
 
 #include "gpu/filter/candidate_lists.h"
