@@ -6,6 +6,7 @@
 
 #include "gpu/filter/bound.h"
 #include "gpu/filter/bytes.h"
+#include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/primitives/product_f64.h"
@@ -95,9 +96,8 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
                                   std::int64_t q, float* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
-    if (overflowed && overflowed[i]) out[i] = __int_as_float(0x7fffffff);  // NaN: no pair passes
-    else if (threshold[i] == __int_as_float(0xff800000)) out[i] = threshold[i];
-    else out[i] = fminf(__fadd_ru(threshold[i], error[i]), 3.402823466e38f);
+    const float nothing = __int_as_float(0x7fffffff);  // NaN: no pair passes
+    out[i] = overflowed && overflowed[i] ? nothing : coarse_threshold(threshold[i], error[i]);
 }
 
 // Calls then(first, count, along) for runs of the rows, with their coordinates along the columns; `along` is null where

@@ -106,7 +106,8 @@ public:
     // All values of very few queries, where that is what the plan has.
     bool from_values() {
         if (plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
-        values_ = pass_over_values(pass_, lists(), stream_);
+        values_ = pass_over_values(pass_, lists(), of_values(), wanted_, stream_);
+        used_projection_ = values_.is_coarse();
         reserve(value_candidates);
         return true;
     }
@@ -161,7 +162,7 @@ public:
         FilterOutcome out;
         if (values_.pass.q > 0) {
             out.counted = PinnedBlock(stream_);
-            close_values(values_.pass, lists(), filter_.form, close,
+            close_values(values_.pass, values_.coarse, lists(), filter_.form, close,
                          static_cast<unsigned long long*>(out.counted.data()), stream_);
         } else {
             close_lists(lists(), filter_.form, close, stream_);
@@ -184,6 +185,13 @@ public:
     }
 
 private:
+    // What few queries' values are of: the projection where that saves enough, unless it was asked for.
+    const ProjectedVectors* of_values() const {
+        if (!projected_ || plan_.forced) return projected_;
+        const std::int64_t less = filter_.form.width - projected_->directions.form.width;
+        return 2 * static_cast<double>(n_) * static_cast<double>(less) >= tuning::coarse_value_bytes ? projected_
+                                                                                                     : nullptr;
+    }
     void clear_totals() {
         totals_ = Buffer<unsigned long long>(6, stream_);
         totals_.clear_to(0);

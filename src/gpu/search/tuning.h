@@ -80,9 +80,11 @@ inline std::int64_t projected_step(std::int64_t q) {
 }
 // What passes of later ranges, as a share of what passes of the first, whose thresholds are of a sample. Reasoned.
 inline constexpr double passed_later = 0.5;
-// Beyond so many dimensions a projection, where there is one, reads so much less of the points that very few queries
-// take it too. Reasoned, not timed: 256 of 1,024 coordinates and samples against all of them once.
-inline constexpr std::int64_t value_pass_dimensions = 1024;
+// Beyond so many dimensions numbers of 8 bits, where there are any, read so much less of the points that few queries
+// take them, too. Reasoned, not timed: half of the bytes, and samples, against all coordinates once.
+inline constexpr std::int64_t few_queries_dimensions = 1024;
+// Values of very few queries are of a projection where it reads so many bytes less: what its two kernels more take.
+inline constexpr double coarse_value_bytes = 0x1p25;
 // From so many pairs on, a formula has a filter. Reasoned: compiling its kernels takes some tenths of a second, in
 // which 2^30 pairs of 128 dimensions would be scanned; a process that searches again has them.
 inline constexpr double filtered_formula_pairs = 0x1p24;
