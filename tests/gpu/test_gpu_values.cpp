@@ -321,7 +321,7 @@ TEST(GpuValues, CloseToAllCandidates) {
 }
 
 // Of lower bounds alone: the threshold is an upper value and 2 E, no less than the k-th smallest of all, no more than
-// that of the points with the least values; the candidates are all whose bounds are within.
+// that of the least points of the least groups; the candidates are all whose bounds are within.
 TEST(GpuValues, CloseLowerBoundsToAllCandidates) {
     for (const Of of : {Of::lower_halves, Of::bytes}) {
         for (const std::int64_t k : {1, 9, 15}) {
@@ -331,15 +331,21 @@ TEST(GpuValues, CloseLowerBoundsToAllCandidates) {
                 const Closed closed = close(w, k, 0.5f, gpu::fit, self);
                 for (std::int64_t i = 0; i < w.q; ++i) {
                     const auto at = static_cast<std::size_t>(i);
-                    std::vector<float> uppers,
-                        lowers = w.least_of(i, [&](auto of_, auto p) { return w.value(of_, p); });
-                    std::sort(lowers.begin(), lowers.end());
-                    const float limit = lowers[static_cast<std::size_t>(gpu::value_pilots(k, groups) - 1)];
-                    std::vector<float> of_least;
+                    const auto lowers = w.least_of(i, [&](auto query, auto p) { return w.value(query, p); });
+                    // Of each group the largest upper value of those with its least.
+                    std::vector<float> uppers, of_groups(lowers.size(), -std::numeric_limits<float>::infinity());
                     for (std::int64_t p = 0; p < w.n; ++p) {
                         uppers.push_back(w.upper(i, p));
-                        if (w.value(i, p) <= limit) of_least.push_back(w.upper(i, p));
+                        const auto group = static_cast<std::size_t>(p / gpu::value_step % groups);
+                        if (w.value(i, p) == lowers[group])
+                            of_groups[group] = std::max(of_groups[group], uppers.back());
                     }
+                    auto sorted = lowers;
+                    std::sort(sorted.begin(), sorted.end());
+                    const float limit = sorted[static_cast<std::size_t>(gpu::value_pilots(k, groups) - 1)];
+                    std::vector<float> of_least;
+                    for (std::size_t g = 0; g < lowers.size(); ++g)
+                        if (lowers[g] <= limit) of_least.push_back(of_groups[g]);
                     std::sort(uppers.begin(), uppers.end());
                     std::sort(of_least.begin(), of_least.end());
                     const float threshold = closed.threshold[at];
