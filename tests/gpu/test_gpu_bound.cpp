@@ -10,6 +10,7 @@
 #include "bound_attacks.h"
 #include "entropy_attacks.h"
 #include "exact/canonical.h"
+#include "exact/order.h"
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
@@ -280,8 +281,8 @@ public:
             gpu::value_pass(values, nullptr);
         }
         std::vector<float> of_keys;
-        for (const std::uint32_t key : to_host(keys.get(), q * padded))
-            of_keys.push_back(exact::Order<float>::value(key));
+        for (const std::uint32_t of_value : to_host(keys.get(), q * padded))
+            of_keys.push_back(exact::Order<float>::value(of_value));
         check(found, of_keys, padded, label_ + ", values in f32", seen);
     }
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exact/order.h"
@@ -137,8 +138,7 @@ struct WholeNumbers {
                   .point_error = pass.point_error,
                   .width = width,
                   .error = nullptr,
-                  .step = 1,
-                  .pilots = gpu::value_pilots(1, groups)};
+                  .step = 1};
         error = on_device(std::vector<float>(static_cast<std::size_t>(q), 0));
         coarse.error = error.get();
         std::vector<float> lower(h.size());
@@ -285,7 +285,9 @@ Closed close(const WholeNumbers& w, std::int64_t k, float query_error, gpu::Fitn
     task.ids = ids.get();
     task.status = status.get();
     gpu::CoarseValues coarse = w.coarse;
-    coarse.pilots = gpu::value_pilots(k, w.groups);
+    const gpu::ValuePilots pilots(k, w.groups);
+    coarse.pilots = pilots.all;
+    coarse.pilots_of_warp = pilots.of_warp;
     gpu::close_values(w.pass, coarse, lists, strided(), task, counted.get(), nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
     return {on_host(counted), on_host(counts), on_host(threshold), on_host(status), on_host(ids)};
@@ -321,7 +323,7 @@ TEST(GpuValues, CloseToAllCandidates) {
 }
 
 // Of lower bounds alone: the threshold is an upper value and 2 E, no less than the k-th smallest of all, no more than
-// that of the least points of the least groups; the candidates are all whose bounds are within.
+// that of the points that its warps take; the candidates are all whose bounds are within.
 TEST(GpuValues, CloseLowerBoundsToAllCandidates) {
     for (const Of of : {Of::lower_halves, Of::bytes}) {
         for (const std::int64_t k : {1, 9, 15}) {
@@ -340,12 +342,20 @@ TEST(GpuValues, CloseLowerBoundsToAllCandidates) {
                         if (w.value(i, p) == lowers[group])
                             of_groups[group] = std::max(of_groups[group], uppers.back());
                     }
-                    auto sorted = lowers;
-                    std::sort(sorted.begin(), sorted.end());
-                    const float limit = sorted[static_cast<std::size_t>(gpu::value_pilots(k, groups) - 1)];
+                    // Those that the warps take, where some tie the worst.
+                    const gpu::ValuePilots pilots(k, groups);
                     std::vector<float> of_least;
-                    for (std::size_t g = 0; g < lowers.size(); ++g)
-                        if (lowers[g] <= limit) of_least.push_back(of_groups[g]);
+                    for (std::int64_t warp = 0; warp < 32; ++warp) {
+                        std::vector<std::pair<float, float>> held;
+                        for (std::int64_t g = 0; g < groups; ++g)
+                            if (g % 1024 / 32 == warp)
+                                held.emplace_back(lowers[static_cast<std::size_t>(g)],
+                                                  -of_groups[static_cast<std::size_t>(g)]);
+                        std::sort(held.begin(), held.end());
+                        for (std::size_t j = 0; j < std::min<std::size_t>(held.size(), pilots.of_warp); ++j)
+                            of_least.push_back(-held[j].second);
+                    }
+                    ASSERT_GE(of_least.size(), static_cast<std::size_t>(k)) << w.label();
                     std::sort(uppers.begin(), uppers.end());
                     std::sort(of_least.begin(), of_least.end());
                     const float threshold = closed.threshold[at];

@@ -241,44 +241,70 @@ __device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&le
     return s.near_steps <= most_near_steps;
 }
 
-// The points whose values of all coordinates make a query's threshold: the least of some groups.
+// Pilots, the points whose values of all coordinates make a query's threshold: each warp takes those of its groups that
+// have the least keys.
 struct PilotShared {
-    std::uint32_t position[most_pilots], upper[most_pilots];
-    int count;
+    std::uint32_t upper[most_pilots];
 };
 
-// The key of the k-th smallest of their upper values. `least` and `at`: the least keys of the pass in each group, and
-// where these are.
+// So few words are ranked by comparing all of them.
+constexpr int most_ranked = 256;
+
+// The key of the k-th smallest of the pilots' upper values. `least` and `at`: the least keys of the pass in each group,
+// and where these are.
 __device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& coarse, const CandidateLists& lists,
-                                   std::int64_t k, const std::uint32_t (&least)[per_thread],
+                                   std::int64_t k, std::uint32_t (&least)[per_thread],
                                    const std::uint32_t (&at)[per_thread], ListShared& s, PilotShared& pilots) {
-    constexpr int batch = 2, warps = close_threads / 32;
-    if (threadIdx.x == 0) pilots.count = 0;
-    const std::uint32_t limit = smallest_key<close_threads>(least, coarse.pilots, s);
-#pragma unroll
-    for (int i = 0; i < per_thread; ++i)
-        append<1>(least[i] <= limit && at[i] < pass.n, &pilots.count, [&](int slot, int) {
-            if (slot < most_pilots) pilots.position[slot] = at[i];
-        });
-    __syncthreads();
-    const auto count = static_cast<int>(min(static_cast<std::int64_t>(pilots.count), most_pilots));
+    constexpr int batch = 2;
     const auto lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    const auto words = static_cast<int>(coarse.width / 8);
+    const auto words = static_cast<int>(coarse.width / 8), each = coarse.pilots_of_warp, count = coarse.pilots;
     const uint4* const query = static_cast<const uint4*>(coarse.queries) + blockIdx.x * words;
-    for (int first = warp * batch; first < count; first += warps * batch) {
-        std::uint32_t point[batch];
+    for (int first = 0; first < each && warp * each < count; first += batch) {
+        std::uint32_t point[batch], own = 0;
+        bool there[batch], own_there = false;
 #pragma unroll
-        for (int j = 0; j < batch; ++j) point[j] = pilots.position[min(first + j, count - 1)];
+        for (int j = 0; j < batch; ++j) {
+            std::uint32_t own_least = Order::nan;
+#pragma unroll
+            for (int i = 0; i < per_thread; ++i) own_least = min(own_least, least[i]);
+            const std::uint32_t key = __reduce_min_sync(whole_warp, own_least);
+            const int from = __ffs(static_cast<int>(__ballot_sync(whole_warp, own_least == key))) - 1;
+            std::uint32_t position = 0;
+            bool taken = false;
+#pragma unroll
+            for (int i = 0; i < per_thread; ++i) {
+                if (lane != from || taken || least[i] != key) continue;
+                position = at[i];
+                least[i] = Order::nan;
+                taken = true;
+            }
+            position = __shfl_sync(whole_warp, position, from);
+            there[j] = key != Order::nan && position < pass.n;
+            point[j] = there[j] ? position : 0;
+            if (lane == j) {
+                own = point[j];
+                own_there = there[j];
+            }
+        }
         const float product = row_products(query, coarse.points, point, words);
-        if (lane >= batch || first + lane >= count) continue;
-        const std::uint32_t own = point[lane == 0 ? 0 : 1];
+        if (lane >= batch || first + lane >= each) continue;
         const float a = __fsub_rn(coarse.half_norm[own], product);
-        pilots.upper[first + lane] = upper_key(a, coarse.point_error[own], lists.ceiling);
+        pilots.upper[warp * each + first + lane] =
+            own_there ? upper_key(a, coarse.point_error[own], lists.ceiling) : Order::nan;
     }
     __syncthreads();
     static_assert(most_pilots == close_threads);
-    const std::uint32_t upper[1] = {static_cast<int>(threadIdx.x) < count ? pilots.upper[threadIdx.x] : Order::nan};
-    return smallest_key<close_threads>(upper, k, s);
+    const bool mine = static_cast<int>(threadIdx.x) < count;
+    const std::uint32_t upper[1] = {mine ? pilots.upper[threadIdx.x] : Order::nan};
+    if (count > most_ranked) return smallest_key<close_threads>(upper, k, s);
+    int before = 0;
+    for (int i = 0; mine && i < count; ++i) {
+        const std::uint32_t other = pilots.upper[i];
+        before += other < upper[0] || (other == upper[0] && i < static_cast<int>(threadIdx.x));
+    }
+    if (mine && before == k - 1) s.sums[0] = upper[0];
+    __syncthreads();
+    return s.sums[0];
 }
 
 // A block owns a query.
@@ -309,7 +335,10 @@ __global__ void __launch_bounds__(close_threads)
         std::uint32_t key = 0;
         if constexpr (is_coarse) {
             __shared__ PilotShared pilots;
-            key = pilot_key(pass, coarse, lists, task.k, least, uppers, s, pilots);
+            std::uint32_t left[per_thread];
+#pragma unroll
+            for (int i = 0; i < per_thread; ++i) left[i] = least[i];
+            key = pilot_key(pass, coarse, lists, task.k, left, uppers, s, pilots);
         } else {
             key = smallest_key<close_threads>(uppers, task.k, s);
         }

@@ -47,9 +47,9 @@ struct CoarseValues {
     const void *queries = nullptr, *points = nullptr;  // rows of `width` halves
     const float *half_norm = nullptr, *point_error = nullptr;
     std::int64_t width = 0;
-    const float* error = nullptr;  // per query, see projected_thresholds()
-    double step = 0;               // ByteForm::step
-    std::int64_t pilots = 0;       // value_pilots()
+    const float* error = nullptr;        // per query, see projected_thresholds()
+    double step = 0;                     // ByteForm::step
+    int pilots = 0, pilots_of_warp = 0;  // ValuePilots
 };
 
 // Every value, and the least of each group. Group g has the steps g, g + groups, g + 2 groups ... of value_step points.

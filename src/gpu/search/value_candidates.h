@@ -8,10 +8,8 @@
 namespace kith::gpu {
 
 struct ValueCandidates {
-    Buffer<std::uint32_t> words;  // what `pass` leaves
+    Buffer<std::uint32_t> words;  // what `pass` leaves; of `coarse` also what the pass compares, and its errors
     ValuePass pass;
-    Buffer<char> queries;  // of `coarse`: what the pass compares, and their errors
-    Buffer<float> error;
     CoarseValues coarse;
     bool is_coarse() const { return coarse.points != nullptr; }
 };
