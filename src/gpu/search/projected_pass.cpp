@@ -66,10 +66,7 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     else filter_pass(pass, isa_, stream_);
 }
 
-bool ProjectedPass::serves(std::int64_t seen) {
-    // Few queries of bytes save less reading than their launches cost.
-    const bool bytes = static_cast<bool>(points_.directions.bytes);
-    if (pass_.q <= few_queries || seen >= pass_.n) return !bytes || filter_.form.width > tuning::few_queries_dimensions;
+ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
     constexpr std::int64_t tried = tuning::projected_pilots;
     static_assert(tried <= few_queries);
     prepare(tried);
@@ -82,18 +79,25 @@ bool ProjectedPass::serves(std::int64_t seen) {
         cudaMemcpyAsync(counts.data(), counts_.get(), counts.size() * sizeof(std::int32_t), cudaMemcpyDefault, stream_),
         "cudaMemcpy");
     copy.wait("filter");
-    std::int64_t left = 0;
-    double passed = 0;
+    Counts out{.pairs = static_cast<double>(tried) * static_cast<double>(to - seen)};
     for (const std::int32_t count : counts) {
-        left += count > tuning::projected_room;
-        passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
+        out.overflowed += count > tuning::projected_room;
+        out.passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
     }
-    const double pairs = static_cast<double>(tried) * static_cast<double>(to - seen);
+    return out;
+}
+
+bool ProjectedPass::serves(std::int64_t seen) {
+    // Few queries of bytes save less reading than their launches cost.
+    const bool bytes = static_cast<bool>(points_.directions.bytes);
+    if (pass_.q <= few_queries || seen >= pass_.n) return !bytes || filter_.form.width > tuning::few_queries_dimensions;
+    const Counts counts = count_pilots(seen);
     const std::int64_t width = points_.directions.form.width;
-    const double few = (bytes ? tuning::byte_pair_cost(2 * width) : tuning::pair_cost(width)) * pairs,
-                 all = tuning::filter_pair_cost(filter_.form.width) * pairs,
-                 read = tuning::passed_later * passed * tuning::reread_cost(filter_.form.width);
-    return 4 * left <= tried && few + read < (bytes ? tuning::largest_byte_share : 1) * all;
+    const double few = (bytes ? tuning::byte_pair_cost(2 * width) : tuning::pair_cost(width)) * counts.pairs,
+                 all = tuning::filter_pair_cost(filter_.form.width) * counts.pairs,
+                 read = tuning::passed_later * counts.passed * tuning::reread_cost(filter_.form.width);
+    return 4 * counts.overflowed <= tuning::projected_pilots &&
+           few + read < (bytes ? tuning::largest_byte_share : 1) * all;
 }
 
 void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {

@@ -15,8 +15,15 @@ public:
         : points_(points), filter_(filter), pass_(pass), isa_(isa), stream_(stream) {}
 
     // Whether few enough points pass for the first queries, which may be unlike the points: of the range that begins
-    // with point `seen`. Where there are few queries or no such points, unknown, and true. Synchronises.
+    // with point `seen`. Where there are few queries or no such points nothing is tried: directions serve, and numbers
+    // of 8 bits of many dimensions. Synchronises.
     bool serves(std::int64_t seen);
+    // What passes of the range for the first queries, as serves() judges it.
+    struct Counts {
+        double pairs = 0, passed = 0;  // passed: of each query what it has room for
+        std::int64_t overflowed = 0;   // queries that have no room for all
+    };
+    Counts count_pilots(std::int64_t seen);
     // Half norms and thresholds of bytes as terms of the sums, unless that is left: thresholds may lie lower than terms
     // reach (bytes.h), and then let more points pass.
     bool uses_terms() const { return terms_serve_ && points_.terms.size() > 0; }
