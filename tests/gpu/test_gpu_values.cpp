@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <set>
@@ -20,6 +21,7 @@
 #include "gpu_arrays.h"
 #include "same_answer.h"
 #include "search_cases.h"
+#include "spectrum.h"
 
 namespace {
 
@@ -41,10 +43,11 @@ std::vector<T> on_host(const gpu::Buffer<T>& values) {
     return out;
 }
 
-// What the rows of a pass are: halves with upper values, and lower bounds alone in halves and in numbers of 8 bits, all
-// `below` the values.
+// What the rows of a pass are: halves with upper values, and lower bounds alone in halves and in numbers of 8 bits
+// times a step, all `below` the values or a little more. A query's share of the error is `more`.
 enum class Of { halves, lower_halves, bytes };
-constexpr int below = 3;
+constexpr int below = 3, step_of_bytes = 2;
+constexpr float more = 0.75f;
 
 // A pass over whole numbers, on the host and on the device: products and sums are exact in any order.
 struct WholeNumbers {
@@ -75,6 +78,7 @@ struct WholeNumbers {
             return out;
         };
         const std::vector<int> u = fill(q * width), v = fill(n * width);
+        const int step = of == Of::bytes ? step_of_bytes : 1;
         const float infinity = std::numeric_limits<float>::infinity();
         h.assign(static_cast<std::size_t>(padded), infinity);
         f.assign(static_cast<std::size_t>(padded), 0);
@@ -95,14 +99,14 @@ struct WholeNumbers {
                     product += u[static_cast<std::size_t>(i * width + c)] *
                                v[static_cast<std::size_t>(std::min(p, n - 1) * width + c)];
                 const float half_norm = h[static_cast<std::size_t>(p)];
-                a.push_back(half_norm - static_cast<float>(product));
+                a.push_back(half_norm - static_cast<float>(step * step * product));
                 keys.push_back(of == Of::halves         ? Order::key(a.back())
                                : of == Of::lower_halves ? Order::key(a.back() - below)
                                                         : gpu::value_key(whole(half_norm) - product));
             }
-        const auto halves = [](const std::vector<int>& numbers) {
+        const auto halves = [&](const std::vector<int>& numbers) {
             std::vector<__half> out;
-            for (const int x : numbers) out.push_back(__float2half(static_cast<float>(x)));
+            for (const int x : numbers) out.push_back(__float2half(static_cast<float>(step * x)));
             return on_device(out);
         };
         queries = halves(u);
@@ -138,8 +142,8 @@ struct WholeNumbers {
                   .point_error = pass.point_error,
                   .width = width,
                   .error = nullptr,
-                  .step = 1};
-        error = on_device(std::vector<float>(static_cast<std::size_t>(q), 0));
+                  .step = step_of_bytes};
+        error = on_device(std::vector<float>(static_cast<std::size_t>(q), more));
         coarse.error = error.get();
         std::vector<float> lower(h.size());
         std::vector<int> lower_whole;
@@ -170,12 +174,18 @@ struct WholeNumbers {
         pass.half_norm = reinterpret_cast<const float*>(byte_half_norm.get());
         pass.width = gpu::byte_width(width) / 2;
     }
+    static constexpr float unit = step_of_bytes * step_of_bytes;
     // A half norm in whole numbers of 8 bits.
     static int whole(float half_norm) {
         const float infinity = std::numeric_limits<float>::infinity();
         return half_norm == infinity    ? gpu::ByteLimits::excluded
                : half_norm == -infinity ? gpu::ByteLimits::always
-                                        : static_cast<int>(half_norm) - below;
+                                        : static_cast<int>(std::floor((half_norm - below) / unit));
+    }
+    // That of the largest lower bound that a threshold allows.
+    std::uint32_t limit(float threshold) const {
+        if (of == Of::bytes) return gpu::value_key(static_cast<int>(std::ceil((threshold + more) / unit)) + 1);
+        return Order::key(threshold + more);
     }
     std::uint32_t key(std::int64_t i, std::int64_t p) const { return keys[static_cast<std::size_t>(i * padded + p)]; }
     // The least key of a step.
@@ -250,7 +260,7 @@ struct Closed {
     std::vector<std::uint32_t> ids;
 };
 
-constexpr std::int64_t capacity = 512;
+constexpr std::int64_t room = 512;
 
 gpu::FilterForm strided() {
     gpu::FilterForm form;
@@ -259,7 +269,7 @@ gpu::FilterForm strided() {
 }
 
 Closed close(const WholeNumbers& w, std::int64_t k, float query_error, gpu::Fitness fitness,
-             const std::vector<std::int64_t>& self = {}) {
+             const std::vector<std::int64_t>& self = {}, std::int64_t capacity = room) {
     const auto q = static_cast<std::size_t>(w.q);
     const auto unfit = on_device(std::vector<std::uint8_t>(q, fitness));
     const auto nan = on_device(std::vector<std::uint8_t>(static_cast<std::size_t>(w.n), 0));
@@ -311,11 +321,11 @@ TEST(GpuValues, CloseToAllCandidates) {
                     const auto row = static_cast<std::int64_t>(gpu::row_at(strided(), p, w.n));
                     if (w.value(i, p) <= threshold && row != self[at]) want.insert(static_cast<std::uint32_t>(row));
                 }
-                ASSERT_LE(want.size(), static_cast<std::size_t>(capacity)) << w.label();
+                ASSERT_LE(want.size(), static_cast<std::size_t>(room)) << w.label();
                 ASSERT_EQ(want.size(), closed.counted[at]) << w.label() << ", k " << k;
                 ASSERT_EQ(want.size(), static_cast<std::size_t>(closed.counts[at]));
                 ASSERT_EQ(gpu::certified, closed.status[at]);
-                const auto first = closed.ids.begin() + i * capacity;
+                const auto first = closed.ids.begin() + i * room;
                 ASSERT_EQ(want, (std::set<std::uint32_t>(first, first + closed.counts[at]))) << w.label();
             }
         }
@@ -323,58 +333,60 @@ TEST(GpuValues, CloseToAllCandidates) {
 }
 
 // Of lower bounds alone: the threshold is an upper value and 2 E, no less than the k-th smallest of all, no more than
-// that of the points that its warps take; the candidates are all whose bounds are within.
+// that of the points that its warps take (of many a little more); the candidates are all whose bounds are within.
 TEST(GpuValues, CloseLowerBoundsToAllCandidates) {
+    constexpr std::int64_t most = 4096;
+    const std::int64_t shapes[][2] = {{1, 32}, {9, 32}, {15, 32}, {1, 60}, {9, 60}, {9, 313}, {15, 313}, {150, 313}};
     for (const Of of : {Of::lower_halves, Of::bytes}) {
-        for (const std::int64_t k : {1, 9, 15}) {
-            for (const std::int64_t groups : {32, 60, 313}) {
-                const WholeNumbers w(3, 10007, 48, groups, 3, of);
-                const std::vector<std::int64_t> self{-1, 7 * 70 % w.n, -1};
-                const Closed closed = close(w, k, 0.5f, gpu::fit, self);
-                for (std::int64_t i = 0; i < w.q; ++i) {
-                    const auto at = static_cast<std::size_t>(i);
-                    const auto lowers = w.least_of(i, [&](auto query, auto p) { return w.value(query, p); });
-                    // Of each group the largest upper value of those with its least.
-                    std::vector<float> uppers, of_groups(lowers.size(), -std::numeric_limits<float>::infinity());
-                    for (std::int64_t p = 0; p < w.n; ++p) {
-                        uppers.push_back(w.upper(i, p));
-                        const auto group = static_cast<std::size_t>(p / gpu::value_step % groups);
-                        if (w.value(i, p) == lowers[group])
-                            of_groups[group] = std::max(of_groups[group], uppers.back());
-                    }
-                    // Those that the warps take, where some tie the worst.
-                    const gpu::ValuePilots pilots(k, groups);
-                    std::vector<float> of_least;
-                    for (std::int64_t warp = 0; warp < 32; ++warp) {
-                        std::vector<std::pair<float, float>> held;
-                        for (std::int64_t g = 0; g < groups; ++g)
-                            if (g % 1024 / 32 == warp)
-                                held.emplace_back(lowers[static_cast<std::size_t>(g)],
-                                                  -of_groups[static_cast<std::size_t>(g)]);
-                        std::sort(held.begin(), held.end());
-                        for (std::size_t j = 0; j < std::min<std::size_t>(held.size(), pilots.of_warp); ++j)
-                            of_least.push_back(-held[j].second);
-                    }
-                    ASSERT_GE(of_least.size(), static_cast<std::size_t>(k)) << w.label();
-                    std::sort(uppers.begin(), uppers.end());
-                    std::sort(of_least.begin(), of_least.end());
-                    const float threshold = closed.threshold[at];
-                    ASSERT_GE(threshold, uppers[static_cast<std::size_t>(k - 1)] + 1) << w.label() << ", k " << k;
-                    ASSERT_LE(threshold, of_least[static_cast<std::size_t>(k - 1)] + 1) << w.label() << ", k " << k;
-                    ASSERT_TRUE(std::binary_search(uppers.begin(), uppers.end(), threshold - 1));
-                    std::set<std::uint32_t> want;
-                    const float allowed = of == Of::bytes ? threshold + 1 : threshold;
-                    for (std::int64_t p = 0; p < w.n; ++p) {
-                        const auto row = static_cast<std::int64_t>(gpu::row_at(strided(), p, w.n));
-                        if (w.value(i, p) - below <= allowed && row != self[at])
-                            want.insert(static_cast<std::uint32_t>(row));
-                    }
-                    ASSERT_LE(want.size(), static_cast<std::size_t>(capacity)) << w.label();
-                    ASSERT_EQ(want.size(), closed.counted[at]) << w.label() << ", k " << k;
-                    ASSERT_EQ(gpu::certified, closed.status[at]);
-                    const auto first = closed.ids.begin() + i * capacity;
-                    ASSERT_EQ(want, (std::set<std::uint32_t>(first, first + closed.counts[at]))) << w.label();
+        for (const auto& [k, groups] : shapes) {
+            const WholeNumbers w(3, 10007, 48, groups, 3, of);
+            const std::vector<std::int64_t> self{-1, 7 * 70 % w.n, -1};
+            const Closed closed = close(w, k, 0.5f, gpu::fit, self, most);
+            const gpu::ValuePilots pilots(k, groups);
+            for (std::int64_t i = 0; i < w.q; ++i) {
+                const auto at = static_cast<std::size_t>(i);
+                const auto group_of = [&](std::int64_t p) {
+                    return static_cast<std::size_t>(p / gpu::value_step % w.groups);
+                };
+                std::vector<std::uint32_t> lowers(static_cast<std::size_t>(groups), Order::nan);
+                for (std::int64_t p = 0; p < w.n; ++p) lowers[group_of(p)] = std::min(lowers[group_of(p)], w.key(i, p));
+                // Of each group the largest upper value of those with its least.
+                std::vector<float> uppers, of_groups(lowers.size(), -std::numeric_limits<float>::infinity());
+                for (std::int64_t p = 0; p < w.n; ++p) {
+                    uppers.push_back(w.upper(i, p));
+                    float& worst = of_groups[group_of(p)];
+                    if (w.key(i, p) == lowers[group_of(p)]) worst = std::max(worst, uppers.back());
                 }
+                // Those that the warps take, where some tie the worst.
+                std::vector<float> taken;
+                for (std::int64_t warp = 0; warp < 32; ++warp) {
+                    std::vector<std::pair<std::uint32_t, float>> held;
+                    for (std::size_t g = 0; g < lowers.size(); ++g)
+                        if (static_cast<std::int64_t>(g) % 1024 / 32 == warp)
+                            held.emplace_back(lowers[g], -of_groups[g]);
+                    std::sort(held.begin(), held.end());
+                    for (std::size_t j = 0; j < held.size() && static_cast<int>(j) < pilots.of_warp; ++j)
+                        taken.push_back(-held[j].second);
+                }
+                ASSERT_GE(taken.size(), static_cast<std::size_t>(k)) << w.label();
+                std::sort(uppers.begin(), uppers.end());
+                std::sort(taken.begin(), taken.end());
+                const auto last = static_cast<std::size_t>(k - 1);
+                const float threshold = closed.threshold[at];
+                ASSERT_GE(threshold, uppers[last] + 1) << w.label() << ", k " << k;
+                ASSERT_LE(threshold, taken[std::min(last + last / 16, taken.size() - 1)] + 1) << w.label() << ", " << k;
+                ASSERT_TRUE(std::binary_search(uppers.begin(), uppers.end(), threshold - 1));
+                std::set<std::uint32_t> want;
+                for (std::int64_t p = 0; p < w.n; ++p) {
+                    const auto row = static_cast<std::int64_t>(gpu::row_at(strided(), p, w.n));
+                    if (w.key(i, p) <= w.limit(threshold) && row != self[at])
+                        want.insert(static_cast<std::uint32_t>(row));
+                }
+                ASSERT_LE(want.size(), static_cast<std::size_t>(most)) << w.label();
+                ASSERT_EQ(want.size(), closed.counted[at]) << w.label() << ", k " << k;
+                ASSERT_EQ(gpu::certified, closed.status[at]);
+                const auto first = closed.ids.begin() + i * most;
+                ASSERT_EQ(want, (std::set<std::uint32_t>(first, first + closed.counts[at]))) << w.label();
             }
         }
     }
@@ -397,7 +409,7 @@ TEST(GpuValues, GiveUpWhereTooManyTie) {
             EXPECT_EQ(std::numeric_limits<float>::infinity(), scanned.threshold[i]);
             EXPECT_EQ(0u, none.counted[i]);
             EXPECT_EQ(gpu::certified, none.status[i]);
-            EXPECT_EQ(static_cast<unsigned long long>(capacity), alike.counted[i]);
+            EXPECT_EQ(static_cast<unsigned long long>(room), alike.counted[i]);
             EXPECT_EQ(gpu::certified, alike.status[i]);
         }
     }
@@ -449,6 +461,60 @@ TEST(GpuValues, ManyPoints) {
             ASSERT_TRUE(same_answer(want, got)) << "k " << k;
             EXPECT_EQ(q, got.report.certified);
             EXPECT_LT(got.report.candidates, static_cast<double>(3 * q * k + 100 * q)) << "k " << k;
+        }
+    }
+}
+
+// The paths of what an Index on this device may have in place of all coordinates.
+std::vector<std::string> coarse_paths() {
+    if (filter_values::instruction_sets().size() < 2) return {"projected"};
+    return {"projected", "gemm-i8"};
+}
+
+// Every group has points, and every warp of the closing kernel groups; of more neighbours than pilots serve, passes.
+TEST(GpuValues, ManyPointsAlongDirectionsAndInBytes) {
+    constexpr std::int64_t n = 70001, d = 256, most = 4;
+    const spectrum::Spectrum points(n, spectrum::falling(d, 0.7), 1), queries(most, spectrum::falling(d, 0.7), 2);
+    kith::Options on_cpu, on_gpu;
+    on_cpu.device = "cpu";
+    on_gpu.device = "cuda";
+    const kith::Index cpu(points.view(), on_cpu);
+    for (const std::string& path : coarse_paths()) {
+        on_gpu.path = path;
+        const kith::Index index(points.view(), on_gpu);
+        for (std::int64_t q = 1; q <= most; ++q) {
+            kith::MatrixView some = queries.view();
+            some.rows = q;
+            for (const std::int64_t k : {1, 10, 100, 300, 513}) {
+                const auto want = cpu.search(some, k, on_cpu), got = index.search(some, k, on_gpu);
+                ASSERT_TRUE(same_answer(want, got)) << path << ", q " << q << ", k " << k;
+                EXPECT_EQ(path, got.report.path) << "q " << q << ", k " << k;
+                EXPECT_EQ(0, got.report.scanned) << path << ", q " << q << ", k " << k;
+            }
+        }
+    }
+}
+
+// Points that lower bounds hold badly, one coordinate far out or infinite, have the least of these, and their upper
+// values say nothing of the others: values of all coordinates follow.
+TEST(GpuValues, FarPointsTakeThePilots) {
+    constexpr std::int64_t n = 70001, d = 128, q = 3, k = 10;
+    for (const float far : {1000.0f, std::numeric_limits<float>::infinity()}) {
+        spectrum::Spectrum points(n, spectrum::falling(d, 0), 1);
+        const spectrum::Spectrum queries(q, spectrum::falling(d, 0), 2);
+        for (std::int64_t i = 0; i < n; i += 700) points.rows[static_cast<std::size_t>(i * d + i % d)] = far;
+        kith::Options options;
+        options.device = "cpu";
+        const auto want = kith::search(points.view(), queries.view(), k, options);
+        options.device = "cuda";
+        for (const std::string& path : coarse_paths()) {
+            options.path = path;
+            const kith::Index index(points.view(), options);
+            for (int turn = 0; turn < 3; ++turn) {
+                const auto got = index.search(queries.view(), k, options);
+                ASSERT_TRUE(same_answer(want, got)) << path << ", " << far;
+                EXPECT_EQ(0, got.report.scanned) << path << ", " << far;
+            }
         }
     }
 }

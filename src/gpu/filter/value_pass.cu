@@ -279,7 +279,7 @@ __device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& co
                 taken = true;
             }
             position = __shfl_sync(whole_warp, position, from);
-            there[j] = key != Order::nan && position < pass.n;
+            there[j] = key != Order::nan;
             point[j] = there[j] ? position : 0;
             if (lane == j) {
                 own = point[j];

@@ -72,13 +72,17 @@ struct Chunk {
         std::shared_ptr<const Repeats> repeats;
         std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
         std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
-        exact::ProjectionRecord projection;        // left: queries without a certificate
-        // Where it does not pay, one tile in so many tries again: other queries may come.
-        static constexpr std::int64_t tried_again = 16;
-        std::atomic<std::int64_t> passed_over{0};
+        // How queries have fared with the projection, by passes and as values of very few queries; left: those without
+        // a certificate.
+        struct Record {
+            exact::ProjectionRecord queries;
+            // Where it does not pay, one tile in so many tries again: other queries may come.
+            static constexpr std::int64_t tried_again = 16;
+            std::atomic<std::int64_t> passed_over{0};
+            bool tries() { return queries.pays() || ++passed_over % tried_again == 0; }
+        } by_passes, as_values;
         Pilots pilots;
         std::atomic<bool> terms_mislead{false};  // pilots have found thresholds that terms of bytes do not hold
-        bool tries_projection() { return projection.pays() || ++passed_over % tried_again == 0; }
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };

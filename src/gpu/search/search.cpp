@@ -73,17 +73,7 @@ public:
         if (context.plan.path == Path::exact)
             found_.result =
                 scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
-        else
-            found_ = filter_tile(
-                chunk,
-                {.filter = own_,
-                 .projected = own_projection(),
-                 .clusters = own_clusters(),
-                 .final_ids = final_ids,
-                 .repeats = context.plan.symmetric
-                                ? nullptr
-                                : counted_repeats(chunk, context.points.d, ties_cost_much() ? spare(context) : 0)},
-                context.points.metric, tile, context.k, context.plan, context.stream);
+        else found_ = filtered(tile, own_projection(), final_ids);
         restore_order();
     }
 
@@ -106,18 +96,21 @@ public:
         const double before = context_.report.candidates;
         Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
         if (found_.clustered) context_.shortened = true;
+        bool again = false;
         if (found_.projected) {
             context_.shortened = true;
             const std::int64_t left = std::ranges::count(uncertain.causes, exact::Cause::full_list);
-            chunk_.finer->projection.note(q, left);
+            record().queries.note(q, left);
             if (q > few_queries && 4 * left > q)
                 chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
             for (exact::Cause& cause : uncertain.causes)
                 if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
+            again = left > 0 && has_values();
+            if (again) uncertain = values_of_all_coordinates(uncertain);
         }
         if (uncertain.rows.empty()) {
             count_needless(before);
-            return false;
+            return again;
         }
         for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
             context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
@@ -137,6 +130,30 @@ public:
     }
 
 private:
+    FilterOutcome filtered(const QueryTile& tile, const ProjectedVectors* projected, std::int64_t* final_ids) const {
+        const Repeats* const repeats =
+            context_.plan.symmetric
+                ? nullptr
+                : counted_repeats(chunk_, context_.points.d, ties_cost_much() ? spare(context_) : 0);
+        return filter_tile(chunk_,
+                           {.filter = own_,
+                            .projected = projected,
+                            .clusters = own_clusters(),
+                            .final_ids = final_ids,
+                            .repeats = repeats},
+                           context_.points.metric, tile, context_.k, context_.plan, context_.stream);
+    }
+    // Whether the tile's queries are so few that all their values are computed.
+    bool has_values() const { return context_.plan.distances.empty() && context_.plan.matrix_queries > 0; }
+    Chunk::Finer::Record& record() const { return has_values() ? chunk_.finer->as_values : chunk_.finer->by_passes; }
+    // Lower bounds of few queries' values have left some without a certificate: those of all coordinates have upper
+    // bounds, too, and cost less than lists that are tried again.
+    Uncertain values_of_all_coordinates(const Uncertain& uncertain) {
+        for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
+            context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
+        found_ = filtered({queries_.prepared(), context_.graph ? self_.get() : nullptr}, nullptr, nullptr);
+        return uncertain_rows(found_, context_.report.candidates, context_.stream);
+    }
     // Candidates since the report had `before`.
     void count_needless(double before) const {
         const double needed = tuning::ordinary_candidates * static_cast<double>(queries_.rows.count * context_.k),
@@ -150,7 +167,7 @@ private:
     // The projection of the tile's own filter, where the plan has one.
     const ProjectedVectors* own_projection() const {
         const bool wanted = tuning::may_project(context_.plan.path) && &own_ == &chunk_.filter && chunk_.projected;
-        if (!wanted || !(context_.plan.forced || chunk_.finer->tries_projection())) return nullptr;
+        if (!wanted || !(context_.plan.forced || record().tries())) return nullptr;
         const bool runs = isa_of(context_.plan) == FilterIsa::sm_90a || !chunk_.projected->directions.bytes;
         return runs ? chunk_.projected.get() : nullptr;
     }

@@ -105,8 +105,14 @@ public:
     // All values of very few queries, where that is what the plan has.
     bool from_values() {
         if (plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
-        values_ = pass_over_values(pass_, lists(), of_values(), wanted_, stream_);
-        used_projection_ = values_.is_coarse();
+        const ProjectedVectors* projected = of_values();
+        if (projected && wanted_ > most_coarse_k) {
+            // Where samples and passes along those read so much less, they do.
+            if (plan_.forced || filter_.form.width > tuning::few_queries_dimensions) return false;
+            projected = nullptr;
+        }
+        values_ = pass_over_values(pass_, lists(), projected, wanted_, stream_);
+        used_projection_ = projected != nullptr;
         reserve(value_candidates);
         return true;
     }

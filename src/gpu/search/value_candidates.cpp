@@ -32,11 +32,10 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
                      .width = pass.width,
                      .groups = groups,
                      .ld = ld};
-    const bool is_coarse = projected && k <= most_coarse_k;
     // In one piece: allocating takes a small search's time.
     const std::int64_t stored = pass.q * ld, least = pass.q * 2 * groups,
                        of_steps = pass.q * groups * values.steps_of_group(), error = whole_words(pass.q),
-                       queries = is_coarse ? vector_bytes(projected->directions.form, pass.q) / 4 : 0;
+                       queries = projected ? vector_bytes(projected->directions.form, pass.q) / 4 : 0;
     ValueCandidates out;
     out.words = Buffer<std::uint32_t>(queries + error + stored + least + of_steps, stream);
     std::uint32_t* const own_queries = out.words.get();
@@ -44,7 +43,7 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
     values.values = own_queries + queries + error;
     values.least = values.values + stored;
     values.step_least = values.least + least;
-    if (is_coarse) {
+    if (projected) {
         const Directions& directions = projected->directions;
         project_queries(directions, static_cast<const __half*>(pass.queries), pass.q, own_queries, own_error, stream);
         const ValuePilots pilots(k, groups);
