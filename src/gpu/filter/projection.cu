@@ -115,7 +115,8 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
         const std::int64_t count = std::min(step, positions - first), real = std::min(count, rows - first);
         if (real > 0)
             product({vectors + first * directions.depth, real, directions.depth, directions.depth, 1},
-                    directions.matrix, directions.stride, directions.columns, along.get(), directions.stride, stream);
+                    directions.matrix, directions.stride, directions.all_columns(), along.get(), directions.stride,
+                    stream);
         then(first, count, along.get());
     }
 }
@@ -123,7 +124,7 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
 }  // namespace
 
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
-                    void* projected, float* projected_half_norm, cudaStream_t stream) {
+                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
     in_runs(directions, vectors, n, whole_tiles(n), stream,
             [&](std::int64_t first, std::int64_t count, const double* along) {
                 if (directions.bytes) {
@@ -136,11 +137,14 @@ void project_points(const Directions& directions, const __half* vectors, const f
                     directions, vectors, along, half_norm, first, count, n, static_cast<__half*>(projected),
                     projected_half_norm);
                 check_launch("project_points");
+                for (int stage = 0; stage < directions.stages && first < n; ++stage)
+                    further_rows(directions, stage, false, vectors, along, first, std::min(count, n - first),
+                                 further[static_cast<std::size_t>(stage)], stream);
             });
 }
 
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
-                     cudaStream_t stream) {
+                     const FurtherRows& further, cudaStream_t stream) {
     in_runs(directions, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
         if (directions.bytes) {
             round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
@@ -150,6 +154,9 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
         queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
             directions, vectors, along, first, count, static_cast<__half*>(projected), error);
         check_launch("project_queries");
+        for (int stage = 0; stage < directions.stages; ++stage)
+            further_rows(directions, stage, true, vectors, along, first, count,
+                         further[static_cast<std::size_t>(stage)], stream);
     });
 }
 
