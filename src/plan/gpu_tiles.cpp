@@ -72,9 +72,8 @@ bool takes_values(const Request& r, const Machine::Device& device, const Plan& p
     const Shape& s = r.shape;
     const std::int64_t wanted = std::min(s.n, s.k + (s.graph ? 1 : 0));
     // Not of clusters: a group of values is a run of positions, and would hold the neighbours of a query together.
-    const bool few_coordinates = p.path == Path::gemm_f16 ||
-                                 (p.path == Path::projected && !p.forced && s.d <= gpu::tuning::value_pass_dimensions);
-    return few_coordinates && r.isa.empty() && !p.symmetric && !r.all_points &&
+    const bool has_values = p.path != Path::clustered && gpu::tuning::takes_products(p.path);
+    return has_values && r.isa.empty() && !p.symmetric && !r.all_points &&
            gpu::value_pass_serves(s.q, p.chunk_points, gpu::filter_width(s.d, 1), wanted, device.multiprocessors) &&
            gpu::tuning::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors) <= left;
 }

@@ -10,6 +10,7 @@
 #include "bound_attacks.h"
 #include "entropy_attacks.h"
 #include "exact/canonical.h"
+#include "exact/order.h"
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
@@ -269,16 +270,20 @@ public:
                               .width = form.width,
                               .groups = gpu::value_groups(n, 1),
                               .ld = padded};
-        const gpu::Buffer<std::uint32_t> least(at_once * 3 * values.groups * values.steps_of_group(), nullptr);
+        const gpu::Buffer<std::uint32_t> keys(q * padded, nullptr),
+            least(at_once * 3 * values.groups * values.steps_of_group(), nullptr);
         values.least = least.get();
         values.step_least = least.get() + at_once * 2 * values.groups;
         for (std::int64_t first = 0; first < q; first += at_once) {
             values.queries = query_vectors.get() + first * form.width;
             values.q = std::min(at_once, q - first);
-            values.values = all.get() + first * padded;
+            values.values = keys.get() + first * padded;
             gpu::value_pass(values, nullptr);
         }
-        check(found, to_host(all.get(), q * padded), padded, label_ + ", values in f32", seen);
+        std::vector<float> of_keys;
+        for (const std::uint32_t of_value : to_host(keys.get(), q * padded))
+            of_keys.push_back(exact::Order<float>::value(of_value));
+        check(found, of_keys, padded, label_ + ", values in f32", seen);
     }
 
 private:

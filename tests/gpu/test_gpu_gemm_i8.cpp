@@ -188,10 +188,10 @@ TEST(GpuGemmI8, LeaveOutNothingWithin) {
     }
 }
 
-// Whole numbers, and queries that are none; the widths that one K-tile, several, and several with a rest take.
+// Whole numbers, and queries that are none; the widths that steps of one K-tile, several, and several with a rest take.
 TEST(GpuGemmI8, LeaveOutNothingOfWholeNumbers) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
-    for (const std::int64_t d : {17, 32, 100, 128, 130, 300, 784, 1100}) {
+    for (const std::int64_t d : {17, 32, 60, 90, 100, 128, 130, 300, 784, 1100}) {
         const Spectrum points = whole_numbers(700, d, 0, 255, static_cast<std::uint64_t>(d)),
                        queries = whole_numbers(140, d, 0, 255, 5), wide = whole_numbers(20, d, -900, 900, 6),
                        between(30, std::vector<double>(static_cast<std::size_t>(d), 60.0), 7, 100.0);

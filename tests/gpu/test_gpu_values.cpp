@@ -1,5 +1,5 @@
-// The value pass: the values and groups that its kernel leaves, the candidates that its closing kernel finds, and whole
-// searches of very few queries, which go through it.
+// The value pass: the values and groups that its kernels leave, the candidates that its closing kernels find, and whole
+// searches of very few queries, which go through it, by all coordinates, along few directions and by numbers of 8 bits.
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +8,12 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exact/order.h"
+#include "filter_values.h"
+#include "gpu/filter/bytes.h"
 #include "gpu/filter/value_pass.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/device_memory.h"
@@ -38,19 +41,30 @@ std::vector<T> on_host(const gpu::Buffer<T>& values) {
     return out;
 }
 
+// What the rows of a pass are: halves with upper values, and lower bounds alone in halves and in numbers of 8 bits, all
+// `below` the values.
+enum class Of { halves, lower_halves, bytes };
+constexpr int below = 3;
+
 // A pass over whole numbers, on the host and on the device: products and sums are exact in any order.
 struct WholeNumbers {
+    Of of;
     std::int64_t q, n, width, groups, padded = gpu::whole_tiles(n);
     std::vector<float> a;  // q x padded
+    std::vector<std::uint32_t> keys;
     std::vector<float> h, f;
     gpu::Buffer<__half> queries, points;
-    gpu::Buffer<float> half_norm, point_error, values;
-    gpu::Buffer<std::uint32_t> least, step_least;
+    gpu::Buffer<float> half_norm, point_error, lower_half_norm, error;
+    gpu::Buffer<std::int8_t> byte_queries, byte_points;
+    gpu::Buffer<int> byte_half_norm;
+    gpu::Buffer<std::uint32_t> values, least, step_least;
     gpu::ValuePass pass;
+    gpu::CoarseValues coarse;
 
     // `spread`: coordinates are 0 to +-spread; 0 makes all points alike.
-    WholeNumbers(std::int64_t q, std::int64_t n, std::int64_t width, std::int64_t groups, int spread)
-        : q(q), n(n), width(width), groups(groups) {
+    WholeNumbers(std::int64_t q, std::int64_t n, std::int64_t width, std::int64_t groups, int spread,
+                 Of of = Of::halves)
+        : of(of), q(q), n(n), width(width), groups(groups) {
         std::mt19937 random(static_cast<unsigned>(n + width));
         const auto number = [&] {
             return static_cast<int>(random() % (2 * static_cast<unsigned>(spread) + 1)) - spread;
@@ -76,10 +90,15 @@ struct WholeNumbers {
         }
         for (std::int64_t i = 0; i < q; ++i)
             for (std::int64_t p = 0; p < padded; ++p) {
-                int product = 0;
-                for (std::int64_t c = 0; p < n && c < width; ++c)
-                    product += u[static_cast<std::size_t>(i * width + c)] * v[static_cast<std::size_t>(p * width + c)];
-                a.push_back(h[static_cast<std::size_t>(p)] - static_cast<float>(product));
+                int product = 0;  // past the last row, with that
+                for (std::int64_t c = 0; c < width; ++c)
+                    product += u[static_cast<std::size_t>(i * width + c)] *
+                               v[static_cast<std::size_t>(std::min(p, n - 1) * width + c)];
+                const float half_norm = h[static_cast<std::size_t>(p)];
+                a.push_back(half_norm - static_cast<float>(product));
+                keys.push_back(of == Of::halves         ? Order::key(a.back())
+                               : of == Of::lower_halves ? Order::key(a.back() - below)
+                                                        : gpu::value_key(whole(half_norm) - product));
             }
         const auto halves = [](const std::vector<int>& numbers) {
             std::vector<__half> out;
@@ -90,7 +109,7 @@ struct WholeNumbers {
         points = halves(v);
         half_norm = on_device(h);
         point_error = on_device(f);
-        values = gpu::Buffer<float>(q * padded, nullptr);
+        values = gpu::Buffer<std::uint32_t>(q * padded, nullptr);
         least = gpu::Buffer<std::uint32_t>(q * 2 * groups, nullptr);
         pass = {.queries = queries.get(),
                 .points = points.get(),
@@ -105,14 +124,68 @@ struct WholeNumbers {
                 .ld = padded,
                 .least = least.get(),
                 .step_least = nullptr};
+        if (of != Of::halves) make_coarse(u, v);
         step_least = gpu::Buffer<std::uint32_t>(q * groups * pass.steps_of_group(), nullptr);
         pass.step_least = step_least.get();
         gpu::value_pass(pass, nullptr);
         gpu_arrays::check(cudaDeviceSynchronize());
     }
+    // The same pass with lower bounds alone; those of 8 bits have rows of whole words of 32 numbers.
+    void make_coarse(const std::vector<int>& u, const std::vector<int>& v) {
+        coarse = {.queries = pass.queries,
+                  .points = pass.points,
+                  .half_norm = pass.half_norm,
+                  .point_error = pass.point_error,
+                  .width = width,
+                  .error = nullptr,
+                  .step = 1};
+        error = on_device(std::vector<float>(static_cast<std::size_t>(q), 0));
+        coarse.error = error.get();
+        std::vector<float> lower(h.size());
+        std::vector<int> lower_whole;
+        for (std::size_t i = 0; i < h.size(); ++i) {
+            lower[i] = h[i] - below;
+            lower_whole.push_back(whole(h[i]));
+        }
+        pass.point_error = nullptr;
+        if (of == Of::lower_halves) {
+            lower_half_norm = on_device(lower);
+            pass.half_norm = lower_half_norm.get();
+            return;
+        }
+        const auto bytes = [&](const std::vector<int>& numbers, std::int64_t rows, int sign) {
+            const std::int64_t row = gpu::byte_width(width);
+            std::vector<std::int8_t> out(static_cast<std::size_t>(rows * row));
+            for (std::int64_t i = 0; i < rows * width; ++i)
+                out[static_cast<std::size_t>(i / width * row + i % width)] =
+                    static_cast<std::int8_t>(sign * numbers[static_cast<std::size_t>(i)]);
+            return on_device(out);
+        };
+        byte_queries = bytes(u, q, -1);
+        byte_points = bytes(v, n, 1);
+        byte_half_norm = on_device(lower_whole);
+        pass.bytes = true;
+        pass.queries = byte_queries.get();
+        pass.points = byte_points.get();
+        pass.half_norm = reinterpret_cast<const float*>(byte_half_norm.get());
+        pass.width = gpu::byte_width(width) / 2;
+    }
+    // A half norm in whole numbers of 8 bits.
+    static int whole(float half_norm) {
+        const float infinity = std::numeric_limits<float>::infinity();
+        return half_norm == infinity    ? gpu::ByteLimits::excluded
+               : half_norm == -infinity ? gpu::ByteLimits::always
+                                        : static_cast<int>(half_norm) - below;
+    }
+    std::uint32_t key(std::int64_t i, std::int64_t p) const { return keys[static_cast<std::size_t>(i * padded + p)]; }
+    // The least key of a step.
+    std::uint32_t least_key(std::int64_t i, std::int64_t step) const {
+        const auto first = keys.begin() + i * padded + step * gpu::value_step;
+        return *std::min_element(first, first + gpu::value_step);
+    }
     std::string label() const {
-        return "q " + std::to_string(q) + ", n " + std::to_string(n) + ", width " + std::to_string(width) +
-               ", groups " + std::to_string(groups);
+        return "rows " + std::to_string(static_cast<int>(of)) + ", q " + std::to_string(q) + ", n " +
+               std::to_string(n) + ", width " + std::to_string(width) + ", groups " + std::to_string(groups);
     }
     float value(std::int64_t i, std::int64_t p) const { return a[static_cast<std::size_t>(i * padded + p)]; }
     float upper(std::int64_t i, std::int64_t p) const {
@@ -135,32 +208,38 @@ struct WholeNumbers {
 TEST(GpuValues, AreThoseOfTheHost) {
     const std::int64_t shapes[][3] = {{1, 16, 1},   {31, 16, 1},    {257, 48, 3},    {1000, 64, 32},
                                       {990, 80, 5}, {1500, 128, 9}, {1023, 144, 32}, {2050, 272, 60}};
-    for (const auto& [n, width, groups] : shapes)
-        for (std::int64_t q = 1; q <= gpu::value_queries; ++q) {
-            const WholeNumbers w(q, n, width, groups, 2);
-            const auto values = on_host(w.values);
-            const auto least = on_host(w.least), of_steps = on_host(w.step_least);
-            for (std::int64_t i = 0; i < q; ++i) {
-                for (std::int64_t p = 0; p < (n + 31) / 32 * 32; ++p)
-                    ASSERT_EQ(w.value(i, p), values[static_cast<std::size_t>(i * w.padded + p)])
-                        << w.label() << ": query " << i << ", position " << p;
-                const auto uppers = w.least_of(i, [&](auto of, auto p) { return w.upper(of, p); });
-                const auto lowers = w.least_of(i, [&](auto of, auto p) { return w.value(of, p); });
-                for (std::int64_t g = 0; g < groups; ++g) {
-                    const auto at = static_cast<std::size_t>(2 * i * groups + g);
-                    ASSERT_EQ(Order::key(uppers[static_cast<std::size_t>(g)]), least[at]) << w.label() << ", " << g;
-                    ASSERT_EQ(Order::key(lowers[static_cast<std::size_t>(g)]),
-                              least[at + static_cast<std::size_t>(groups)])
-                        << w.label() << ", " << g;
-                }
-                for (std::int64_t step = 0; step < w.pass.steps(); ++step) {
-                    float want = std::numeric_limits<float>::infinity();
-                    for (std::int64_t p = step * 32; p < step * 32 + 32; ++p) want = std::min(want, w.value(i, p));
-                    const std::int64_t at = (i * groups + step % groups) * w.pass.steps_of_group() + step / groups;
-                    ASSERT_EQ(Order::key(want), of_steps[static_cast<std::size_t>(at)]) << w.label() << ", " << step;
+    for (const Of of : {Of::halves, Of::lower_halves, Of::bytes})
+        for (const auto& [n, width, groups] : shapes)
+            for (std::int64_t q = 1; q <= gpu::value_queries; ++q) {
+                const WholeNumbers w(q, n, width, groups, 2, of);
+                const auto values = on_host(w.values), least = on_host(w.least), of_steps = on_host(w.step_least);
+                for (std::int64_t i = 0; i < q; ++i) {
+                    for (std::int64_t p = 0; p < w.pass.steps() * gpu::value_step; ++p)
+                        ASSERT_EQ(w.key(i, p), values[static_cast<std::size_t>(i * w.padded + p)])
+                            << w.label() << ": query " << i << ", position " << p;
+                    const auto uppers = w.least_of(i, [&](auto query, auto p) { return w.upper(query, p); });
+                    std::vector<std::uint32_t> lowers(static_cast<std::size_t>(groups), Order::nan);
+                    for (std::int64_t step = 0; step < w.pass.steps(); ++step) {
+                        const std::uint32_t want = w.least_key(i, step);
+                        const std::int64_t at = (i * groups + step % groups) * w.pass.steps_of_group() + step / groups;
+                        ASSERT_EQ(want, of_steps[static_cast<std::size_t>(at)]) << w.label() << ", " << step;
+                        std::uint32_t& least_of_group = lowers[static_cast<std::size_t>(step % groups)];
+                        least_of_group = std::min(least_of_group, want);
+                    }
+                    for (std::int64_t g = 0; g < groups; ++g) {
+                        const auto at = static_cast<std::size_t>(2 * i * groups + g);
+                        if (of == Of::halves) {
+                            ASSERT_EQ(Order::key(uppers[static_cast<std::size_t>(g)]), least[at])
+                                << w.label() << ", " << g;
+                        } else {
+                            ASSERT_EQ(g, least[at] / gpu::value_step % groups) << w.label();
+                            ASSERT_EQ(lowers[static_cast<std::size_t>(g)], w.key(i, least[at])) << w.label();
+                        }
+                        ASSERT_EQ(lowers[static_cast<std::size_t>(g)], least[at + static_cast<std::size_t>(groups)])
+                            << w.label() << ", " << g;
+                    }
                 }
             }
-        }
 }
 
 struct Closed {
@@ -205,7 +284,11 @@ Closed close(const WholeNumbers& w, std::int64_t k, float query_error, gpu::Fitn
     task.nan = nan.get();
     task.ids = ids.get();
     task.status = status.get();
-    gpu::close_values(w.pass, lists, strided(), task, counted.get(), nullptr);
+    gpu::CoarseValues coarse = w.coarse;
+    const gpu::ValuePilots pilots(k, w.groups);
+    coarse.pilots = pilots.all;
+    coarse.pilots_of_warp = pilots.of_warp;
+    gpu::close_values(w.pass, coarse, lists, strided(), task, counted.get(), nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
     return {on_host(counted), on_host(counts), on_host(threshold), on_host(status), on_host(ids)};
 }
@@ -239,24 +322,84 @@ TEST(GpuValues, CloseToAllCandidates) {
     }
 }
 
+// Of lower bounds alone: the threshold is an upper value and 2 E, no less than the k-th smallest of all, no more than
+// that of the points that its warps take; the candidates are all whose bounds are within.
+TEST(GpuValues, CloseLowerBoundsToAllCandidates) {
+    for (const Of of : {Of::lower_halves, Of::bytes}) {
+        for (const std::int64_t k : {1, 9, 15}) {
+            for (const std::int64_t groups : {32, 60, 313}) {
+                const WholeNumbers w(3, 10007, 48, groups, 3, of);
+                const std::vector<std::int64_t> self{-1, 7 * 70 % w.n, -1};
+                const Closed closed = close(w, k, 0.5f, gpu::fit, self);
+                for (std::int64_t i = 0; i < w.q; ++i) {
+                    const auto at = static_cast<std::size_t>(i);
+                    const auto lowers = w.least_of(i, [&](auto query, auto p) { return w.value(query, p); });
+                    // Of each group the largest upper value of those with its least.
+                    std::vector<float> uppers, of_groups(lowers.size(), -std::numeric_limits<float>::infinity());
+                    for (std::int64_t p = 0; p < w.n; ++p) {
+                        uppers.push_back(w.upper(i, p));
+                        const auto group = static_cast<std::size_t>(p / gpu::value_step % groups);
+                        if (w.value(i, p) == lowers[group])
+                            of_groups[group] = std::max(of_groups[group], uppers.back());
+                    }
+                    // Those that the warps take, where some tie the worst.
+                    const gpu::ValuePilots pilots(k, groups);
+                    std::vector<float> of_least;
+                    for (std::int64_t warp = 0; warp < 32; ++warp) {
+                        std::vector<std::pair<float, float>> held;
+                        for (std::int64_t g = 0; g < groups; ++g)
+                            if (g % 1024 / 32 == warp)
+                                held.emplace_back(lowers[static_cast<std::size_t>(g)],
+                                                  -of_groups[static_cast<std::size_t>(g)]);
+                        std::sort(held.begin(), held.end());
+                        for (std::size_t j = 0; j < std::min<std::size_t>(held.size(), pilots.of_warp); ++j)
+                            of_least.push_back(-held[j].second);
+                    }
+                    ASSERT_GE(of_least.size(), static_cast<std::size_t>(k)) << w.label();
+                    std::sort(uppers.begin(), uppers.end());
+                    std::sort(of_least.begin(), of_least.end());
+                    const float threshold = closed.threshold[at];
+                    ASSERT_GE(threshold, uppers[static_cast<std::size_t>(k - 1)] + 1) << w.label() << ", k " << k;
+                    ASSERT_LE(threshold, of_least[static_cast<std::size_t>(k - 1)] + 1) << w.label() << ", k " << k;
+                    ASSERT_TRUE(std::binary_search(uppers.begin(), uppers.end(), threshold - 1));
+                    std::set<std::uint32_t> want;
+                    const float allowed = of == Of::bytes ? threshold + 1 : threshold;
+                    for (std::int64_t p = 0; p < w.n; ++p) {
+                        const auto row = static_cast<std::int64_t>(gpu::row_at(strided(), p, w.n));
+                        if (w.value(i, p) - below <= allowed && row != self[at])
+                            want.insert(static_cast<std::uint32_t>(row));
+                    }
+                    ASSERT_LE(want.size(), static_cast<std::size_t>(capacity)) << w.label();
+                    ASSERT_EQ(want.size(), closed.counted[at]) << w.label() << ", k " << k;
+                    ASSERT_EQ(gpu::certified, closed.status[at]);
+                    const auto first = closed.ids.begin() + i * capacity;
+                    ASSERT_EQ(want, (std::set<std::uint32_t>(first, first + closed.counts[at]))) << w.label();
+                }
+            }
+        }
+    }
+}
+
 // More that tie than there is room for: no certificate, and a threshold that is certain.
 TEST(GpuValues, GiveUpWhereTooManyTie) {
-    const WholeNumbers w(2, 3001, 16, 90, 0);
-    const Closed full = close(w, 5, 0.25f, gpu::fit);
-    const Closed scanned = close(w, 5, -std::numeric_limits<float>::infinity(), gpu::to_scan);
-    const Closed none = close(w, 5, -std::numeric_limits<float>::infinity(), gpu::no_neighbours);
-    const Closed alike = close(w, 5, 0, gpu::all_alike);
-    for (std::size_t i = 0; i < 2; ++i) {
-        EXPECT_EQ(gpu::no_certificate, full.counted[i]);
-        EXPECT_EQ(gpu::uncertain, full.status[i]);
-        EXPECT_EQ(0, full.counts[i]);
-        EXPECT_EQ(40.5f, full.threshold[i]);
-        EXPECT_EQ(gpu::no_certificate, scanned.counted[i]);
-        EXPECT_EQ(std::numeric_limits<float>::infinity(), scanned.threshold[i]);
-        EXPECT_EQ(0u, none.counted[i]);
-        EXPECT_EQ(gpu::certified, none.status[i]);
-        EXPECT_EQ(static_cast<unsigned long long>(capacity), alike.counted[i]);
-        EXPECT_EQ(gpu::certified, alike.status[i]);
+    for (const Of of : {Of::halves, Of::lower_halves, Of::bytes}) {
+        const WholeNumbers w(2, 3001, 16, 90, 0, of);
+        const Closed full = close(w, 5, 0.25f, gpu::fit);
+        const Closed scanned = close(w, 5, -std::numeric_limits<float>::infinity(), gpu::to_scan);
+        const Closed none = close(w, 5, -std::numeric_limits<float>::infinity(), gpu::no_neighbours);
+        const Closed alike = close(w, 5, 0, gpu::all_alike);
+        for (std::size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(gpu::no_certificate, full.counted[i]) << w.label();
+            EXPECT_EQ(gpu::uncertain, full.status[i]);
+            EXPECT_EQ(0, full.counts[i]);
+            EXPECT_EQ(40.5f, full.threshold[i]);
+            EXPECT_EQ(gpu::no_certificate, scanned.counted[i]);
+            EXPECT_EQ(std::numeric_limits<float>::infinity(), scanned.threshold[i]);
+            EXPECT_EQ(0u, none.counted[i]);
+            EXPECT_EQ(gpu::certified, none.status[i]);
+            EXPECT_EQ(static_cast<unsigned long long>(capacity), alike.counted[i]);
+            EXPECT_EQ(gpu::certified, alike.status[i]);
+        }
     }
 }
 
@@ -273,13 +416,18 @@ TEST(GpuValues, SearchesGiveTheBitsOfTheScan) {
             const ElementType type = turn % 7 == 0 ? ElementType::f64 : ElementType::f32;
             const Variant variant = variants(metric, size.d, type).front();
             const auto c = search_cases::make_case(variant, data, size, type, type, arrays::Shape{}, turn);
-            const kith::Options options = search_cases::options_of("cuda", variant, {"gemm-f16", "", 0, false}, true);
-            const kith::Plan plan = kith::plan({size.n, size.q, size.d, size.k, type, false}, options);
-            ASSERT_EQ(size.q, plan.matrix_queries) << c.label << ": " << plan.why;
             const auto scan = search_cases::answer("cpu", c, {"exact", "", 0, false}, true);
-            const auto got = search_cases::answer("cuda", c, {"gemm-f16", "", 0, false}, true);
-            ASSERT_TRUE(scan && got) << c.label;
-            ASSERT_TRUE(same_answer(*scan, *got)) << c.label;
+            ASSERT_TRUE(scan) << c.label;
+            for (const char* path : {"gemm-f16", "projected", "gemm-i8"}) {
+                if (path == std::string("gemm-i8") && filter_values::instruction_sets().size() < 2) continue;
+                if (path != std::string("gemm-f16") && metric == std::string("kl_divergence")) continue;
+                const kith::Options options = search_cases::options_of("cuda", variant, {path, "", 0, false}, true);
+                const kith::Plan plan = kith::plan({size.n, size.q, size.d, size.k, type, false}, options);
+                ASSERT_EQ(size.q, plan.matrix_queries) << c.label << ": " << plan.why;
+                const auto got = search_cases::answer("cuda", c, {path, "", 0, false}, true);
+                ASSERT_TRUE(got) << c.label;
+                ASSERT_TRUE(same_answer(*scan, *got)) << c.label << ", path " << path;
+            }
         }
     }
 }

@@ -11,6 +11,7 @@
 #include "arrays.h"
 #include "kith/kith.h"
 #include "metric/metric.h"
+#include "metric_variants.h"
 
 namespace spectrum {
 

@@ -6,10 +6,9 @@ namespace kith::gpu {
 
 void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
-    static_assert(byte_terms == term_bytes && most_augmented_bytes == most_steps * 32);
-    static constexpr auto all = augmented_kernels<Bytes, false>(std::make_integer_sequence<int, most_steps>{});
+    static_assert(byte_terms == term_bytes && most_augmented_bytes == most_resident_steps * 32);
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
-    launch_pass(all.at(static_cast<std::size_t>(schedule.steps - 1)), pass, schedule, stream);
+    launch_pass(augmented_kernels<Bytes>.at(static_cast<std::size_t>(schedule.steps - 1)), pass, {}, schedule, stream);
 }
 
 }  // namespace kith::gpu

@@ -5,11 +5,9 @@ namespace kith::gpu {
 
 void augmented_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
-    constexpr std::make_integer_sequence<int, most_steps> steps;
-    static constexpr auto all = augmented_kernels<Halves, false>(steps),
-                          listed = augmented_kernels<Halves, true>(steps);
+    const auto& kernels = pass.tiles ? augmented_kernels<Halves, true> : augmented_kernels<Halves>;
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
-    launch_pass((pass.tiles ? listed : all).at(static_cast<std::size_t>(schedule.steps - 1)), pass, schedule, stream);
+    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps - 1)), pass, {}, schedule, stream);
 }
 
 }  // namespace kith::gpu

@@ -6,6 +6,7 @@
 
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
+#include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
@@ -134,14 +135,7 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
                                   std::int64_t q, double unit, int* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
-    const double highest = (static_cast<double>(threshold[i]) + static_cast<double>(error[i])) / unit + 1;
-    int own = ByteLimits::never;  // no threshold
-    if (overflowed && overflowed[i]) own = ByteLimits::never;
-    else if (threshold[i] == __int_as_float(0xff800000)) own = ByteLimits::nothing;
-    else if (highest <= -ByteLimits::finite) own = static_cast<int>(-ByteLimits::finite);
-    else if (highest < ByteLimits::finite) own = static_cast<int>(ceil(highest));
-    else if (highest >= ByteLimits::finite) own = ByteLimits::everything;
-    out[i] = own;
+    out[i] = overflowed && overflowed[i] ? ByteLimits::never : coarse_threshold(threshold[i], error[i], unit);
 }
 
 // Eight numbers, of which seven times 127 and the last make x, within byte_reach.

@@ -1,22 +1,16 @@
-// The fused filter of whole numbers of 8 bits on Hopper (bytes.h): the mapping, the pipeline and the producer of
-// fused_sm90a.cu, with twice the coordinates in an MMA and sums that are exact. A row of a K-tile is 128 bytes either
-// way, so the schedule counts two numbers as one half.
+// Whole numbers of 8 bits on Hopper (bytes.h), with twice the coordinates of halves in an MMA and sums that are exact;
+// see fused_kernel_sm90a.cuh. A row of a K-tile is 128 bytes either way: the schedule counts two numbers as one half.
 //
 // The first MMA starts the accumulators, and half norms are added where values are compared: an addition and a minimum
 // are one instruction.
 #include <array>
 
 #include "gpu/filter/bytes.h"
-#include "gpu/filter/candidates.cuh"
-#include "gpu/filter/fused_sm90a.cuh"
+#include "gpu/filter/fused_kernel_sm90a.cuh"
 
 namespace kith::gpu {
 
-namespace {
-
-using namespace sm90a;
-
-#if defined(KITH_SM_90A)
+namespace sm90a {
 
 // Appends the pairs of a thread's tile whose sums and the half norm of the column are within the threshold of the row.
 // Values lie as append_candidates of candidates.cuh has them. One vote tells which 16 values of a thread hold any;
@@ -59,114 +53,41 @@ __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* colu
     }
 }
 
-// A consumer warpgroup: upper or lower half of the queries (`rows`), left or right half of the points (`half`).
-template <int Tail>
-__device__ void consume(const FilterPass& pass, const TileSchedule& schedule, const SharedStorage& s, char* shared,
-                        int cta_rank, int cluster, int rows, int half) {
-    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32) - 4;
-    const bool elected = warp % 4 == 0 && lane == 0;
-    WarpList list{reinterpret_cast<Candidate*>(shared + schedule.lists + warp * list_bytes),
-                  reinterpret_cast<std::uint32_t*>(shared + schedule.lists + warp * list_bytes +
-                                                   WarpList::room * static_cast<int>(sizeof(Candidate)))};
-    const auto release_stage = [&](int stage) {
-        if (!elected) return;
-        mbarrier_arrive(s.empty(stage));
-        if (schedule.cluster > 1) mbarrier_arrive_remote(s.empty(stage), cta_rank ^ 1);
-    };
-    const auto* const thresholds = reinterpret_cast<const int*>(pass.threshold);
-    PipelineState at, slot;
-    int loaded = -1, reload = 0;
-    for (auto work = WorkTile<>::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
-        const int query_tile = work.query_tile;
-        const int upper = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
-        const int upper_row = upper < pass.q ? thresholds[upper] : ByteLimits::never,
-                  lower_row = upper + 8 < pass.q ? thresholds[upper + 8] : ByteLimits::never;
-        if (schedule.resident && query_tile != loaded) {
-            mbarrier_wait(s.queries_full(), reload & 1);
-            loaded = query_tile;
-            ++reload;
-        }
-        for (int tile = work.first; tile < work.end; ++tile, slot.next(schedule.slots)) {
-            int d[64];
-            int last = at.stage;
-            const auto multiply = [&]<int Steps>(int c) {
-                mbarrier_wait(s.full(at.stage), at.parity);
-                const std::uint64_t a = wgmma_descriptor(s.query_k_tile(schedule.resident ? c : at.stage) +
-                                                         static_cast<std::uint32_t>(rows) * query_k_tile_bytes / 2),
-                                    b = wgmma_descriptor(s.point_k_tile(at.stage) +
-                                                         static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2);
-                wgmma_fence();
-                if (c == 0) wgmma_start_bytes(d, a, b);
-                else wgmma_add_bytes(d, a, b);
-#pragma unroll
-                for (int i = 1; i < Steps; ++i) wgmma_add_bytes(d, a + 2 * i, b + 2 * i);
-                wgmma_commit();
-                if (c > 0) {
-                    wgmma_wait<1>();
-                    release_stage(last);
-                }
-                last = at.stage;
-                at.next(schedule.stages);
-            };
-            for (int c = 0; c < schedule.steps / 4; ++c) multiply.template operator()<4>(c);
-            if constexpr (Tail > 0) multiply.template operator()<Tail>(schedule.steps / 4);
-            wgmma_wait<0>();
-            release_stage(last);
-            if (schedule.resident && tile + 1 == work.end && threadIdx.x % 128 == 0) {
-                const WorkTile<> next = work.next(pass, schedule, cta_rank);
-                if (next.number < schedule.work_tiles && next.query_tile != query_tile)
-                    mbarrier_arrive(s.queries_empty());
-            }
-            const int column = static_cast<int>(pass.first) + tile * tile_points + half * 128 + lane % 4 * 2;
-            const auto* const columns =
-                reinterpret_cast<const int2*>(shared + schedule.half_norms + slot.stage * schedule.half_norm_stride) +
-                half * 64 + lane % 4;
-            append_sums(d, columns, upper_row, lower_row, static_cast<std::uint32_t>(upper),
-                        static_cast<std::uint32_t>(column), list, pass);
-            fence_proxy_async();
-            __syncwarp();
-            if (lane == 0) mbarrier_arrive(s.half_norms_empty(slot.stage));
-        }
-        work = work.next(pass, schedule, cta_rank);
+// Appends candidates of the rows.
+struct AppendSums : Epilogue {
+    static constexpr bool reads_half_norms = true;
+    int upper_row = ByteLimits::never, lower_row = ByteLimits::never;
+    __device__ AppendSums(const FilterPass& pass, const SurePairs&, int row) {
+        const auto* const thresholds = reinterpret_cast<const int*>(pass.threshold);
+        if (row < pass.q) upper_row = thresholds[row];
+        if (row + 8 < pass.q) lower_row = thresholds[row + 8];
     }
-    list.flush(pass);
-}
-
-#endif
-
-template <int Tail>
-__global__ void __launch_bounds__(threads, 1)
-    bytes_sm_90a(const __grid_constant__ TensorMaps maps, const FilterPass pass, const TileSchedule schedule) {
-#if defined(KITH_SM_90A)
-    extern __shared__ char raw[];
-    char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
-    const SharedStorage s{shared_address(shared), schedule};
-    const int cta_rank = schedule.cluster == 1 ? 0 : cluster_cta_rank();
-    const int cluster = static_cast<int>(blockIdx.x) / schedule.cluster;
-    init_shared(s, shared);
-    if (threadIdx.x < 128) {
-        setmaxnreg_dec<56>();
-        if (threadIdx.x == 0) produce<false>(maps, pass, schedule, s, cta_rank, cluster);
-    } else {
-        setmaxnreg_inc<104>();
-        const int group = static_cast<int>(threadIdx.x) / 128 - 1;
-        consume<Tail>(pass, schedule, s, shared, cta_rank, cluster, group / 2, group % 2);
+    __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
+        append_sums(d, reinterpret_cast<const int2*>(values.half_norms), upper_row, lower_row,
+                    static_cast<std::uint32_t>(values.row),
+                    static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column), list, pass);
     }
-    __syncwarp();
-    cluster_sync();  // the other block may still copy to this one, or arrive at its barriers
-#endif
-}
+};
 
-}  // namespace
+template <class Steps>
+constexpr FusedKernel* byte_kernel = fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps>, AppendSums>;
+
+}  // namespace sm90a
 
 void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     if (pass.point_terms) {
         augmented_bytes_pass_sm_90a(pass, stream);
         return;
     }
-    static constexpr std::array kernels = {bytes_sm_90a<0>, bytes_sm_90a<1>, bytes_sm_90a<2>, bytes_sm_90a<3>};
+    using namespace sm90a;
+    // Of less than a K-tile by how many steps there are, of more by how many the last K-tile has.
+    static constexpr std::array few = {byte_kernel<FixedSteps<1>>, byte_kernel<FixedSteps<2>>,
+                                       byte_kernel<FixedSteps<3>>};
+    static constexpr std::array many = {byte_kernel<ManySteps<0>>, byte_kernel<ManySteps<1>>, byte_kernel<ManySteps<2>>,
+                                        byte_kernel<ManySteps<3>>};
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
-    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps % 4)), pass, schedule, stream);
+    const auto steps = static_cast<std::size_t>(schedule.steps);
+    launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
 }
 
 }  // namespace kith::gpu

@@ -43,9 +43,9 @@ __device__ __forceinline__ T pick16(const T* v, int i) {
     return i & 8 ? a[1] : a[0];
 }
 
-// Appends entry(value, i) and its query for each bit i of `mask`, of a thread's 16 values. Every lane must call. Unlike
-// append() of primitives/block.cuh it needs no atomic operation, as a list is its warp's own, and it empties a full
-// one.
+// Appends entry(value, i) and its query for each bit i of `mask`, of a thread's value i % 16. Every lane must call.
+// Unlike append() of primitives/block.cuh it needs no atomic operation, as a list is its warp's own, and it empties a
+// full one.
 template <class T, class Entry>
 __device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* values, WarpList& list,
                                                const FilterPass& pass, Entry entry) {
@@ -127,38 +127,30 @@ __device__ __forceinline__ void append_candidates(const float* v, const ThreadTi
     if (hit == 0) return;
 #pragma unroll
     for (int group = 0; group < groups; ++group) {
+        if (!(hit >> group & (both ? 17u : 1u))) continue;
         const float* const values = v + group * 16;
-        const auto column = [&](int i) {
-            return tile.column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2;
-        };
-        const auto row = [&](int i) { return tile.row + (i & 2 ? 8u : 0u); };
-        if (hit >> group & 1u) {
-            std::uint32_t mask = 0;
+        std::uint32_t mask = 0;  // bits of the rows as queries, and above these of the columns
 #pragma unroll
-            for (int i = 0; i < 16; ++i)
-                if (values[i] <= (i & 2 ? tile.lower_threshold : tile.upper_threshold)) mask |= 1u << i;
-            if constexpr (counts) mask = counted->take(mask, values);
-            append_to_list(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
-                entry = {a, column(i)};
-                query = row(i);
-            });
-        }
+        for (int i = 0; i < 16; ++i)
+            if (values[i] <= (i & 2 ? tile.lower_threshold : tile.upper_threshold)) mask |= 1u << i;
+        if constexpr (counts) mask = counted->take(mask, values);
         if constexpr (both) {
-            if (!(hit >> group & 16u)) continue;
-            std::uint32_t mask = 0;
 #pragma unroll
             for (int i = 0; i < 16; i += 4) {
                 const float2 threshold = columns(group, i);
-                if (values[i] - threshold.x <= tile.upper_point_threshold) mask |= 1u << i;
-                if (values[i + 1] - threshold.y <= tile.upper_point_threshold) mask |= 2u << i;
-                if (values[i + 2] - threshold.x <= tile.lower_point_threshold) mask |= 4u << i;
-                if (values[i + 3] - threshold.y <= tile.lower_point_threshold) mask |= 8u << i;
+                if (values[i] - threshold.x <= tile.upper_point_threshold) mask |= 0x10000u << i;
+                if (values[i + 1] - threshold.y <= tile.upper_point_threshold) mask |= 0x20000u << i;
+                if (values[i + 2] - threshold.x <= tile.lower_point_threshold) mask |= 0x40000u << i;
+                if (values[i + 3] - threshold.y <= tile.lower_point_threshold) mask |= 0x80000u << i;
             }
-            append_to_list(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
-                entry = {a, row(i)};
-                query = column(i) | WarpList::column;
-            });
         }
+        append_to_list(mask, values, list, pass, [&](float a, int i, Candidate& entry, std::uint32_t& query) {
+            const std::uint32_t row = tile.row + (i & 2 ? 8u : 0u),
+                                column = tile.column + static_cast<std::uint32_t>(group * 4 + i % 16 / 4) * 8 + i % 2;
+            const bool as_query = both && i >= 16;
+            entry = {a, as_query ? row : column};
+            query = as_query ? column | WarpList::column : row;
+        });
     }
 }
 

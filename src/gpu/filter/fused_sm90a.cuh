@@ -1,5 +1,5 @@
-// What the fused filters of sm_90a share: the tile schedule and the layout of shared memory, the producer, tensor maps.
-// fused_sm90a.cu says what a grid, a block and a warpgroup own, and why a stage may be reused.
+// What lies round the consumers of the fused filter of sm_90a: the tile schedule and the layout of shared memory, the
+// producer, tensor maps, the launch. fused_kernel_sm90a.cuh says what a grid, a block and a warpgroup own.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
+#include "gpu/filter/sure_pairs.h"
 #include "gpu/filter/wgmma.cuh"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/runtime/check.h"
@@ -24,6 +25,7 @@ inline constexpr int term_bytes = augmented_terms * 2;  // of a row's terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
 inline constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Candidate)) + 4);
 inline constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
+inline constexpr int most_resident_steps = max_resident * k_tile / 16;
 inline constexpr int shared_limit = 227 * 1024;
 
 // The tile schedule of a pass, and the layout of shared memory.
@@ -276,10 +278,10 @@ inline CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t w
     return map;
 }
 
-// Launches `kernel` of (TensorMaps, FilterPass, more..., TileSchedule).
-template <class Kernel, class... More>
-void launch_pass(Kernel* kernel, const FilterPass& pass, const TileSchedule& schedule, cudaStream_t stream,
-                 const More&... more) {
+using FusedKernel = void(TensorMaps, FilterPass, SurePairs, TileSchedule);
+
+inline void launch_pass(FusedKernel* kernel, const FilterPass& pass, const SurePairs& sure,
+                        const TileSchedule& schedule, cudaStream_t stream) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
           "shared memory of the fused filter");
     cudaLaunchConfig_t config{};
@@ -295,7 +297,7 @@ void launch_pass(Kernel* kernel, const FilterPass& pass, const TileSchedule& sch
     config.numAttrs = 1;
     const TensorMaps maps{map_of(pass.queries, pass.q, pass.width),
                           map_of(pass.points, pass.first + pass.count, pass.width)};
-    check(cudaLaunchKernelEx(&config, kernel, maps, pass, more..., schedule), "fused filter");
+    check(cudaLaunchKernelEx(&config, kernel, maps, pass, sure, schedule), "fused filter");
 }
 
 }  // namespace kith::gpu::sm90a

@@ -6,6 +6,7 @@
 
 #include "gpu/filter/bound.h"
 #include "gpu/filter/bytes.h"
+#include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/primitives/product_f64.h"
@@ -95,16 +96,15 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
                                   std::int64_t q, float* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
-    if (overflowed && overflowed[i]) out[i] = __int_as_float(0x7fffffff);  // NaN: no pair passes
-    else if (threshold[i] == __int_as_float(0xff800000)) out[i] = threshold[i];
-    else out[i] = fminf(__fadd_ru(threshold[i], error[i]), 3.402823466e38f);
+    const float nothing = __int_as_float(0x7fffffff);  // NaN: no pair passes
+    out[i] = overflowed && overflowed[i] ? nothing : coarse_threshold(threshold[i], error[i]);
 }
 
-// Calls then(first, count, along) for runs of the rows, with their coordinates along the columns; `along` is null where
-// these are the vectors' own.
+// Calls then(first, count, along) for runs of the rows, with their coordinates along so many columns; `along` is null
+// where these are the vectors' own.
 template <class Function>
-void in_runs(const Directions& directions, const __half* vectors, std::int64_t rows, std::int64_t positions,
-             cudaStream_t stream, Function then) {
+void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors, std::int64_t rows,
+             std::int64_t positions, cudaStream_t stream, Function then) {
     if (!directions.matrix) {
         then(std::int64_t{0}, positions, static_cast<const double*>(nullptr));
         return;
@@ -115,8 +115,7 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
         const std::int64_t count = std::min(step, positions - first), real = std::min(count, rows - first);
         if (real > 0)
             product({vectors + first * directions.depth, real, directions.depth, directions.depth, 1},
-                    directions.matrix, directions.stride, directions.all_columns(), along.get(), directions.stride,
-                    stream);
+                    directions.matrix, directions.stride, columns, along.get(), directions.stride, stream);
         then(first, count, along.get());
     }
 }
@@ -125,7 +124,7 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
 
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
                     void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
-    in_runs(directions, vectors, n, whole_tiles(n), stream,
+    in_runs(directions, directions.all_columns(), vectors, n, whole_tiles(n), stream,
             [&](std::int64_t first, std::int64_t count, const double* along) {
                 if (directions.bytes) {
                     round_points(directions, vectors, along, half_norm, first, count, n,
@@ -145,7 +144,9 @@ void project_points(const Directions& directions, const __half* vectors, const f
 
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream) {
-    in_runs(directions, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
+    const int stages = further[0] ? directions.stages : 0;
+    const std::int64_t columns = stages > 0 ? directions.all_columns() : directions.columns;
+    in_runs(directions, columns, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
         if (directions.bytes) {
             round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
                           stream);
@@ -154,7 +155,7 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
         queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
             directions, vectors, along, first, count, static_cast<__half*>(projected), error);
         check_launch("project_queries");
-        for (int stage = 0; stage < directions.stages; ++stage)
+        for (int stage = 0; stage < stages; ++stage)
             further_rows(directions, stage, true, vectors, along, first, count,
                          further[static_cast<std::size_t>(stage)], stream);
     });

@@ -54,7 +54,7 @@ inline std::int64_t projected_width(std::int64_t columns) {
 // of each stage.
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
                     void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
-// Of q queries: phi, and the queries' share of that error; and their rows of each stage.
+// Of q queries: phi, and the queries' share of that error; and their rows of each stage, unless further[0] is null.
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream);
 

@@ -3,6 +3,7 @@
 #include "gpu/filter/reread.h"
 
 #include "gpu/filter/levels.h"
+#include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -11,26 +12,6 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
-
-// The sum of the products of eight halves.
-__device__ __forceinline__ float products(const uint4& a, const uint4& b, float sum) {
-    const auto* const x = reinterpret_cast<const __half2*>(&a);
-    const auto* const y = reinterpret_cast<const __half2*>(&b);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const float2 u = __half22float2(x[i]), v = __half22float2(y[i]);
-        sum = __fmaf_rn(u.x, v.x, sum);
-        sum = __fmaf_rn(u.y, v.y, sum);
-    }
-    return sum;
-}
-
-// The sum over the warp, in f32: its roundings are fewer than those that filter_gamma() pays for.
-__device__ __forceinline__ float lane_sum(float x) {
-#pragma unroll
-    for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
-    return x;
-}
 
 // Sums over the halves of a warp: of lane l the sum of row l / 4 % 4.
 __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
@@ -118,32 +99,13 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
     const float threshold = lists.threshold[q];
     for (int first = 0; first < left; first += batch) {
         std::uint32_t point[batch];
-        const uint4* row[batch];
-        float sums[batch] = {};
 #pragma unroll
-        for (int j = 0; j < batch; ++j) {
-            point[j] = found[min(first + j, left - 1)].point;
-            row[j] = static_cast<const uint4*>(task.points) + static_cast<std::int64_t>(point[j]) * words;
-        }
-#pragma unroll 2
-        for (int i = lane; i < words; i += 32) {
-            const uint4 a = query[i];
-            uint4 b[batch];
-#pragma unroll
-            for (int j = 0; j < batch; ++j) b[j] = __ldg(row[j] + i);
-#pragma unroll
-            for (int j = 0; j < batch; ++j) sums[j] = products(a, b[j], sums[j]);
-        }
-#pragma unroll
-        for (int j = 0; j < batch; ++j) sums[j] = lane_sum(sums[j]);
-        float value = sums[0];
+        for (int j = 0; j < batch; ++j) point[j] = found[min(first + j, left - 1)].point;
+        const float value = row_products(query, task.points, point, words);
         std::uint32_t own_point = point[0];
 #pragma unroll
-        for (int j = 1; j < batch; ++j) {
-            if (lane != j) continue;
-            value = sums[j];
-            own_point = point[j];
-        }
+        for (int j = 1; j < batch; ++j)
+            if (lane == j) own_point = point[j];
         if (lane >= batch || first + lane >= left) continue;
         const float a = task.half_norm[own_point] - value;
         if (!(a <= threshold)) continue;

@@ -21,6 +21,21 @@ inline std::int64_t value_groups(std::int64_t n, int multiprocessors) {
     return std::min({(n + value_step - 1) / value_step, warps, std::int64_t{most_value_groups}});
 }
 
+// Points of a query whose values of all coordinates make its threshold, where a pass has lower bounds alone: twice as
+// many as the neighbours, as these come in another order by those, and some more where they are very few. A warp of
+// close_values takes so many of the groups that it holds, those with the least values. Reasoned, not tuned.
+inline constexpr std::int64_t most_pilots = 1024, least_pilots = 64, most_coarse_k = most_pilots / 2;
+struct ValuePilots {
+    int all, of_warp;  // at least k in all, where there are 2 k groups
+    ValuePilots(std::int64_t k, std::int64_t groups) {
+        constexpr std::int64_t warps = 32;
+        const std::int64_t wanted = std::min(std::max(2 * k, least_pilots), groups),
+                           used = std::min(warps, (groups + warps - 1) / warps);
+        of_warp = static_cast<int>((wanted + used - 1) / used);
+        all = static_cast<int>(of_warp * used);
+    }
+};
+
 // Queries are handled in 1, 2 or 4 at a time.
 inline std::int64_t value_query_slots(std::int64_t q) {
     return q <= 2 ? q : value_queries;

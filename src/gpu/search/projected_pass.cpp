@@ -99,7 +99,7 @@ void ProjectedPass::augment(std::int64_t at, std::int64_t count) {
 bool ProjectedPass::serves(std::int64_t seen) {
     // Few queries of bytes save less reading than their launches cost.
     const bool bytes = static_cast<bool>(points_.directions.bytes);
-    if (pass_.q <= few_queries || seen >= pass_.n) return !bytes || filter_.form.width > tuning::value_pass_dimensions;
+    if (pass_.q <= few_queries || seen >= pass_.n) return !bytes || filter_.form.width > tuning::few_queries_dimensions;
     constexpr std::int64_t tried = tuning::projected_pilots;
     static_assert(tried <= few_queries);
     prepare(tried);

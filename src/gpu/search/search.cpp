@@ -110,7 +110,8 @@ public:
             context_.shortened = true;
             const std::int64_t left = std::ranges::count(uncertain.causes, exact::Cause::full_list);
             chunk_.finer->projection.note(q, left);
-            if (4 * left > q) chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
+            if (q > few_queries && 4 * left > q)
+                chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
             for (exact::Cause& cause : uncertain.causes)
                 if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
         }

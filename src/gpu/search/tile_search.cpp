@@ -42,30 +42,29 @@ public:
           // A query that is among the points is among its own candidates.
           wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
           vectors_(vector_bytes(filter_.form, q_), stream),
-          query_error_(2 * q_, stream),
-          threshold_(q_, stream),
-          flags_(3 * q_, stream),
-          counts_(q_, stream),
+          state_(q_, stream),
           augmented_(stream) {
         if (choice.clusters && !choice.repeats) clustered_.emplace(*choice.clusters, isa(), stream);
         const FilterVectors& filter = filter_;
         if (metric.kernels)
-            metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), query_error_.get(), unfit(),
+            metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), state_.error(), state_.unfit(),
                                            metric.params, stream);
-        else formula_queries(queries.rows, filter, vectors_.get(), query_error_.get(), unfit(), metric.params, stream);
+        else
+            formula_queries(queries.rows, filter, vectors_.get(), state_.error(), state_.unfit(), metric.params,
+                            stream);
         pass_.step = filter.form.direct.step;
         pass_.coordinates = filter.form.direct.coordinates;
         pass_.exponent = filter.form.direct.exponent;
         pass_.queries = vectors_.get();
-        pass_.query_term = query_error_.get() + q_;
+        pass_.query_term = state_.error() + q_;
         pass_.points = filter.vectors.get();
         pass_.half_norm = filter.half_norm.get();
         if (choice.repeats) leave_out(*choice.repeats);
         pass_.q = q_;
         pass_.n = n_;
         pass_.width = filter.form.width;
-        pass_.threshold = threshold_.get();
-        pass_.counts = counts_.get();
+        pass_.threshold = state_.threshold();
+        pass_.counts = state_.counts();
     }
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
@@ -97,7 +96,7 @@ public:
         if (queries_.by_position) {
             // Symmetric: each tile serves its rows and its columns.
             column_threshold_ = Buffer<float>(filter_.half_norm.size(), stream_);
-            column_thresholds(threshold_.get(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
+            column_thresholds(state_.threshold(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
             pass_.column_threshold = column_threshold_.get();
         }
         if (projected_ && through_projected()) return;
@@ -112,7 +111,8 @@ public:
     // All values of very few queries, where that is what the plan has.
     bool from_values() {
         if (plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
-        values_ = pass_over_values(pass_, lists(), stream_);
+        values_ = pass_over_values(pass_, lists(), of_values(), wanted_, stream_);
+        used_projection_ = values_.is_coarse();
         reserve(value_candidates);
         return true;
     }
@@ -145,11 +145,12 @@ public:
     void from_thresholds(const float* thresholds) {
         clear_totals();
         reserve(max_candidates);
-        check(cudaMemcpyAsync(threshold_.get(), thresholds, static_cast<std::size_t>(q_) * sizeof(float),
+        check(cudaMemcpyAsync(state_.threshold(), thresholds, static_cast<std::size_t>(q_) * sizeof(float),
                               cudaMemcpyDefault, stream_),
               "cudaMemcpy");
-        counts_.clear_to(0);
-        check(cudaMemsetAsync(overflowed(), 0, static_cast<std::size_t>(q_), stream_), "cudaMemset");
+        check(cudaMemsetAsync(state_.counts(), 0, static_cast<std::size_t>(q_) * sizeof(std::int32_t), stream_),
+              "cudaMemset");
+        check(cudaMemsetAsync(state_.overflowed(), 0, static_cast<std::size_t>(q_), stream_), "cudaMemset");
         through(n_);
     }
 
@@ -159,37 +160,43 @@ public:
         const CloseTask close{.k = wanted_,
                               .n = n_,
                               .self = queries_.self,
-                              .unfit = unfit(),
+                              .unfit = state_.unfit(),
                               .nan = chunk_.points.nan.get(),
                               .ids = ids.get(),
-                              .status = status(),
+                              .status = state_.status(),
                               .totals = totals_.get()};
         FilterOutcome out;
         if (values_.pass.q > 0) {
             out.counted = PinnedBlock(stream_);
-            close_values(values_.pass, lists(), filter_.form, close,
+            close_values(values_.pass, values_.coarse, lists(), filter_.form, close,
                          static_cast<unsigned long long*>(out.counted.data()), stream_);
         } else {
             close_lists(lists(), filter_.form, close, stream_);
         }
         auto* const keys = reinterpret_cast<std::uint64_t*>(
             candidates_.get());  // in the memory of the candidates, which have become ids
-        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids.get(), counts_.get(), capacity_, wanted_,
+        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids.get(), state_.counts(), capacity_, wanted_,
                               keys};
         if (metric_.kernels) metric_.kernels->refine(task, metric_.params, stream_);
         else user_refine(task, metric_.spec, stream_);
         out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
-        sort_rows({keys, ids.get(), counts_.get(), 1, q_, capacity_, capacity_},
+        sort_rows({keys, ids.get(), state_.counts(), 1, q_, capacity_, capacity_},
                   {out.result.keys.get(), out.result.ids.get(), k, final_ids}, stream_);
         if (!out.counted.data()) out.totals.fetch(totals_.get(), 2, stream_);
-        out.flags = std::move(flags_);
-        out.threshold = std::move(threshold_);
+        out.state = std::move(state_);
         out.projected = used_projection_;
         out.clustered = listed_;
         return out;
     }
 
 private:
+    // What few queries' values are of: the projection where that saves enough, unless it was asked for.
+    const ProjectedVectors* of_values() const {
+        if (!projected_ || plan_.forced) return projected_;
+        const std::int64_t less = filter_.form.width - projected_->directions.form.width;
+        return 2 * static_cast<double>(n_) * static_cast<double>(less) >= tuning::coarse_value_bytes ? projected_
+                                                                                                     : nullptr;
+    }
     void clear_totals() {
         totals_ = Buffer<unsigned long long>(6, stream_);
         totals_.clear_to(0);
@@ -214,9 +221,9 @@ private:
                                     .n = n_,
                                     .half_norm = pass_.half_norm,
                                     .point_error = filter_.point_error.get(),
-                                    .query_error = query_error_.get(),
+                                    .query_error = state_.error(),
                                     .growth = lists().growth,
-                                    .unfit = unfit()},
+                                    .unfit = state_.unfit()},
                                    stream_);
         pass_.half_norm = expanded_.half_norm.get();
     }
@@ -266,18 +273,15 @@ private:
         pass_.count = levels.sample[0];
     }
     FilterIsa isa() const { return isa_of(plan_); }
-    std::uint8_t* status() const { return flags_.get(); }
-    std::uint8_t* unfit() const { return flags_.get() + q_; }
-    std::uint8_t* overflowed() const { return flags_.get() + 2 * q_; }
     CandidateLists lists() const {
         return {
             .q = q_,
             .capacity = capacity_,
             .candidates = candidates_.get(),
-            .counts = counts_.get(),
-            .threshold = threshold_.get(),
-            .overflowed = overflowed(),
-            .query_error = expanded_.query_error.get() ? expanded_.query_error.get() : query_error_.get(),
+            .counts = state_.counts(),
+            .threshold = state_.threshold(),
+            .overflowed = state_.overflowed(),
+            .query_error = expanded_.query_error.get() ? expanded_.query_error.get() : state_.error(),
             .point_error = expanded_.point_error.get() ? expanded_.point_error.get() : filter_.point_error.get(),
             .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
@@ -363,8 +367,7 @@ private:
         if (metric_.spec.formula) {
             formula_pass(*metric_.spec.formula, pass, stream_);
         } else if (augments_ && !pass.all && !pass.column_threshold) {
-            filter_pass(listed(augmented_.of(pass, filter_.form, query_error_.get(), threshold_.get())), isa(),
-                        stream_);
+            filter_pass(listed(augmented_.of(pass, filter_.form, state_.error(), state_.threshold())), isa(), stream_);
         } else {
             filter_pass(pass, isa(), stream_);
         }
@@ -380,9 +383,8 @@ private:
     cudaStream_t stream_;
     std::int64_t q_, n_, wanted_, capacity_ = 0;
     Buffer<char> vectors_;
-    Buffer<float> query_error_, threshold_, column_threshold_, half_norm_;  // query_error: see filter_queries
-    Buffer<std::uint8_t> flags_;                                            // q each: status, unfit, overflowed
-    Buffer<std::int32_t> counts_;
+    QueryState state_;
+    Buffer<float> column_threshold_, half_norm_;
     // Candidates, queries without a certificate; of samples, what most_lengths says.
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;

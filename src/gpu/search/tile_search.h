@@ -26,11 +26,33 @@ struct TileResult {
 TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
                      std::int64_t point_tile, cudaStream_t stream);
 
+// What a filter keeps of q queries, on the device and in one piece: allocating takes a small search's time.
+class QueryState {
+public:
+    QueryState() = default;
+    QueryState(std::int64_t q, cudaStream_t stream) : q_(q), memory_(q * (4 * sizeof(float) + 3), stream) {}
+    std::int64_t queries() const { return q_; }
+    float* error() const { return at<float>(0); }  // 2 q: see filter_queries
+    float* threshold() const { return error() + 2 * q_; }
+    std::int32_t* counts() const { return at<std::int32_t>(3 * sizeof(float)); }
+    // q each: status, Fitness (adjacent), and which lists are incomplete.
+    std::uint8_t* status() const { return at<std::uint8_t>(4 * sizeof(float)); }
+    std::uint8_t* unfit() const { return status() + q_; }
+    std::uint8_t* overflowed() const { return status() + 2 * q_; }
+
+private:
+    template <class T>
+    T* at(std::size_t bytes_before) const {
+        return reinterpret_cast<T*>(memory_.get() + bytes_before * static_cast<std::size_t>(q_));
+    }
+    std::int64_t q_ = 0;
+    Buffer<char> memory_;
+};
+
 // What filter_tile enqueued, with its certificates.
 struct FilterOutcome {
-    TileResult result;           // void in the rows of queries without a certificate
-    Buffer<std::uint8_t> flags;  // q each: status, Fitness, and the filter's own
-    Buffer<float> threshold;
+    TileResult result;  // void in the rows of queries without a certificate
+    QueryState state;
     PinnedWords totals;      // [0] candidates, [1] queries without a certificate
     PinnedBlock counted;     // of a value pass, in their place: what close_values counted
     bool projected = false;  // whether its projection was used

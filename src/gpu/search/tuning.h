@@ -90,9 +90,11 @@ inline FilterLevels projected_levels(FilterLevels levels, std::int64_t n, std::i
     levels.order[0] = sample_order(levels.order[1], levels.sample[0], levels.sample[1]);
     return levels;
 }
-// Beyond so many dimensions a projection, where there is one, reads so much less of the points that very few queries
-// take it too. Reasoned, not timed: 256 of 1,024 coordinates and samples against all of them once.
-inline constexpr std::int64_t value_pass_dimensions = 1024;
+// Beyond so many dimensions numbers of 8 bits, where there are any, read so much less of the points that few queries
+// take them, too. Reasoned, not timed: half of the bytes, and samples, against all coordinates once.
+inline constexpr std::int64_t few_queries_dimensions = 1024;
+// Values of very few queries are of a projection where it reads so many bytes less: what its two kernels more take.
+inline constexpr double coarse_value_bytes = 0x1p25;
 // From so many pairs on, a formula has a filter. Reasoned: compiling its kernels takes some tenths of a second, in
 // which 2^30 pairs of 128 dimensions would be scanned; a process that searches again has them.
 inline constexpr double filtered_formula_pairs = 0x1p24;

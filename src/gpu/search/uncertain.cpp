@@ -8,13 +8,12 @@ namespace kith::gpu {
 FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stream) {
     FilterOutcome out;
     out.result = {Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)};
-    out.flags = Buffer<std::uint8_t>(3 * q, stream);
-    out.threshold = Buffer<float>(q, stream);
+    out.state = QueryState(q, stream);
     Buffer<unsigned long long> totals(2, stream);
     const auto bytes = static_cast<std::size_t>(q);
     static_assert(static_cast<int>(uncertain) == static_cast<int>(to_scan));
-    check(cudaMemsetAsync(out.flags.get(), to_scan, 3 * bytes, stream), "cudaMemset");
-    check(cudaMemsetAsync(out.threshold.get(), 0xff, bytes * sizeof(float), stream), "cudaMemset");  // NaN: none
+    check(cudaMemsetAsync(out.state.status(), to_scan, 3 * bytes, stream), "cudaMemset");
+    check(cudaMemsetAsync(out.state.threshold(), 0xff, bytes * sizeof(float), stream), "cudaMemset");  // NaN: none
     check(cudaMemsetAsync(totals.get(), 0, 2 * sizeof(totals.get()[0]), stream), "cudaMemset");
     check(cudaMemsetAsync(totals.get() + 1, 1, 1, stream), "cudaMemset");  // some are uncertain
     out.totals.fetch(totals.get(), 2, stream);
@@ -22,7 +21,7 @@ FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stre
 }
 
 Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
-    const auto q = static_cast<std::size_t>(outcome.threshold.size());
+    const auto q = static_cast<std::size_t>(outcome.state.queries());
     unsigned long long found = 0, left = 0;
     if (outcome.counted.data()) {
         const auto* const counted = static_cast<const unsigned long long*>(outcome.counted.wait("filter"));
@@ -41,8 +40,8 @@ Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_
     std::vector<std::uint8_t> flags(2 * q);
     std::vector<float> thresholds(q);
     InFlight copies(stream);
-    check(cudaMemcpyAsync(flags.data(), outcome.flags.get(), flags.size(), cudaMemcpyDefault, stream), "cudaMemcpy");
-    check(cudaMemcpyAsync(thresholds.data(), outcome.threshold.get(), q * sizeof(float), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(flags.data(), outcome.state.status(), flags.size(), cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(thresholds.data(), outcome.state.threshold(), q * sizeof(float), cudaMemcpyDefault, stream),
           "cudaMemcpy");
     copies.wait("filter");
     for (std::size_t i = 0; i < q; ++i) {
