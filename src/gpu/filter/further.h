@@ -1,5 +1,5 @@
 // Candidates of a pass along few directions are looked at along further ones (docs/exactness.md, section 11): rows of
-// 256 bytes, which are coordinates as whole numbers of 8 bits and the norms that the bound is made of. Plain host code
+// 128 bytes, which are coordinates as whole numbers of 8 bits and the norms that the bound is made of. Plain host code
 // too: tests/unit attacks the arithmetic without a device.
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace kith::gpu {
 
 // Stages between a pass and the rows of all coordinates, at most; numbers of a row, and all of its bytes.
-inline constexpr int most_stages = 2, further_columns = 240;
-inline constexpr std::int64_t further_row_bytes = 256;
+inline constexpr int most_stages = 2, further_columns = 112;
+inline constexpr std::int64_t further_row_bytes = 128;
 
 // Columns of a projection's matrix, and what a number of their coordinates counts.
 struct FurtherColumns {

@@ -146,19 +146,20 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
                      const FurtherRows& further, cudaStream_t stream) {
     const int stages = further[0] ? directions.stages : 0;
     const std::int64_t columns = stages > 0 ? directions.all_columns() : directions.columns;
-    in_runs(directions, columns, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
-        if (directions.bytes) {
-            round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
-                          stream);
-            return;
-        }
-        queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-            directions, vectors, along, first, count, static_cast<__half*>(projected), error);
-        check_launch("project_queries");
-        for (int stage = 0; stage < stages; ++stage)
-            further_rows(directions, stage, true, vectors, along, first, count,
-                         further[static_cast<std::size_t>(stage)], stream);
-    });
+    in_runs(directions, columns, vectors, q, q, stream,
+            [&](std::int64_t first, std::int64_t count, const double* along) {
+                if (directions.bytes) {
+                    round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
+                                  stream);
+                    return;
+                }
+                queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+                    directions, vectors, along, first, count, static_cast<__half*>(projected), error);
+                check_launch("project_queries");
+                for (int stage = 0; stage < stages; ++stage)
+                    further_rows(directions, stage, true, vectors, along, first, count,
+                                 further[static_cast<std::size_t>(stage)], stream);
+            });
 }
 
 void projected_thresholds(const Directions& directions, const float* threshold, const float* error,

@@ -13,34 +13,33 @@ namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
 
-// Sums over the halves of a warp: of lane l the sum of row l / 4 % 4.
+// Sums over eight lanes: of lane l the sum of row l / 2 % 4.
 __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
-    const bool low = threadIdx.x % 16 < 8, even = threadIdx.x % 8 < 4;
+    const bool low = threadIdx.x % 8 < 4, even = threadIdx.x % 4 < 2;
     int a = low ? sums[0] : sums[2], b = low ? sums[1] : sums[3];
-    a += __shfl_xor_sync(0xffffffffu, low ? sums[2] : sums[0], 8);
-    b += __shfl_xor_sync(0xffffffffu, low ? sums[3] : sums[1], 8);
+    a += __shfl_xor_sync(0xffffffffu, low ? sums[2] : sums[0], 4);
+    b += __shfl_xor_sync(0xffffffffu, low ? sums[3] : sums[1], 4);
     int sum = even ? a : b;
-    sum += __shfl_xor_sync(0xffffffffu, even ? b : a, 4);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    sum += __shfl_xor_sync(0xffffffffu, even ? b : a, 2);
     return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
 }
 
-// How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says. A
-// half of the warp reads four rows at a time, a lane 16 bytes of each.
+// How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
+// Eight lanes read four rows at a time, a lane 16 bytes of each.
 __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, Candidate* found, int count) {
-    constexpr int rows = 4, terms_lane = further_columns / 16;
-    static_assert(16 * (terms_lane + 1) == further_row_bytes);
-    const int lane = threadIdx.x % 32, part = lane % 16, half = lane / 16 * rows, own_row = half + part / 4;
+    constexpr int rows = 4, lanes = 8, terms_lane = lanes - 1;
+    static_assert(16 * terms_lane == further_columns && 16 * lanes == further_row_bytes);
+    const int lane = threadIdx.x % 32, part = lane % lanes, own_row = lane / lanes * rows + part / 2;
     const auto* const own = reinterpret_cast<const uint4*>(stage.queries + q * further_row_bytes);
     const uint4 numbers = part == terms_lane ? uint4{} : __ldg(own + part);
     const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + terms_lane);
     int kept = 0;
-    for (int first = 0; first < count; first += 2 * rows) {
+    for (int first = 0; first < count; first += 32 / lanes * rows) {
         const Candidate candidate = found[min(first + own_row, count - 1)];
         uint4 row[rows];
 #pragma unroll
         for (int j = 0; j < rows; ++j) {
-            const std::uint32_t point = __shfl_sync(0xffffffffu, candidate.point, lane / 16 * 16 + 4 * j);
+            const std::uint32_t point = __shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j);
             row[j] = __ldg(reinterpret_cast<const uint4*>(stage.points + point * further_row_bytes) + part);
         }
         const uint4 of_point =
@@ -58,7 +57,7 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
                              __uint_as_float(of_point.w)};
         const double value = further_value(candidate.a, terms, v, stage.unit, sum);
         // Not a number: it stays.
-        const bool stays = lane % 4 == 0 && first + own_row < count && !(value > static_cast<double>(threshold));
+        const bool stays = lane % 2 == 0 && first + own_row < count && !(value > static_cast<double>(threshold));
         const unsigned all = __ballot_sync(0xffffffffu, stays);
         if (stays)
             found[kept + __popc(all & ((1u << lane) - 1))] = {value == value ? __double2float_rd(value) : candidate.a,

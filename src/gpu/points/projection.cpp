@@ -96,12 +96,13 @@ public:
         if (choices.bytes && byte_width(form_.width) <= most_byte_width) choose_bytes_of_rows();
         if (columns_.empty() && bytes_.step == 0) return;
         augmented_ = choices.augmented;
-        try_columns(columns_);
-        // Further directions take as long to find as these: where leaving out nearly all that passes would be enough.
+        find_columns();
+        // Further directions: where leaving out nearly all that passes would be enough.
         const std::vector<int> all = with_stages(columns_, form_.width, made_of_);
-        if (all.size() > columns_.size() && (choices.always || choices.least_stages > 0 || stages_may_pay()))
-            try_columns(all);
-        best_ = cheapest(choices.always, choices.least_stages);
+        if (choices.most_stages > 0 && all.size() > columns_.size() &&
+            (choices.always || choices.least_stages > 0 || stages_may_pay()))
+            find_further_columns(all);
+        best_ = cheapest(choices);
     }
 
     std::optional<ProjectedVectors> found() {
@@ -169,18 +170,48 @@ private:
         if (is_turned_) bytes_ = std::move(turned);
     }
     Columns rotation() const { return {rotation_.get(), form_.width, form_.width, turned_stride_}; }
-    // The directions, the coordinates of the rows that they are tried on, and what of these passes.
+    // The directions of a pass.
+    void find_columns() {
+        if (!columns_.empty()) {
+            have_room(columns_.back());
+            find_directions(rows(), made_of_, matrix(columns_.back()), stream_);
+        }
+        try_columns(columns_);
+    }
+    // And those of stages, behind as many of these as are of use.
+    void find_further_columns(const std::vector<int>& all) {
+        const std::int64_t usable = Gram(matrix(columns_.back()), stream_).usable(), stride = stride_;
+        if (usable == 0) return;
+        const Buffer<double> known = std::move(matrix_);
+        have_room(all.back());
+        copy_columns(known.get(), stride, matrix_.get(), stride_, usable);
+        find_further_directions(rows(), made_of_, matrix(usable),
+                                {matrix_.get() + usable, form_.width, all.back() - usable, stride_}, stream_);
+        try_columns(all);
+    }
+    void have_room(std::int64_t columns) {
+        stride_ = whole_columns(columns);
+        matrix_ = Buffer<double>(form_.width * stride_, stream_);
+        along_ = Buffer<double>(others_ * stride_, stream_);
+    }
+    static std::int64_t whole_columns(std::int64_t columns) { return (columns + 63) / 64 * 64; }
+    Columns matrix(std::int64_t columns) const { return {matrix_.get(), form_.width, columns, stride_}; }
+    // Columns of a matrix to another, by the strides of both.
+    void copy_columns(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride,
+                      std::int64_t columns) const {
+        constexpr auto element = sizeof(double);
+        check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_stride) * element, from,
+                                static_cast<std::size_t>(from_stride) * element,
+                                static_cast<std::size_t>(columns) * element, static_cast<std::size_t>(form_.width),
+                                cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+    }
+    // The coordinates of the rows that columns are tried on, and what of these passes.
     void try_columns(const std::vector<int>& tried) {
         tried_ = tried;
-        if (!tried.empty()) {
-            const std::int64_t most = tried.back();
-            stride_ = (most + 63) / 64 * 64;
-            matrix_ = Buffer<double>(form_.width * stride_, stream_);
-            along_ = Buffer<double>(others_ * stride_, stream_);
-            find_directions(rows(), made_of_, {matrix_.get(), form_.width, most, stride_}, stream_);
-            product(Operand<__half>{other_rows(), others_, form_.width, form_.width, 1}, matrix_.get(), stride_, most,
-                    along_.get(), stride_, stream_);
-        }
+        if (!tried.empty())
+            product(Operand<__half>{other_rows(), others_, form_.width, form_.width, 1}, matrix_.get(), stride_,
+                    tried.back(), along_.get(), stride_, stream_);
         shares_ = shares();
     }
     // By how much values of 8 bits may lie below those of all coordinates: what two typical rows leave.
@@ -225,22 +256,23 @@ private:
     struct Choice {
         int columns = 0, stages = 0;
     };
-    // That with which a search is cheapest; none where none saves enough and it is not wanted `always`.
-    std::optional<Choice> cheapest(bool always, int least_stages) const {
+    // That with which a search is cheapest; none where none saves enough and it is not wanted always.
+    std::optional<Choice> cheapest(const ProjectionChoices& choices) const {
         std::optional<Choice> best;
         double least = std::numeric_limits<double>::infinity();
         const double row = tuning::reread_cost(form_.width);
         const auto compare = [&](Choice choice, double cost, double most) {
-            if ((!always && cost >= most * all_cost()) || !(cost < least)) return;
+            if ((!choices.always && cost >= most * all_cost()) || !(cost < least)) return;
             least = cost;
             best = choice;
         };
         for (const int columns : columns_) {
+            if (choices.columns > 0 && columns != choices.columns) continue;
             double stages = 0;
-            for (int stage = 0; stage <= most_stages; ++stage) {
+            for (int stage = 0; stage <= choices.most_stages; ++stage) {
                 const int all = tuning::columns_with_stages(columns, stage);
                 if (std::ranges::find(tried_, all) == tried_.end()) break;
-                if (stage >= least_stages)
+                if (stage >= choices.least_stages)
                     compare({columns, stage}, pass_cost(columns) + stages + share(all) * row,
                             tuning::largest_projected_share);
                 stages += share(all) * tuning::further_cost;
@@ -265,14 +297,15 @@ private:
 
     bool use_columns(ProjectedVectors& out) {
         Directions& directions = out.directions;
-        const Gram squares({matrix_.get(), form_.width, tried_.back(), stride_}, stream_);
+        const Gram squares(matrix(tried_.back()), stream_);
         const std::int64_t usable = squares.usable();
         if (usable == 0) return false;
         directions.columns = std::min<std::int64_t>(best_->columns, usable);
-        directions.stride = stride_;
         while (directions.stages < best_->stages && directions.all_columns() < usable) {
             const std::int64_t first = directions.all_columns(),
                                count = std::min<std::int64_t>(further_columns, usable - first);
+            // What rounding alone has made of columns costs more than they say.
+            if (squares.defect2(first + count) > tuning::largest_defect2) break;
             const double step = further_step(first, count);
             if (!(step > 0)) break;
             directions.further[directions.stages++] = {first, count, step};
@@ -281,7 +314,10 @@ private:
         directions.error = exact::ProjectionError(squares.defect2(all), form_.width, all);
         directions.form.width = projected_width(directions.columns);
         directions.form.gamma = filter_gamma(directions.form.width + augmented_step);
-        out.matrix = std::move(matrix_);
+        // Coordinates have the matrix's stride, and more rows of them are made at a time where it is short.
+        directions.stride = whole_columns(all);
+        out.matrix = Buffer<double>(form_.width * directions.stride, stream_);
+        copy_columns(matrix_.get(), stride_, out.matrix.get(), directions.stride, all);
         directions.matrix = out.matrix.get();
         return true;
     }

@@ -26,9 +26,10 @@ struct ProjectedVectors {
 // What may be made of a filter's vectors.
 struct ProjectionChoices {
     bool directions = false, bytes = false;
-    bool augmented = false;  // passes of few directions may take augmented vectors
-    bool always = false;     // even where it saves too little
-    int least_stages = 0;    // behind directions, where there are as many
+    bool augmented = false;                                // passes of few directions may take augmented vectors
+    bool always = false;                                   // even where it saves too little
+    int columns = 0;                                       // of a pass; 0: as many as make a search cheapest
+    int least_stages = 0, most_stages = gpu::most_stages;  // behind directions, where there are as many columns
 };
 
 // The directions in which a sample of the points is longest, as many, and as many stages behind them, as make a search
