@@ -183,7 +183,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                  : "points stay on the device. ";
     if (p.matrix_queries > 0)
         p.why +=
-            "every value of so few queries in f32, which reads the points once, in place of matrix units and samples. ";
+            "every value of so few queries, for which the points are read once, in place of matrix units and samples. ";
     if (spreads)
         p.why += fmt::format(
             "a filter in the points' own order beside that of their clusters, {:.2f} GiB of the workspace. ",
