@@ -68,7 +68,7 @@ void expect_products(std::int64_t rows, std::int64_t depth, std::int64_t columns
 
 TEST(GpuProductF64, IsTheProduct) {
     for (const std::int64_t rows : {1, 8, 127, 130})
-        for (const std::int64_t depth : {1, 15, 16, 70})
+        for (const std::int64_t depth : {1, 15, 16, 24, 48, 70})
             for (const std::int64_t columns : {1, 63, 64, 130})
                 for (const bool transposed : {false, true}) {
                     expect_products<__half>(rows, depth, columns, transposed);
