@@ -48,7 +48,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
     gpu::Buffer<std::int32_t> counts(q, nullptr);
     gpu::Buffer<char> terms(gpu::augmented_query_rows(q) * gpu::byte_terms, nullptr);
-    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), nullptr);
+    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), {}, nullptr);
     const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
     const std::vector<float> h = to_host(chunk.filter.half_norm.get(), n);

@@ -68,7 +68,7 @@ void expect_products(std::int64_t rows, std::int64_t depth, std::int64_t columns
 
 TEST(GpuProductF64, IsTheProduct) {
     for (const std::int64_t rows : {1, 8, 127, 130})
-        for (const std::int64_t depth : {1, 15, 16, 70})
+        for (const std::int64_t depth : {1, 15, 16, 24, 48, 70})
             for (const std::int64_t columns : {1, 63, 64, 130})
                 for (const bool transposed : {false, true}) {
                     expect_products<__half>(rows, depth, columns, transposed);
@@ -94,7 +94,11 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     const std::int64_t padded = gpu::whole_tiles(n);
     gpu::Buffer<__half> projected(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), all(q * padded, nullptr);
-    gpu::project_queries(directions, filter.vectors.get(), q, projected.get(), error.get(), nullptr);
+    const gpu::Buffer<char> stages(gpu::most_stages * q * gpu::further_row_bytes, nullptr);
+    gpu::FurtherRows further{};
+    for (std::size_t i = 0; i < further.size(); ++i)
+        further[i] = stages.get() + static_cast<std::int64_t>(i) * q * gpu::further_row_bytes;
+    gpu::project_queries(directions, filter.vectors.get(), q, projected.get(), error.get(), further, nullptr);
     const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
     const std::vector<float> h = to_host(chunk.filter.half_norm.get(), n), errors = to_host(error.get(), q);

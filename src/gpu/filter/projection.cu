@@ -100,11 +100,11 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
     out[i] = overflowed && overflowed[i] ? nothing : coarse_threshold(threshold[i], error[i]);
 }
 
-// Calls then(first, count, along) for runs of the rows, with their coordinates along the columns; `along` is null where
-// these are the vectors' own.
+// Calls then(first, count, along) for runs of the rows, with their coordinates along so many columns; `along` is null
+// where these are the vectors' own.
 template <class Function>
-void in_runs(const Directions& directions, const __half* vectors, std::int64_t rows, std::int64_t positions,
-             cudaStream_t stream, Function then) {
+void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors, std::int64_t rows,
+             std::int64_t positions, cudaStream_t stream, Function then) {
     if (!directions.matrix) {
         then(std::int64_t{0}, positions, static_cast<const double*>(nullptr));
         return;
@@ -115,7 +115,7 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
         const std::int64_t count = std::min(step, positions - first), real = std::min(count, rows - first);
         if (real > 0)
             product({vectors + first * directions.depth, real, directions.depth, directions.depth, 1},
-                    directions.matrix, directions.stride, directions.columns, along.get(), directions.stride, stream);
+                    directions.matrix, directions.stride, columns, along.get(), directions.stride, stream);
         then(first, count, along.get());
     }
 }
@@ -123,8 +123,8 @@ void in_runs(const Directions& directions, const __half* vectors, std::int64_t r
 }  // namespace
 
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
-                    void* projected, float* projected_half_norm, cudaStream_t stream) {
-    in_runs(directions, vectors, n, whole_tiles(n), stream,
+                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
+    in_runs(directions, directions.all_columns(), vectors, n, whole_tiles(n), stream,
             [&](std::int64_t first, std::int64_t count, const double* along) {
                 if (directions.bytes) {
                     round_points(directions, vectors, along, half_norm, first, count, n,
@@ -136,21 +136,30 @@ void project_points(const Directions& directions, const __half* vectors, const f
                     directions, vectors, along, half_norm, first, count, n, static_cast<__half*>(projected),
                     projected_half_norm);
                 check_launch("project_points");
+                for (int stage = 0; stage < directions.stages && first < n; ++stage)
+                    further_rows(directions, stage, false, vectors, along, first, std::min(count, n - first),
+                                 further[static_cast<std::size_t>(stage)], stream);
             });
 }
 
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
-                     cudaStream_t stream) {
-    in_runs(directions, vectors, q, q, stream, [&](std::int64_t first, std::int64_t count, const double* along) {
-        if (directions.bytes) {
-            round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
-                          stream);
-            return;
-        }
-        queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-            directions, vectors, along, first, count, static_cast<__half*>(projected), error);
-        check_launch("project_queries");
-    });
+                     const FurtherRows& further, cudaStream_t stream) {
+    const int stages = further[0] ? directions.stages : 0;
+    const std::int64_t columns = stages > 0 ? directions.all_columns() : directions.columns;
+    in_runs(directions, columns, vectors, q, q, stream,
+            [&](std::int64_t first, std::int64_t count, const double* along) {
+                if (directions.bytes) {
+                    round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
+                                  stream);
+                    return;
+                }
+                queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+                    directions, vectors, along, first, count, static_cast<__half*>(projected), error);
+                check_launch("project_queries");
+                for (int stage = 0; stage < stages; ++stage)
+                    further_rows(directions, stage, true, vectors, along, first, count,
+                                 further[static_cast<std::size_t>(stage)], stream);
+            });
 }
 
 void projected_thresholds(const Directions& directions, const float* threshold, const float* error,

@@ -5,9 +5,11 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstdint>
 
 #include "exact/projection_error.h"
+#include "gpu/filter/further.h"
 #include "gpu/metric/filter_form.h"
 
 namespace kith::gpu {
@@ -30,7 +32,17 @@ struct Directions {
     exact::ProjectionError error;
     FilterForm form;  // of phi(v): as that of v, but for its width and what follows from it
     ByteForm bytes;   // where it says so, `form.width` counts pairs of numbers
+    // Columns behind these, stage after stage, of which a vector has rows of their own.
+    int stages = 0;
+    FurtherColumns further[most_stages];
+
+    KITH_HD std::int64_t all_columns() const {
+        return stages > 0 ? further[stages - 1].first + further[stages - 1].count : columns;
+    }
 };
+
+// Rows of each stage: further_row_bytes each.
+using FurtherRows = std::array<char*, most_stages>;
 
 // Halves of a row of phi(v): a multiple of what the fused filter multiplies at a time.
 inline std::int64_t projected_width(std::int64_t columns) {
@@ -38,12 +50,17 @@ inline std::int64_t projected_width(std::int64_t columns) {
 }
 
 // Of n points by position: phi of their vectors (rows of form.width halves), rounded, and the half norms less what phi
-// and its rounding may add to a product: with room for whole tiles. Of bytes both are what bytes.h says.
+// and its rounding may add to a product: with room for whole tiles. Of bytes both are what bytes.h says. And their rows
+// of each stage.
 void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
-                    void* projected, float* projected_half_norm, cudaStream_t stream);
-// Of q queries: phi, and the queries' share of that error.
+                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
+// Of q queries: phi, and the queries' share of that error; and their rows of each stage, unless further[0] is null.
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
-                     cudaStream_t stream);
+                     const FurtherRows& further, cudaStream_t stream);
+
+// The rows of a stage, of `count` vectors from `first` on whose coordinates along all columns are known.
+void further_rows(const Directions& directions, int stage, bool queries, const __half* vectors, const double* along,
+                  std::int64_t first, std::int64_t count, char* out, cudaStream_t stream);
 
 // Thresholds for values of phi: a pair whose value by all coordinates is at most threshold[i] has one of at most
 // out[i]. Where `overflowed` is not null, of queries that it names none passes any more.

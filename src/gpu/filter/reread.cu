@@ -1,4 +1,5 @@
-// A block owns a query (or a slice of its candidates), a warp four candidates at a time, whose rows it reads together.
+// A block owns a query (or a slice of its candidates), a warp a share of these: it drops what the stages leave out of
+// it in place, and reads the rows of the others four at a time.
 #include "gpu/filter/reread.h"
 
 #include "gpu/filter/levels.h"
@@ -12,6 +13,62 @@ namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
 
+// Sums over eight lanes: of lane l the sum of row l / 2 % 4.
+__device__ __forceinline__ int row_sum(const int (&sums)[4]) {
+    const bool low = threadIdx.x % 8 < 4, even = threadIdx.x % 4 < 2;
+    int a = low ? sums[0] : sums[2], b = low ? sums[1] : sums[3];
+    a += __shfl_xor_sync(0xffffffffu, low ? sums[2] : sums[0], 4);
+    b += __shfl_xor_sync(0xffffffffu, low ? sums[3] : sums[1], 4);
+    int sum = even ? a : b;
+    sum += __shfl_xor_sync(0xffffffffu, even ? b : a, 2);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
+}
+
+// How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
+// Eight lanes read four rows at a time, a lane 16 bytes of each.
+__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, Candidate* found, int count) {
+    constexpr int rows = 4, lanes = 8, terms_lane = lanes - 1;
+    static_assert(16 * terms_lane == further_columns && 16 * lanes == further_row_bytes);
+    const int lane = threadIdx.x % 32, part = lane % lanes, own_row = lane / lanes * rows + part / 2;
+    const auto* const own = reinterpret_cast<const uint4*>(stage.queries + q * further_row_bytes);
+    const uint4 numbers = part == terms_lane ? uint4{} : __ldg(own + part);
+    const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + terms_lane);
+    int kept = 0;
+    for (int first = 0; first < count; first += 32 / lanes * rows) {
+        const Candidate candidate = found[min(first + own_row, count - 1)];
+        uint4 row[rows];
+#pragma unroll
+        for (int j = 0; j < rows; ++j) {
+            const std::uint32_t point = __shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j);
+            row[j] = __ldg(reinterpret_cast<const uint4*>(stage.points + point * further_row_bytes) + part);
+        }
+        const uint4 of_point =
+            __ldg(reinterpret_cast<const uint4*>(stage.points + candidate.point * further_row_bytes) + terms_lane);
+        int sums[rows];
+#pragma unroll
+        for (int j = 0; j < rows; ++j) {
+            sums[j] = __dp4a(static_cast<int>(row[j].x), static_cast<int>(numbers.x), 0);
+            sums[j] = __dp4a(static_cast<int>(row[j].y), static_cast<int>(numbers.y), sums[j]);
+            sums[j] = __dp4a(static_cast<int>(row[j].z), static_cast<int>(numbers.z), sums[j]);
+            sums[j] = __dp4a(static_cast<int>(row[j].w), static_cast<int>(numbers.w), sums[j]);
+        }
+        const int sum = row_sum(sums);
+        const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y), __uint_as_float(of_point.z),
+                             __uint_as_float(of_point.w)};
+        const double value = further_value(candidate.a, terms, v, stage.unit, sum);
+        // Not a number: it stays.
+        const bool stays = lane % 2 == 0 && first + own_row < count && !(value > static_cast<double>(threshold));
+        const unsigned all = __ballot_sync(0xffffffffu, stays);
+        if (stays)
+            found[kept + __popc(all & ((1u << lane) - 1))] = {value == value ? __double2float_rd(value) : candidate.a,
+                                                              candidate.point};
+        kept += __popc(all);
+        __syncwarp();
+    }
+    return kept;
+}
+
+template <bool staged>
 __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, RereadTask task) {
     extern __shared__ uint4 query[];
     const std::int64_t q = blockIdx.x;
@@ -23,22 +80,32 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
         if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
         return;
     }
-    if (static_cast<int>(blockIdx.y) * warps * batch >= count) return;
+    // A warp's share.
+    const int shares = static_cast<int>(gridDim.y) * warps, least = staged ? 2 * batch : batch,
+              share = max((count + shares - 1) / shares, least), block_first = static_cast<int>(blockIdx.y) * warps;
+    if (block_first * share >= count) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
     __syncthreads();
-    const Candidate* const found = task.found + q * task.room;
+    const int begin = (block_first + warp) * share;
+    int left = min(share, count - begin);
+    if (left <= 0) return;
+    Candidate* const found = task.found + q * task.room + begin;
+    if constexpr (staged) {
+#pragma unroll
+        for (int stage = 0; stage < most_stages; ++stage)
+            if (stage < task.stages && left > 0) left = narrow(task.stage[stage], q, task.threshold[q], found, left);
+    }
     const float threshold = lists.threshold[q];
-    for (int first = (static_cast<int>(blockIdx.y) * warps + warp) * batch; first < count;
-         first += static_cast<int>(gridDim.y) * warps * batch) {
+    for (int first = 0; first < left; first += batch) {
         std::uint32_t point[batch];
 #pragma unroll
-        for (int j = 0; j < batch; ++j) point[j] = found[min(first + j, count - 1)].point;
+        for (int j = 0; j < batch; ++j) point[j] = found[min(first + j, left - 1)].point;
         const float value = row_products(query, task.points, point, words);
         std::uint32_t own_point = point[0];
 #pragma unroll
         for (int j = 1; j < batch; ++j)
             if (lane == j) own_point = point[j];
-        if (lane >= batch || first + lane >= count) continue;
+        if (lane >= batch || first + lane >= left) continue;
         const float a = task.half_norm[own_point] - value;
         if (!(a <= threshold)) continue;
         const int at = atomicAdd(&lists.counts[q], 1);
@@ -51,7 +118,8 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(task.width) * 2;
     const unsigned slices = lists.q >= 64 ? 4 : 16;
-    reread_kernel<<<dim3(static_cast<unsigned>(lists.q), slices), threads, bytes, stream>>>(lists, task);
+    const auto kernel = task.stages > 0 ? reread_kernel<true> : reread_kernel<false>;
+    kernel<<<dim3(static_cast<unsigned>(lists.q), slices), threads, bytes, stream>>>(lists, task);
     check_launch("reread");
 }
 

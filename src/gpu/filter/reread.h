@@ -1,21 +1,32 @@
-// Candidates of a filter along few directions, looked at by all coordinates.
+// Candidates of a filter along few directions, looked at along further ones, stage after stage, then by all
+// coordinates.
 #pragma once
 
 #include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/further.h"
 
 namespace kith::gpu {
 
+// Rows of a stage (further.h).
+struct RereadStage {
+    const char *queries = nullptr, *points = nullptr;
+    double unit = 0;  // the square of its step
+};
+
 struct RereadTask {
-    const Candidate* found = nullptr;  // q x room: what passed
-    std::int32_t* counts = nullptr;    // per query; may exceed room: what did not fit is lost
+    Candidate* found = nullptr;      // q x room: what passed; overwritten where there are stages
+    std::int32_t* counts = nullptr;  // per query; may exceed room: what did not fit is lost
     std::int64_t room = 0;
     const void *queries = nullptr, *points = nullptr;  // vectors of all coordinates, rows of `width` halves
     const float* half_norm = nullptr;
     std::int64_t width = 0;  // at most tuning::most_projected_width
+    int stages = 0;
+    RereadStage stage[most_stages];
+    const float* threshold = nullptr;  // of stages: those that the candidates passed
 };
 
-// Appends those whose values by all coordinates are within the lists' thresholds to the lists, and marks lists as
-// overflowed whose candidates did not fit.
+// Appends those whose values by all coordinates are within the lists' thresholds to the lists, without reading the rows
+// of those that a stage says are beyond, and marks lists as overflowed whose candidates did not fit.
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

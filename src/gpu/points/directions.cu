@@ -2,6 +2,8 @@
 // block.
 #include "gpu/points/directions.h"
 
+#include <algorithm>
+
 #include "gpu/primitives/product_f64.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
@@ -13,6 +15,8 @@ namespace {
 
 // Products with the sample's matrix of squares between two orthonormalisations, and how often.
 constexpr int powers = 2, iterations = 2;
+// Of further directions, orthonormalised after each product: they only narrow down what a pass has left.
+constexpr int further_powers = 2;
 // A column of whose square less than this share is left has no direction of its own.
 constexpr double least_left = 1e-12;
 constexpr int factor_threads = 1024;
@@ -60,6 +64,13 @@ __global__ void polish_kernel(Columns g) {
     x = (i == j ? 1.5 : 0.0) - 0.5 * x;
 }
 
+// Of `out` less those of `taken`, which are `out.columns` apart.
+__global__ void subtract_kernel(Columns out, const double* taken) {
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (at >= out.rows * out.columns) return;
+    out.data[at / out.columns * out.stride + at % out.columns] -= taken[at];
+}
+
 // X R = Z, in place of Z: a block owns a row, a thread its columns.
 __global__ void solve_kernel(Columns z, Columns r) {
     extern __shared__ double row[];
@@ -105,6 +116,28 @@ void polish(const Columns& out, const Columns& g, cudaStream_t stream) {
     product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride, stream);
 }
 
+void fill(const Columns& out, cudaStream_t stream) {
+    fill_kernel<<<item_blocks(out.rows * out.columns), item_threads, 0, stream>>>(out);
+    check_launch("fill");
+}
+
+// One product with the sample's matrix of squares. `along`: count x columns.
+void multiply(const __half* rows, std::int64_t count, const Columns& out, double* along, cudaStream_t stream) {
+    const std::int64_t depth = out.rows, m = out.columns;
+    product(Operand<__half>{rows, count, depth, depth, 1}, out.data, out.stride, m, along, m, stream);
+    product(Operand<__half>{rows, depth, count, 1, depth}, along, m, m, out.data, out.stride, stream);
+}
+
+// Takes off what the columns have along the known ones. `along`: known columns x columns, `taken`: rows x columns.
+void take_off(const Columns& known, const Columns& out, double* along, double* taken, cudaStream_t stream) {
+    const std::int64_t m = out.columns;
+    product(Operand<double>{known.data, known.columns, known.rows, 1, known.stride}, out.data, out.stride, m, along, m,
+            stream);
+    product(Operand<double>{known.data, known.rows, known.columns, known.stride, 1}, along, m, m, taken, m, stream);
+    subtract_kernel<<<item_blocks(out.rows * m), item_threads, 0, stream>>>(out, taken);
+    check_launch("take_off");
+}
+
 }  // namespace
 
 void gram(const Columns& a, const Columns& out, cudaStream_t stream) {
@@ -113,18 +146,32 @@ void gram(const Columns& a, const Columns& out, cudaStream_t stream) {
 }
 
 void find_directions(const __half* rows, std::int64_t count, const Columns& out, cudaStream_t stream) {
-    const std::int64_t depth = out.rows, m = out.columns;
+    const std::int64_t m = out.columns;
     const Buffer<double> along(count * m, stream), squares(m * m, stream);
     const Columns g{squares.get(), m, m, m};
-    fill_kernel<<<item_blocks(depth * m), item_threads, 0, stream>>>(out);
-    check_launch("find_directions");
+    fill(out, stream);
     for (int i = 0; i < iterations; ++i) {
-        for (int power = 0; power < powers; ++power) {
-            product(Operand<__half>{rows, count, depth, depth, 1}, out.data, out.stride, m, along.get(), m, stream);
-            product(Operand<__half>{rows, depth, count, 1, depth}, along.get(), m, m, out.data, out.stride, stream);
-        }
+        for (int power = 0; power < powers; ++power) multiply(rows, count, out, along.get(), stream);
         orthonormalise(out, g, stream);
     }
+    polish(out, g, stream);
+}
+
+void find_further_directions(const __half* rows, std::int64_t count, const Columns& known, const Columns& out,
+                             cudaStream_t stream) {
+    const std::int64_t m = out.columns;
+    const Buffer<double> along(std::max(count, known.columns) * m, stream), squares(m * m, stream),
+        taken(out.rows * m, stream);
+    const Columns g{squares.get(), m, m, m};
+    fill(out, stream);
+    take_off(known, out, along.get(), taken.get(), stream);
+    for (int power = 0; power < further_powers; ++power) {
+        multiply(rows, count, out, along.get(), stream);
+        take_off(known, out, along.get(), taken.get(), stream);
+        orthonormalise(out, g, stream);
+    }
+    // What rounding has left of the known ones, where next to nothing else was.
+    take_off(known, out, along.get(), taken.get(), stream);
     polish(out, g, stream);
 }
 
@@ -132,8 +179,7 @@ void find_rotation(const Columns& out, cudaStream_t stream) {
     const std::int64_t m = out.columns;
     const Buffer<double> squares(m * m, stream);
     const Columns g{squares.get(), m, m, m};
-    fill_kernel<<<item_blocks(out.rows * m), item_threads, 0, stream>>>(out);
-    check_launch("find_rotation");
+    fill(out, stream);
     for (int i = 0; i < iterations; ++i) orthonormalise(out, g, stream);
     polish(out, g, stream);
 }

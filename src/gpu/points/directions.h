@@ -19,6 +19,11 @@ struct Columns {
 // call.
 void find_directions(const __half* rows, std::int64_t count, const Columns& out, cudaStream_t stream);
 
+// Likewise the directions in which what `known` columns leave of the rows is longest: orthogonal to these, which are
+// orthonormal but for rounding.
+void find_further_directions(const __half* rows, std::int64_t count, const Columns& known, const Columns& out,
+                             cudaStream_t stream);
+
 // Orthonormal columns, but for rounding, that look random: rows x columns, of which neither is more than the other.
 void find_rotation(const Columns& out, cudaStream_t stream);
 

@@ -231,8 +231,10 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
 // Without memory for it all coordinates filter.
 void add_projection(Chunk& chunk, const Plan& plan, cudaStream_t stream) {
     const bool directions = plan.path == Path::projected;
+    const bool wgmma = isa_of(plan) == FilterIsa::sm_90a;
     const ProjectionChoices choices{.directions = directions,
-                                    .bytes = isa_of(plan) == FilterIsa::sm_90a && !(directions && plan.forced),
+                                    .bytes = wgmma && !(directions && plan.forced),
+                                    .augmented = wgmma,
                                     .always = plan.forced};
     try {
         auto found = find_projection(chunk.filter, chunk.points.rows.count, choices, stream);

@@ -29,8 +29,18 @@ constexpr std::int64_t measured = 1 << 14;
 // What is tried: columns whose vectors, with the remainder, are whole K-tiles of the fused filter.
 std::vector<int> columns_of(std::int64_t width, std::int64_t rows) {
     std::vector<int> out;
-    for (const int columns : {63, 127, 191, 255})
+    for (const int columns : tuning::pass_columns)
         if (2 * columns <= width && 4 * columns <= rows) out.push_back(columns);
+    return out;
+}
+// The same with those of further stages.
+std::vector<int> with_stages(const std::vector<int>& columns, std::int64_t width, std::int64_t rows) {
+    std::vector<int> out = columns;
+    for (int stage = 1; stage <= most_stages; ++stage)
+        for (const int first : columns)
+            if (const int all = tuning::columns_with_stages(first, stage); all <= width && 2 * all <= rows)
+                out.push_back(all);
+    std::ranges::sort(out);
     return out;
 }
 
@@ -85,32 +95,45 @@ public:
         if (choices.directions) columns_ = columns_of(form_.width, made_of_);
         if (choices.bytes && byte_width(form_.width) <= most_byte_width) choose_bytes_of_rows();
         if (columns_.empty() && bytes_.step == 0) return;
-        if (!columns_.empty()) direct();
-        shares_ = shares();
-        best_ = cheapest(choices.always);
+        augmented_ = choices.augmented;
+        find_columns();
+        // Further directions: where leaving out nearly all that passes would be enough.
+        const std::vector<int> all = with_stages(columns_, form_.width, made_of_);
+        if (choices.most_stages > 0 && all.size() > columns_.size() &&
+            (choices.always || choices.least_stages > 0 || stages_may_pay()))
+            find_further_columns(all);
+        best_ = cheapest(choices);
     }
 
     std::optional<ProjectedVectors> found() {
-        if (best_ < 0) return std::nullopt;
+        if (!best_) return std::nullopt;
         ProjectedVectors out;
         Directions& directions = out.directions;
         directions.depth = form_.width;
         directions.form = form_;
         directions.form.centre = nullptr;
         directions.form.factor = {};
-        out.share = shares_[static_cast<std::size_t>(best_)];
-        if (!(best_ == std::ssize(columns_) ? use_bytes(out) : use_columns(out))) return std::nullopt;
+        out.share = best_->columns == 0 ? shares_.back() : share(best_->columns);
+        if (!(best_->columns == 0 ? use_bytes(out) : use_columns(out))) return std::nullopt;
         out.vectors = Buffer<char>(vector_bytes(directions.form, n_), stream_);
         out.half_norm = Buffer<float>(whole_tiles(n_), stream_);
-        project_points(directions, rows(), filter_.half_norm.get(), n_, out.vectors.get(), out.half_norm.get(),
+        add_stages(out);
+        FurtherRows further{};
+        std::ranges::transform(out.further, further.begin(), [](const Buffer<char>& rows) { return rows.get(); });
+        project_points(directions, rows(), filter_.half_norm.get(), n_, out.vectors.get(), out.half_norm.get(), further,
                        stream_);
-        if (directions.bytes && byte_width(directions.columns) <= most_augmented_bytes) add_terms(out);
+        if (directions.bytes && byte_width(directions.columns) <= most_augmented_bytes) add_byte_terms(out);
+        if (!directions.bytes && is_augmented(directions.columns)) {
+            out.terms = Buffer<char>(whole_tiles(n_) * augmented_terms * 2, stream_);
+            augment_points(out.half_norm.get(), whole_tiles(n_), out.terms.get(), stream_);
+        }
+        out.candidate_cost = candidate_cost(directions);
         return out;
     }
 
 private:
     // Where half norms reach further than terms do, but for a few.
-    void add_terms(ProjectedVectors& out) const {
+    void add_byte_terms(ProjectedVectors& out) const {
         const auto* const half_norm = reinterpret_cast<const int*>(out.half_norm.get());
         const ByteRange range = byte_range(half_norm, n_, stream_);
         if (range.always > 0 || range.beyond > n_ / tuning::one_beyond) return;
@@ -147,15 +170,49 @@ private:
         if (is_turned_) bytes_ = std::move(turned);
     }
     Columns rotation() const { return {rotation_.get(), form_.width, form_.width, turned_stride_}; }
-    // The directions, and the coordinates of the rows that they are tried on.
-    void direct() {
-        const std::int64_t most = columns_.back();
-        stride_ = (most + 63) / 64 * 64;
+    // The directions of a pass.
+    void find_columns() {
+        if (!columns_.empty()) {
+            have_room(columns_.back());
+            find_directions(rows(), made_of_, matrix(columns_.back()), stream_);
+        }
+        try_columns(columns_);
+    }
+    // And those of stages, behind as many of these as are of use.
+    void find_further_columns(const std::vector<int>& all) {
+        const std::int64_t usable = Gram(matrix(columns_.back()), stream_).usable(), stride = stride_;
+        if (usable == 0) return;
+        const Buffer<double> known = std::move(matrix_);
+        have_room(all.back());
+        copy_columns(known.get(), stride, matrix_.get(), stride_, usable);
+        find_further_directions(rows(), made_of_, matrix(usable),
+                                {matrix_.get() + usable, form_.width, all.back() - usable, stride_}, stream_);
+        try_columns(all);
+    }
+    void have_room(std::int64_t columns) {
+        stride_ = whole_columns(columns);
         matrix_ = Buffer<double>(form_.width * stride_, stream_);
         along_ = Buffer<double>(others_ * stride_, stream_);
-        find_directions(rows(), made_of_, {matrix_.get(), form_.width, most, stride_}, stream_);
-        product(Operand<__half>{other_rows(), others_, form_.width, form_.width, 1}, matrix_.get(), stride_, most,
-                along_.get(), stride_, stream_);
+    }
+    static std::int64_t whole_columns(std::int64_t columns) { return (columns + 63) / 64 * 64; }
+    Columns matrix(std::int64_t columns) const { return {matrix_.get(), form_.width, columns, stride_}; }
+    // Columns of a matrix to another, by the strides of both.
+    void copy_columns(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride,
+                      std::int64_t columns) const {
+        constexpr auto element = sizeof(double);
+        check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_stride) * element, from,
+                                static_cast<std::size_t>(from_stride) * element,
+                                static_cast<std::size_t>(columns) * element, static_cast<std::size_t>(form_.width),
+                                cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+    }
+    // The coordinates of the rows that columns are tried on, and what of these passes.
+    void try_columns(const std::vector<int>& tried) {
+        tried_ = tried;
+        if (!tried.empty())
+            product(Operand<__half>{other_rows(), others_, form_.width, form_.width, 1}, matrix_.get(), stride_,
+                    tried.back(), along_.get(), stride_, stream_);
+        shares_ = shares();
     }
     // By how much values of 8 bits may lie below those of all coordinates: what two typical rows leave.
     double slack() const {
@@ -169,46 +226,124 @@ private:
                               .queries = tried_queries,
                               .along = along_.get(),
                               .stride = stride_,
-                              .choices = static_cast<int>(columns_.size()),
+                              .choices = static_cast<int>(tried_.size()),
                               .columns = {},
                               .slack = slack(),
                               .square = form_.gemm == metric::Gemm::l2};
-        std::copy(columns_.begin(), columns_.end(), trial.columns);
+        std::copy(tried_.begin(), tried_.end(), trial.columns);
         return passing_shares(trial, n_, stream_);
     }
-    // The choice with which a search is cheapest, bytes behind the columns; -1 where none saves enough and it is not
-    // wanted `always`.
-    int cheapest(bool always) const {
-        int best = -1;
+    // Of the points, what so many columns leave.
+    double share(int columns) const {
+        const auto at = std::ranges::find(tried_, columns) - tried_.begin();
+        return shares_[static_cast<std::size_t>(at)];
+    }
+    bool is_augmented(std::int64_t columns) const {
+        return augmented_ && projected_width(columns) <= tuning::augmented_width;
+    }
+    double pass_cost(int columns) const {
+        return is_augmented(columns) ? tuning::filter_pair_cost(columns + 1) : tuning::pair_cost(columns + 1);
+    }
+    double all_cost() const { return tuning::filter_pair_cost(form_.width); }
+    // Whether a search would be cheap enough if one stage left nothing.
+    bool stages_may_pay() const {
+        return std::ranges::any_of(columns_, [&](int columns) {
+            return pass_cost(columns) + share(columns) * tuning::further_cost <
+                   tuning::largest_projected_share * all_cost();
+        });
+    }
+    // Columns of a pass, 0 for numbers of 8 bits, and stages behind it.
+    struct Choice {
+        int columns = 0, stages = 0;
+    };
+    // That with which a search is cheapest; none where none saves enough and it is not wanted always.
+    std::optional<Choice> cheapest(const ProjectionChoices& choices) const {
+        std::optional<Choice> best;
         double least = std::numeric_limits<double>::infinity();
-        const double all = tuning::filter_pair_cost(form_.width), candidate = tuning::reread_cost(form_.width);
-        const auto compare = [&](std::size_t choice, double pair, double most) {
-            const double cost = pair + shares_[choice] * candidate;
-            if (!always && cost >= most * all) return;
-            if (!(cost < least)) return;
+        const double row = tuning::reread_cost(form_.width);
+        const auto compare = [&](Choice choice, double cost, double most) {
+            if ((!choices.always && cost >= most * all_cost()) || !(cost < least)) return;
             least = cost;
-            best = static_cast<int>(choice);
+            best = choice;
         };
-        for (std::size_t c = 0; c < columns_.size(); ++c)
-            compare(c, tuning::pair_cost(columns_[c] + 1), tuning::largest_projected_share);
+        for (const int columns : columns_) {
+            if (choices.columns > 0 && columns != choices.columns) continue;
+            double stages = 0;
+            for (int stage = 0; stage <= choices.most_stages; ++stage) {
+                const int all = tuning::columns_with_stages(columns, stage);
+                if (std::ranges::find(tried_, all) == tried_.end()) break;
+                if (stage >= choices.least_stages)
+                    compare({columns, stage}, pass_cost(columns) + stages + share(all) * row,
+                            tuning::largest_projected_share);
+                stages += share(all) * tuning::further_cost;
+            }
+        }
         if (bytes_.step > 0)
-            compare(columns_.size(), tuning::byte_pair_cost(byte_width(form_.width)), tuning::largest_byte_share);
+            compare({}, tuning::byte_pair_cost(byte_width(form_.width)) + shares_.back() * row,
+                    tuning::largest_byte_share);
         return best;
+    }
+    // What looking at a candidate takes, by the stages that there are.
+    double candidate_cost(const Directions& directions) const {
+        const double row = tuning::reread_cost(form_.width);
+        if (directions.stages == 0) return row;
+        const auto left = [&](int stage) {
+            return share(tuning::columns_with_stages(best_->columns, stage)) / std::max(share(best_->columns), 1e-12);
+        };
+        double cost = left(directions.stages) * row;
+        for (int stage = 0; stage < directions.stages; ++stage) cost += left(stage) * tuning::further_cost;
+        return cost;
     }
 
     bool use_columns(ProjectedVectors& out) {
         Directions& directions = out.directions;
-        const Gram squares({matrix_.get(), form_.width, columns_.back(), stride_}, stream_);
+        const Gram squares(matrix(tried_.back()), stream_);
         const std::int64_t usable = squares.usable();
         if (usable == 0) return false;
-        directions.columns = std::min<std::int64_t>(columns_[static_cast<std::size_t>(best_)], usable);
-        directions.stride = stride_;
-        directions.error = exact::ProjectionError(squares.defect2(directions.columns), form_.width, directions.columns);
+        directions.columns = std::min<std::int64_t>(best_->columns, usable);
+        while (directions.stages < best_->stages && directions.all_columns() < usable) {
+            const std::int64_t first = directions.all_columns(),
+                               count = std::min<std::int64_t>(further_columns, usable - first);
+            // What rounding alone has made of columns costs more than they say.
+            if (squares.defect2(first + count) > tuning::largest_defect2) break;
+            const double step = further_step(first, count);
+            if (!(step > 0)) break;
+            directions.further[directions.stages++] = {first, count, step};
+        }
+        const std::int64_t all = directions.all_columns();
+        directions.error = exact::ProjectionError(squares.defect2(all), form_.width, all);
         directions.form.width = projected_width(directions.columns);
         directions.form.gamma = filter_gamma(directions.form.width + augmented_step);
-        out.matrix = std::move(matrix_);
+        // Coordinates have the matrix's stride, and more rows of them are made at a time where it is short.
+        directions.stride = whole_columns(all);
+        out.matrix = Buffer<double>(form_.width * directions.stride, stream_);
+        copy_columns(matrix_.get(), stride_, out.matrix.get(), directions.stride, all);
         directions.matrix = out.matrix.get();
         return true;
+    }
+    double further_step(std::int64_t first, std::int64_t count) const {
+        const std::int64_t sampled = std::min(std::clamp<std::int64_t>(measured / count, 8, 256), others_);
+        std::vector<double> sample(static_cast<std::size_t>(sampled * count));
+        const auto width = static_cast<std::size_t>(count) * sizeof(double);
+        InFlight copy(stream_);
+        check(cudaMemcpy2DAsync(sample.data(), width, along_.get() + first,
+                                static_cast<std::size_t>(stride_) * sizeof(double), width,
+                                static_cast<std::size_t>(sampled), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        copy.wait("sample");
+        return choose_bytes(sample, sampled, count).step;
+    }
+    // Without memory for their rows stages are left out.
+    void add_stages(ProjectedVectors& out) const {
+        Directions& directions = out.directions;
+        for (int stage = 0; stage < directions.stages; ++stage) {
+            try {
+                out.further[static_cast<std::size_t>(stage)] = Buffer<char>(n_ * further_row_bytes, stream_);
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::out_of_memory) throw;
+                directions.stages = stage;
+            }
+        }
     }
     bool use_bytes(ProjectedVectors& out) {
         Directions& directions = out.directions;
@@ -240,13 +375,14 @@ private:
     const FilterForm& form_;
     std::int64_t n_, made_of_, others_;
     cudaStream_t stream_;
-    std::vector<int> columns_;
+    bool augmented_ = false;
+    std::vector<int> columns_, tried_;  // tried_: those of stages as well, ascending
     ChosenBytes bytes_;
     bool is_turned_ = false;
     std::int64_t stride_ = 0, turned_stride_ = 0;
     Buffer<double> matrix_, along_, rotation_;
     std::vector<double> shares_;
-    int best_ = -1;
+    std::optional<Choice> best_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Points prepared for a filter along few directions: which directions, and whether they pay.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "gpu/filter/projection.h"
@@ -14,20 +15,26 @@ struct ProjectedVectors {
     Buffer<double> matrix, shift;  // what `directions` points into
     Buffer<char> vectors;          // rows of directions.form.width halves, or of twice as many numbers of 8 bits
     Buffer<float> half_norm;       // of numbers of 8 bits, ints
-    Buffer<char> terms;            // of these, where they fit into terms (bytes.h), less `base`
+    // Terms of fp16's augmented vectors, where passes take these; of bytes where they fit (bytes.h), less `base`.
+    Buffer<char> terms;
     int base = 0;
-    double share = 0;  // of the points that pass, as a sample says, for some dozens of neighbours
+    std::array<Buffer<char>, most_stages> further;  // rows of the stages (further.h)
+    double share = 0;           // of the points that pass, as a sample says, for some dozens of neighbours
+    double candidate_cost = 0;  // what looking at one of these takes, in picoseconds
 };
 
 // What may be made of a filter's vectors.
 struct ProjectionChoices {
     bool directions = false, bytes = false;
-    bool always = false;  // even where it saves too little
+    bool augmented = false;                                // passes of few directions may take augmented vectors
+    bool always = false;                                   // even where it saves too little
+    int columns = 0;                                       // of a pass; 0: as many as make a search cheapest
+    int least_stages = 0, most_stages = gpu::most_stages;  // behind directions, where there are as many columns
 };
 
-// The directions in which a sample of the points is longest, as many as make a search cheapest by what passes of the
-// sample, or all coordinates as numbers of 8 bits where these are cheaper; none where they save too little, or where
-// there are too few points or coordinates. Synchronises.
+// The directions in which a sample of the points is longest, as many, and as many stages behind them, as make a search
+// cheapest by what passes of the sample, or all coordinates as numbers of 8 bits where these are cheaper; none where
+// they save too little, or where there are too few points or coordinates. Synchronises.
 std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
                                                 cudaStream_t stream);
 

@@ -11,7 +11,7 @@ namespace kith::gpu {
 
 // Rows of halves that the columns were not made of. All arrays on the device.
 struct ProjectionTrial {
-    static constexpr int most_choices = 4;
+    static constexpr int most_choices = 12;
     const __half* rows;
     std::int64_t count, depth;
     std::int64_t queries;  // so many of the rows, evenly spaced

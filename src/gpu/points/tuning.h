@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
+#include "gpu/filter/further.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 
@@ -53,6 +55,23 @@ inline double byte_pair_cost(std::int64_t numbers) {
 // search/tuning.h read at.
 inline double reread_cost(std::int64_t width) {
     return 100 + 0.9 * static_cast<double>(width);
+}
+// The same whose row of a stage is read.
+inline constexpr double further_cost = 100 + 0.9 * static_cast<double>(further_row_bytes / 2);
+// Columns that are tried: of passes, whose vectors are whole K-tiles with the remainder; and with those of stages, of a
+// row of so many halves.
+inline constexpr std::array pass_columns = {63, 127, 191, 255};
+inline constexpr int columns_with_stages(int columns, int stages) {
+    return columns + stages * further_columns;
+}
+// Stages' columns are orthonormal but for so much, as the sum of squares; those that are more than rounding are.
+inline constexpr double largest_defect2 = 1e-12;
+// What rows of all stages that it may have take.
+inline double further_bytes(std::int64_t width) {
+    double bytes = 0;
+    for (int stage = 1; stage <= most_stages; ++stage)
+        if (columns_with_stages(pass_columns.front(), stage) <= width) bytes += static_cast<double>(further_row_bytes);
+    return bytes;
 }
 // Directions, or numbers of 8 bits, are used if filtering takes less than this share of what all coordinates take.
 inline constexpr double largest_projected_share = 0.8, largest_byte_share = 0.9;

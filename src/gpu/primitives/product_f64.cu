@@ -55,41 +55,74 @@ __device__ __forceinline__ void place(int i, int& row, int& k) {
     }
 }
 
-template <class T, bool by_row>
+// Whether rows of `a` are halves that a thread reads eight at a time.
+template <class T>
+bool in_eights(const Operand<T>& a) {
+    return sizeof(T) == 2 && a.col_stride == 1 && a.row_stride % 8 == 0 && a.depth % 8 == 0 &&
+           reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0;
+}
+
+template <class T, bool by_row, bool eights>
 __global__ void __launch_bounds__(threads, 2)
     product_kernel(Operand<T> a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
                    std::int64_t out_stride) {
-    __shared__ double as[block_rows * a_stride], bs[stage * b_stage_stride];
+    static_assert(!eights || (a_each == 8 && stage == 16));
+    __shared__ alignas(16) double as[block_rows * a_stride], bs[stage * b_stage_stride];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int row0 = warp / 2 * 32, column0 = warp % 2 * 32;
     const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * block_rows;
     const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.y) * block_columns;
-    T a_next[a_each];
+    T a_next[eights ? 1 : a_each];
+    uint4 a_eight{};
     double b_next[b_each];
+    const int own_row = static_cast<int>(threadIdx.x) / 2, own_depth = static_cast<int>(threadIdx.x) % 2 * 8;
+    // Of stages of `b` a thread reads one column, every fourth row.
+    static_assert(threads % block_columns == 0);
+    const int b_row = static_cast<int>(threadIdx.x) / block_columns,
+              b_column = static_cast<int>(threadIdx.x) % block_columns;
+    const bool column_there = first_column + b_column < columns;
+    const double* b_at = b + b_row * b_stride + first_column + b_column;
     const auto read = [&](std::int64_t depth) {
+        if constexpr (eights) {
+            const bool there = first_row + own_row < a.rows && depth + own_depth < a.depth;
+            a_eight = there ? __ldg(reinterpret_cast<const uint4*>(a.data + (first_row + own_row) * a.row_stride +
+                                                                   depth + own_depth))
+                            : uint4{};
+        } else {
 #pragma unroll
-        for (int i = 0; i < a_each; ++i) {
-            int row = 0, k = 0;
-            place<by_row>(i, row, k);
-            const bool there = first_row + row < a.rows && depth + k < a.depth;
-            a_next[i] = there ? a.data[(first_row + row) * a.row_stride + (depth + k) * a.col_stride] : T{};
+            for (int i = 0; i < a_each; ++i) {
+                int row = 0, k = 0;
+                place<by_row>(i, row, k);
+                const bool there = first_row + row < a.rows && depth + k < a.depth;
+                a_next[i] = there ? a.data[(first_row + row) * a.row_stride + (depth + k) * a.col_stride] : T{};
+            }
         }
 #pragma unroll
         for (int i = 0; i < b_each; ++i) {
-            const int at = static_cast<int>(threadIdx.x) + i * threads, k = at / block_columns, c = at % block_columns;
-            const bool there = depth + k < a.depth && first_column + c < columns;
-            b_next[i] = there ? b[(depth + k) * b_stride + first_column + c] : 0.0;
+            const int k = i * (threads / block_columns);
+            b_next[i] = column_there && depth + b_row + k < a.depth ? b_at[k * b_stride] : 0.0;
         }
+        b_at += stage * b_stride;
     };
     double sums[2][4][4] = {};
     read(0);
     for (std::int64_t depth = 0; depth < a.depth; depth += stage) {
         __syncthreads();
+        if constexpr (eights) {
+            const auto* const pairs = reinterpret_cast<const __half2*>(&a_eight);
+            auto* const to = reinterpret_cast<double2*>(as + own_row * a_stride + own_depth);
 #pragma unroll
-        for (int i = 0; i < a_each; ++i) {
-            int row = 0, k = 0;
-            place<by_row>(i, row, k);
-            as[row * a_stride + k] = value(a_next[i]);
+            for (int i = 0; i < 4; ++i) {
+                const float2 pair = __half22float2(pairs[i]);
+                to[i] = {static_cast<double>(pair.x), static_cast<double>(pair.y)};
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < a_each; ++i) {
+                int row = 0, k = 0;
+                place<by_row>(i, row, k);
+                as[row * a_stride + k] = value(a_next[i]);
+            }
         }
 #pragma unroll
         for (int i = 0; i < b_each; ++i) {
@@ -100,21 +133,23 @@ __global__ void __launch_bounds__(threads, 2)
         if (depth + stage < a.depth) read(depth + stage);
 #pragma unroll
         for (int k = 0; k < stage; k += 8) {
-            double left[4][2], right[4][2];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-#pragma unroll
-                for (int j = 0; j < 2; ++j)
-                    left[i][j] = as[(row0 + i * 8 + lane / 4) * a_stride + k + j * 4 + lane % 4];
+            double right[4][2];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
 #pragma unroll
                 for (int j = 0; j < 2; ++j)
                     right[i][j] = bs[(k + j * 4 + lane % 4) * b_stage_stride + column0 + i * 8 + lane / 4];
 #pragma unroll
-            for (int i = 0; i < 2; ++i)
+            for (int i = 0; i < 2; ++i) {
+                double left[2][2];
 #pragma unroll
-                for (int j = 0; j < 4; ++j) multiply(sums[i][j], left[2 * i], left[2 * i + 1], right[j]);
+                for (int half = 0; half < 2; ++half)
+#pragma unroll
+                    for (int j = 0; j < 2; ++j)
+                        left[half][j] = as[(row0 + (2 * i + half) * 8 + lane / 4) * a_stride + k + j * 4 + lane % 4];
+#pragma unroll
+                for (int j = 0; j < 4; ++j) multiply(sums[i][j], left[0], left[1], right[j]);
+            }
         }
     }
 #pragma unroll
@@ -133,9 +168,10 @@ template <class T>
 void launch(const Operand<T>& a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
             std::int64_t out_stride, cudaStream_t stream) {
     const dim3 grid(blocks_for(a.rows, block_rows), blocks_for(columns, block_columns));
-    if (a.col_stride == 1)
-        product_kernel<T, true><<<grid, threads, 0, stream>>>(a, b, b_stride, columns, out, out_stride);
-    else product_kernel<T, false><<<grid, threads, 0, stream>>>(a, b, b_stride, columns, out, out_stride);
+    auto* kernel = a.col_stride == 1 ? product_kernel<T, true, false> : product_kernel<T, false, false>;
+    if constexpr (sizeof(T) == 2)
+        if (in_eights(a)) kernel = product_kernel<T, true, true>;
+    kernel<<<grid, threads, 0, stream>>>(a, b, b_stride, columns, out, out_stride);
     check_launch("product");
 }
 

@@ -8,9 +8,20 @@
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/reread.h"
 #include "gpu/points/tuning.h"
+#include "gpu/search/augmented_pass.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
+
+// Of a row's terms, in fp16's augmented vectors and in those of bytes.
+static constexpr std::int64_t term_bytes = byte_terms;
+static_assert(term_bytes == 2 * augmented_terms);
+
+bool ProjectedPass::uses_terms() const {
+    if (!terms_serve_ || points_.terms.size() == 0) return false;
+    const Directions& directions = points_.directions;
+    return directions.bytes || AugmentedPass::serves(directions.form, isa_, pass_.q, pass_.n);
+}
 
 void ProjectedPass::prepare(std::int64_t q) {
     const Directions& directions = points_.directions;
@@ -20,8 +31,15 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (uses_terms()) terms_ = Buffer<char>(augmented_query_rows(step_) * byte_terms, stream_);
-    project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), stream_);
+    if (uses_terms()) terms_ = Buffer<char>(augmented_query_rows(step_) * term_bytes, stream_);
+    if (uses_terms() && !directions.bytes) grown_ = Buffer<float>(step_, stream_);
+    FurtherRows rows{};
+    for (std::size_t stage = 0; stage < static_cast<std::size_t>(directions.stages); ++stage) {
+        further_[stage] = Buffer<char>(q * further_row_bytes, stream_);
+        rows[stage] = further_[stage].get();
+    }
+    project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), rows,
+                    stream_);
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
@@ -54,16 +72,28 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.capacity = tuning::projected_room;
     pass.column_threshold = nullptr;
     if (uses_terms()) {
-        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, points_.base,
-                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
         pass.query_terms = terms_.get();
         pass.point_terms = points_.terms.get();
+    }
+    if (uses_byte_terms()) {
+        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, points_.base,
+                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
     } else {
         check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
               "cudaMemset");
+        if (uses_terms()) augment(at, count);
     }
     if (points_.directions.bytes) bytes_pass_sm_90a(pass, stream_);
     else filter_pass(pass, isa_, stream_);
+}
+
+// Raises the thresholds by what sums of terms cost; those that follow begin with the queries' own errors again.
+void ProjectedPass::augment(std::int64_t at, std::int64_t count) {
+    check(cudaMemcpyAsync(grown_.get(), error_.get() + at, static_cast<std::size_t>(count) * sizeof(float),
+                          cudaMemcpyDeviceToDevice, stream_),
+          "cudaMemcpy");
+    augment_queries(count, points_.directions.form.gamma, error_.get() + at, threshold_.get() + at, grown_.get(),
+                    terms_.get(), stream_);
 }
 
 ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
@@ -89,13 +119,17 @@ ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
 
 bool ProjectedPass::serves(std::int64_t seen) {
     // Few queries of bytes save less reading than their launches cost.
-    const bool bytes = static_cast<bool>(points_.directions.bytes);
+    const Directions& directions = points_.directions;
+    const bool bytes = static_cast<bool>(directions.bytes);
     if (pass_.q <= few_queries || seen >= pass_.n) return !bytes || filter_.form.width > tuning::few_queries_dimensions;
     const Counts counts = count_pilots(seen);
-    const std::int64_t width = points_.directions.form.width;
-    const double few = (bytes ? tuning::byte_pair_cost(2 * width) : tuning::pair_cost(width)) * counts.pairs,
+    const double few = (bytes          ? tuning::byte_pair_cost(2 * directions.form.width)
+                        : uses_terms() ? tuning::filter_pair_cost(directions.form.width)
+                                       : tuning::pair_cost(directions.form.width)) *
+                       counts.pairs,
                  all = tuning::filter_pair_cost(filter_.form.width) * counts.pairs,
-                 read = tuning::passed_later * counts.passed * tuning::reread_cost(filter_.form.width);
+                 read = (bytes ? tuning::bytes_passed_later : tuning::passed_later) * counts.passed *
+                        points_.candidate_cost;
     return 4 * counts.overflowed <= tuning::projected_pilots &&
            few + read < (bytes ? tuning::largest_byte_share : 1) * all;
 }
@@ -106,15 +140,22 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
     for (std::int64_t at = 0; at < pass_.q; at += step_) {
         const std::int64_t count = std::min(step_, pass_.q - at);
         pass(at, count, first, to);
-        reread(lists.part(at, count),
-               {.found = found_.get(),
-                .counts = counts_.get(),
-                .room = tuning::projected_room,
-                .queries = queries + vector_bytes(filter_.form, at),
-                .points = filter_.vectors.get(),
-                .half_norm = pass_.half_norm,
-                .width = filter_.form.width},
-               stream_);
+        RereadTask task{.found = found_.get(),
+                        .counts = counts_.get(),
+                        .room = tuning::projected_room,
+                        .queries = queries + vector_bytes(filter_.form, at),
+                        .points = filter_.vectors.get(),
+                        .half_norm = pass_.half_norm,
+                        .width = filter_.form.width,
+                        .stages = points_.directions.stages,
+                        .stage = {},
+                        .threshold = threshold_.get() + at};
+        for (int stage = 0; stage < task.stages; ++stage) {
+            const auto i = static_cast<std::size_t>(stage);
+            const double step = points_.directions.further[stage].step;
+            task.stage[stage] = {further_[i].get() + at * further_row_bytes, points_.further[i].get(), step * step};
+        }
+        reread(lists.part(at, count), task, stream_);
     }
 }
 

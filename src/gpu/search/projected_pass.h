@@ -1,6 +1,8 @@
 // Passes of a tile of queries along the directions of a projection, or by numbers of 8 bits, whose candidates are
-// looked at by all coordinates in fp16.
+// looked at along further directions, if the projection has such, and by all coordinates in fp16.
 #pragma once
+
+#include <array>
 
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/points/projection.h"
@@ -24,9 +26,10 @@ public:
         std::int64_t overflowed = 0;   // queries that have no room for all
     };
     Counts count_pilots(std::int64_t seen);
-    // Half norms and thresholds of bytes as terms of the sums, unless that is left: thresholds may lie lower than terms
-    // reach (bytes.h), and then let more points pass.
-    bool uses_terms() const { return terms_serve_ && points_.terms.size() > 0; }
+    // Half norms and thresholds as terms of the sums, of bytes unless that is left: thresholds may lie lower than their
+    // terms reach (bytes.h), and then let more points pass.
+    bool uses_terms() const;
+    bool uses_byte_terms() const { return points_.directions.bytes && uses_terms(); }
     void leave_terms() { terms_serve_ = false; }
     // Projects the first q queries.
     void prepare(std::int64_t q);
@@ -39,6 +42,7 @@ public:
 private:
     void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
     void set_thresholds(std::int64_t q, const std::uint8_t* overflowed);
+    void augment(std::int64_t at, std::int64_t count);
 
     const ProjectedVectors& points_;
     const FilterVectors& filter_;
@@ -46,12 +50,14 @@ private:
     FilterIsa isa_;
     cudaStream_t stream_;
     bool terms_serve_ = true;
-    std::int64_t step_ = 0;            // queries whose candidates are in memory at a time
-    Buffer<char> vectors_;             // of all queries
-    Buffer<float> error_, threshold_;  // the same
-    Buffer<Candidate> found_;          // step x room
-    Buffer<std::int32_t> counts_;      // step
-    Buffer<char> terms_;               // the same, of numbers of 8 bits
+    std::int64_t step_ = 0;                          // queries whose candidates are in memory at a time
+    Buffer<char> vectors_;                           // of all queries
+    Buffer<float> error_, threshold_;                // the same
+    Buffer<Candidate> found_;                        // step x room
+    Buffer<std::int32_t> counts_;                    // step
+    Buffer<char> terms_;                             // the same
+    Buffer<float> grown_;                            // the same: errors with what terms of fp16 cost
+    std::array<Buffer<char>, most_stages> further_;  // rows of all queries
 };
 
 }  // namespace kith::gpu

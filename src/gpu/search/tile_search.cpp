@@ -69,7 +69,9 @@ public:
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
-        const FilterLevels levels = filter_levels(n_, q_, wanted_);
+        const FilterLevels whole = filter_levels(n_, q_, wanted_);
+        const bool shortened = projected_ && !projected_->directions.bytes && q_ > few_queries;
+        const FilterLevels levels = shortened ? tuning::projected_levels(whole, n_, wanted_) : whole;
         augments_ = AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
@@ -88,7 +90,7 @@ public:
                 seen = outcome_of_samples();
             }
             const std::int64_t needed =
-                needed_capacity(seen.longest, levels.sample[static_cast<std::size_t>(levels.count) - 1], n_);
+                needed_capacity(seen.longest, whole.sample[static_cast<std::size_t>(whole.count) - 1], n_);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -98,6 +100,10 @@ public:
             pass_.column_threshold = column_threshold_.get();
         }
         if (projected_ && through_projected()) return;
+        if (levels.sample[1] < whole.sample[1]) {
+            through(whole.sample[1]);
+            tighten_lists(lists(), whole.order[1], stream_);
+        }
         if (clustered_ && augments_) through_clusters();
         through(n_);
     }
@@ -339,7 +345,7 @@ private:
         const Pilots::Answer known = pilots.known(wanted_);
         if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
         bool found = projected.serves(first);
-        if (!found && projected.uses_terms()) {
+        if (!found && projected.uses_byte_terms()) {
             projected.leave_terms();
             found = projected.serves(first);
             terms_mislead = found;

@@ -78,8 +78,18 @@ inline std::int64_t projected_step(std::int64_t q) {
     const std::int64_t steps = (q + most_step_queries - 1) / most_step_queries, tile = filter_tile_queries;
     return std::min(q, ((q + steps - 1) / steps + tile - 1) / tile * tile);
 }
-// What passes of later ranges, as a share of what passes of the first, whose thresholds are of a sample. Reasoned.
-inline constexpr double passed_later = 0.5;
+// What passes of later ranges, as a share of what passes of the first, whose thresholds are of a sample: of directions,
+// whose sample is shorter, and of numbers of 8 bits. Reasoned.
+inline constexpr double passed_later = 0.3, bytes_passed_later = 0.5;
+// Where few directions follow, the second sample by all coordinates is so long: they take less for the rest of it.
+inline constexpr std::int64_t projected_sample = 1 << 14;
+inline FilterLevels projected_levels(FilterLevels levels, std::int64_t n, std::int64_t k) {
+    if (levels.count < 2 || levels.sample[1] <= projected_sample || levels.sample[0] >= projected_sample) return levels;
+    levels.sample[1] = projected_sample;
+    levels.order[1] = sample_order(k, levels.sample[1], n);
+    levels.order[0] = sample_order(levels.order[1], levels.sample[0], levels.sample[1]);
+    return levels;
+}
 // Beyond so many dimensions numbers of 8 bits, where there are any, read so much less of the points that few queries
 // take them, too. Reasoned, not timed: half of the bytes, and samples, against all coordinates once.
 inline constexpr std::int64_t few_queries_dimensions = 1024;
@@ -137,10 +147,12 @@ constexpr bool takes_all_coordinates(Path path) {
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
-    // And its few directions, or numbers of 8 bits and their terms.
+    // And its few directions, their terms and the rows of stages, or numbers of 8 bits and their terms.
     if (may_project(path)) {
         const auto width = static_cast<double>(filter_width(d, 1)), bytes = width + 48,
-                   directions = path == Path::projected ? 2.0 * (most_directions + 1) : 0;
+                   directions = path == Path::projected
+                                    ? 2.0 * (most_directions + 1) + 16 + further_bytes(filter_width(d, 1))
+                                    : 0;
         return 2 * width + std::max(bytes, directions) + 8;
     }
     // Rows of bits are whole runs of four words.

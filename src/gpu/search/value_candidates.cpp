@@ -45,7 +45,8 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
     values.step_least = values.least + least;
     if (projected) {
         const Directions& directions = projected->directions;
-        project_queries(directions, static_cast<const __half*>(pass.queries), pass.q, own_queries, own_error, stream);
+        project_queries(directions, static_cast<const __half*>(pass.queries), pass.q, own_queries, own_error, {},
+                        stream);
         const ValuePilots pilots(k, groups);
         out.coarse = {.queries = pass.queries,
                       .points = pass.points,

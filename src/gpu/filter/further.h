@@ -1,0 +1,70 @@
+// Candidates of a pass along few directions are looked at along further ones (docs/exactness.md, section 11): rows of
+// 128 bytes, which are coordinates as whole numbers of 8 bits and the norms that the bound is made of. Plain host code
+// too: tests/unit attacks the arithmetic without a device.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "exact/projection_error.h"
+#include "metric/portable.h"
+
+namespace kith::gpu {
+
+// Stages between a pass and the rows of all coordinates, at most; numbers of a row, and all of its bytes.
+inline constexpr int most_stages = 2, further_columns = 112;
+inline constexpr std::int64_t further_row_bytes = 128;
+
+// Columns of a projection's matrix, and what a number of their coordinates counts.
+struct FurtherColumns {
+    std::int64_t first = 0, count = 0;
+    double step = 0;
+};
+
+// The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers.
+struct alignas(16) FurtherTerms {
+    float before = 0;  // what the columns before `first` leave of the vector, at most
+    float after = 0;   // what these leave as well, at least
+    float size = 0;    // |step b| of a point, |y| of a query, at least
+    float noise = 0;   // |rest|, at least
+};
+
+// Of a vector and its coordinates as computed.
+struct FurtherSums {
+    double norm2 = 0, before2 = 0, own2 = 0, stepped2 = 0, rest2 = 0;
+};
+
+// Also of numbers so small that f32 holds few of their bits, or so large that it holds none.
+KITH_HD float at_most(double x) {
+    return x > 1e-30 ? static_cast<float>((x < 3e38 ? x : 3e38) * (1 - 0x1p-22)) : 0.0f;
+}
+KITH_HD float at_least(double x) {
+    return static_cast<float>(x * (1 + 0x1p-22) + 1e-30);
+}
+
+KITH_HD FurtherTerms further_terms(const FurtherSums& sums, const exact::ProjectionError& error, bool query) {
+    const double left2 = sums.norm2 - sums.before2, square = error.square * sums.norm2,
+                 coordinates = error.coordinates * std::sqrt(sums.norm2);
+    FurtherTerms out;
+    out.before = at_most(std::sqrt(left2 > square ? left2 - square : 0.0));
+    const double after2 = left2 - sums.own2;
+    out.after = at_least(std::sqrt((after2 > 0 ? after2 : 0.0) + square));
+    out.size = at_least(query ? std::sqrt(sums.own2) + coordinates : std::sqrt(sums.stepped2));
+    out.noise = at_least(std::sqrt(sums.rest2) + coordinates);
+    return out;
+}
+
+// A lower bound of a pair's value by all coordinates, where `a` is one that the columns before these say, with what
+// they leave of both vectors multiplied; `sum`: of the products of the rows' numbers, `unit`: the square of the step.
+// Not a number, or -inf, where `a` is -inf or a term is infinite.
+KITH_HD double further_value(float a, const FurtherTerms& u, const FurtherTerms& v, double unit, int sum) {
+    const double taken = static_cast<double>(u.before) * static_cast<double>(v.before),
+                 product = unit * static_cast<double>(sum),
+                 lost = static_cast<double>(u.noise) * static_cast<double>(v.size) +
+                        static_cast<double>(u.size) * static_cast<double>(v.noise) +
+                        static_cast<double>(u.after) * static_cast<double>(v.after),
+                 sizes = std::fabs(static_cast<double>(a)) + taken + std::fabs(product) + lost;
+    return static_cast<double>(a) + taken - product - lost - sizes * 0x1p-50;
+}
+
+}  // namespace kith::gpu
