@@ -57,7 +57,7 @@ inline double reread_cost(std::int64_t width) {
     return 100 + 0.9 * static_cast<double>(width);
 }
 // The same whose row of a stage is read.
-inline constexpr double further_cost = 100 + 0.9 * static_cast<double>(further_row_bytes / 2);
+inline constexpr double further_cost = 100 + 0.45 * static_cast<double>(further_row_bytes);
 // Columns that are tried: of passes, whose vectors are whole K-tiles with the remainder; and with those of stages, of a
 // row of so many halves.
 inline constexpr std::array pass_columns = {63, 127, 191, 255};
