@@ -12,6 +12,7 @@
 #include "gpu/points/clusters.h"
 #include "gpu/search/clustered_pass.h"
 #include "gpu_arrays.h"
+#include "gpu_options.h"
 #include "kith/kith.h"
 #include "prepared_filter.h"
 #include "same_answer.h"
@@ -47,14 +48,6 @@ struct Clustered {
 
 bool serves_here() {
     return filter_values::instruction_sets().back() == gpu::FilterIsa::sm_90a;
-}
-
-Options options_of(const std::string& metric, const std::string& path) {
-    Options options;
-    options.metric = metric_named(metric);
-    options.device = "cuda";
-    options.path = path;
-    return options;
 }
 
 // ---- what is left out

@@ -13,6 +13,7 @@
 #include "gpu/points/tuning.h"
 #include "gpu/search/tuning.h"
 #include "gpu_arrays.h"
+#include "gpu_options.h"
 #include "kith/kith.h"
 #include "prepared_filter.h"
 #include "same_answer.h"
@@ -225,14 +226,6 @@ TEST(GpuFurther, OneStageAfterTheOther) {
     EXPECT_LT(one.left, 0.6 * one.passed);
     EXPECT_LT(two.left, 0.8 * one.left);
     EXPECT_EQ(one.within, two.within);
-}
-
-Options options_of(const std::string& metric, const std::string& path) {
-    Options options;
-    options.metric = metric_named(metric);
-    options.device = "cuda";
-    options.path = path;
-    return options;
 }
 
 TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {

@@ -13,6 +13,7 @@
 #include "gpu/points/byte_form.h"
 #include "gpu/points/projection.h"
 #include "gpu_arrays.h"
+#include "gpu_options.h"
 #include "kith/kith.h"
 #include "prepared_filter.h"
 #include "same_answer.h"
@@ -234,14 +235,6 @@ TEST_P(GpuGemmI8Of, AnswerAsTheOracle) {
 
 INSTANTIATE_TEST_SUITE_P(Metric, GpuGemmI8Of, testing::ValuesIn(spectrum::product_metrics()),
                          [](const auto& info) { return info.param; });
-
-Options options_of(const std::string& metric, const std::string& path) {
-    Options options;
-    options.metric = metric_named(metric);
-    options.device = "cuda";
-    options.path = path;
-    return options;
-}
 
 TEST(GpuGemmI8Search, CertifiesOrdinaryData) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";

@@ -13,6 +13,7 @@
 #include "gpu/search/projected_pass.h"
 #include "gpu/search/tuning.h"
 #include "gpu_arrays.h"
+#include "gpu_options.h"
 #include "kith/kith.h"
 #include "prepared_filter.h"
 #include "same_answer.h"
@@ -59,13 +60,6 @@ Data corners(std::int64_t rows, unsigned seed) {
     return out;
 }
 
-Options options_of(const std::string& path) {
-    Options options;
-    options.device = "cuda";
-    options.path = path;
-    return options;
-}
-
 // Rows of `got` with the oracle, all of them with the bits of another filter.
 void expect_true(const Data& points, const Data& queries, std::int64_t neighbours, const Neighbors& got,
                  const std::string& what) {
@@ -82,7 +76,9 @@ void expect_true(const Data& points, const Data& queries, std::int64_t neighbour
     of_some.queries = some.rows;
     const Truth truth("sqeuclidean", {}, points.view(), some.view(), neighbours);
     EXPECT_EQ("", truth.difference(of_some)) << what;
-    EXPECT_TRUE(same_answer(search(points.view(), queries.view(), neighbours, options_of("gemm-f16")), got)) << what;
+    EXPECT_TRUE(
+        same_answer(search(points.view(), queries.view(), neighbours, options_of("sqeuclidean", "gemm-f16")), got))
+        << what;
 }
 
 std::string described(const Report& report) {
@@ -99,9 +95,10 @@ struct Tried {
     Data points;
     Index index;
 
-    Tried(Data of, const std::string& path) : points(std::move(of)), index(points.view(), options_of(path)) {}
+    Tried(Data of, const std::string& path)
+        : points(std::move(of)), index(points.view(), options_of("sqeuclidean", path)) {}
     Report search(const Data& queries, std::int64_t neighbours, const std::string& what) const {
-        const Neighbors got = index.search(queries.view(), neighbours, options_of(""));
+        const Neighbors got = index.search(queries.view(), neighbours, options_of("sqeuclidean", ""));
         expect_true(points, queries, neighbours, got, what + ", k " + std::to_string(neighbours));
         return got.report;
     }
@@ -307,7 +304,7 @@ TEST(GpuPilots, RememberThatAProjectionDoesNotServe) {
     tried.search(kinds.like, k - 1, "fewer neighbours", "projected");
     int taken = 0;
     for (int i = 0; i < 16; ++i)
-        taken += tried.index.search(kinds.like.view(), k, options_of("")).report.path == "projected";
+        taken += tried.index.search(kinds.like.view(), k, options_of("sqeuclidean", "")).report.path == "projected";
     EXPECT_GT(taken, 0) << "never tried again";
     tried.search(kinds.like, k, "like, tried again", "projected");
 }

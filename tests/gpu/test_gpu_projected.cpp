@@ -12,6 +12,7 @@
 #include "gpu/points/projection.h"
 #include "gpu/primitives/product_f64.h"
 #include "gpu_arrays.h"
+#include "gpu_options.h"
 #include "kith/kith.h"
 #include "prepared_filter.h"
 #include "same_answer.h"
@@ -202,14 +203,6 @@ TEST_P(GpuProjected, AnswersAsTheOracle) {
 
 INSTANTIATE_TEST_SUITE_P(Metric, GpuProjected, testing::ValuesIn(spectrum::product_metrics()),
                          [](const auto& info) { return info.param; });
-
-Options options_of(const std::string& metric, const std::string& path) {
-    Options options;
-    options.metric = metric_named(metric);
-    options.device = "cuda";
-    options.path = path;
-    return options;
-}
 
 void expect_same(const Neighbors& want, const Neighbors& got, const std::string& what) {
     EXPECT_TRUE(same_answer(want, got)) << what;
