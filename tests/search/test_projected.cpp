@@ -82,6 +82,30 @@ TEST(ProjectedSearch, GivesQueriesUp) {
     EXPECT_LT(got.report.candidates, 60.0 * 200);
 }
 
+// A few of many are read on, and those that no filter covers scanned: no other filter is packed for them.
+TEST(ProjectedSearch, FewThatAreUnlikeTheOthers) {
+    const Spectrum points(9000, falling(70, 1.0), 8), unlike(6, std::vector<double>(70, 2.0), 9);
+    Spectrum queries(700, falling(70, 1.0), 10);
+    for (std::int64_t i = 0; i < unlike.n; ++i)
+        std::copy_n(&unlike.rows[static_cast<std::size_t>(i * 70)], 70,
+                    &queries.rows[static_cast<std::size_t>((100 * i + 33) * 70)]);
+    queries.rows[650 * 70 + 3] = 3e30f;
+    const std::vector<double> rows(points.rows.begin(), points.rows.end());
+    const kith::MatrixView wide = kith::view(rows.data(), points.n, points.d);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
+        for (const std::int64_t k : {1, 10, 200}) {
+            const auto want = kith::search(points.view(), queries.view(), k, on_cpu(metric, "exact"));
+            const auto got = kith::search(wide, queries.view(), k, on_cpu(metric, "projected"));
+            expect_same(want, got, metric);
+            expect_same(want, kith::search(points.view(), queries.view(), k, on_cpu(metric, "projected")), metric);
+            EXPECT_EQ(700, got.report.certified + got.report.retried + got.report.scanned);
+            if (metric != std::string("sqeuclidean")) continue;
+            EXPECT_LE(3, left_by_directions(got.report)) << k;
+            EXPECT_EQ(1, got.report.scanned) << k;
+        }
+    }
+}
+
 TEST(ProjectedSearch, GraphsAndIndexes) {
     const Spectrum points(3000, falling(66, 1.0), 12);
     const auto want = kith::graph(points.view(), 9, on_cpu("euclidean", "exact"));

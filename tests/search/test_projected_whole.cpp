@@ -43,6 +43,8 @@ struct Whole {
     }
 };
 
+constexpr const char* metrics[] = {"sqeuclidean", "euclidean", "inner_product", "cosine"};
+
 Options options_of(const std::string& path, const std::string& metric = "sqeuclidean", int threads = 2) {
     return cpu_searches::on_cpu(metric, path, threads);
 }
@@ -61,7 +63,7 @@ TEST(ProjectedWhole, EveryInstructionSetAndElement) {
     const MatrixView of_u8{u8.data(), 6000, 80, 80, ElementType::u8};
     const MatrixView of_f64{f64.data(), 6000, 80, 80, ElementType::f64};
     const MatrixView queries_of_u8{queries_u8.data(), 300, 80, 80, ElementType::u8};
-    for (const char* metric : {"sqeuclidean", "euclidean"}) {
+    for (const char* metric : metrics) {
         for (const std::int64_t k : {1, 10, 100}) {
             const auto want = search(points.view(), queries.view(), k, options_of("exact", metric));
             for (const char* isa : {"", "baseline", "avx2", "avx512", "amx"}) {
@@ -86,13 +88,15 @@ TEST(ProjectedWhole, SignedNumbers) {
     const Whole points(4000, 70, 3, -128), queries(200, 70, 4, -128);
     const auto i8 = points.as<std::int8_t>();
     const MatrixView of_i8{i8.data(), 4000, 70, 70, ElementType::i8};
-    const auto want = search(points.view(), queries.view(), 20, options_of("exact"));
-    expect_same(want, search(points.view(), queries.view(), 20, options_of("projected")), "f32");
-    expect_same(want, search(of_i8, queries.view(), 20, options_of("projected")), "i8");
     // Queries from 0 to 255, of which some are beyond the points' range.
     const Whole others(200, 70, 5);
-    expect_same(search(of_i8, others.view(), 20, options_of("exact")),
-                search(of_i8, others.view(), 20, options_of("projected")), "others");
+    for (const char* metric : metrics) {
+        const auto want = search(points.view(), queries.view(), 20, options_of("exact", metric));
+        expect_same(want, search(points.view(), queries.view(), 20, options_of("projected", metric)), "f32");
+        expect_same(want, search(of_i8, queries.view(), 20, options_of("projected", metric)), "i8");
+        expect_same(search(of_i8, others.view(), 20, options_of("exact", metric)),
+                    search(of_i8, others.view(), 20, options_of("projected", metric)), "others");
+    }
 }
 
 // Few values, rows again and again: lists are full of equal keys, and ids decide.
@@ -101,19 +105,47 @@ TEST(ProjectedWhole, Ties) {
         Whole points(5000, 66, 6, 0, step), queries(100, 66, 7, 0, step);
         for (std::int64_t i = 0; i < 1500; ++i) std::copy_n(&points.at(i % 7, 0), 66, &points.at(3 * i + 1, 0));
         for (std::int64_t i = 0; i < 50; ++i) std::copy_n(&points.at(i, 0), 66, &queries.at(i, 0));
-        for (const std::int64_t k : {1, 9, 150}) {
-            const auto want = search(points.view(), queries.view(), k, options_of("exact"));
-            for (const int threads : {1, 3})
-                expect_same(want,
-                            search(points.view(), queries.view(), k, options_of("projected", "sqeuclidean", threads)),
-                            std::to_string(step) + ", k " + std::to_string(k));
+        for (const char* metric : metrics) {
+            for (const std::int64_t k : {1, 9, 150}) {
+                const auto want = search(points.view(), queries.view(), k, options_of("exact", metric));
+                for (const int threads : {1, 3})
+                    expect_same(want,
+                                search(points.view(), queries.view(), k, options_of("projected", metric, threads)),
+                                std::string(metric) + ", " + std::to_string(step) + ", k " + std::to_string(k));
+            }
+            expect_same(graph(points.view(), 12, options_of("exact", metric)),
+                        graph(points.view(), 12, options_of("projected", metric)), std::string("graph, ") + metric);
         }
-        expect_same(graph(points.view(), 12, options_of("exact")), graph(points.view(), 12, options_of("projected")),
-                    "graph");
     }
     const Whole equal(3000, 64, 8, 0, 256);
-    expect_same(search(equal.view(), equal.view(), 5, options_of("exact")),
-                search(equal.view(), equal.view(), 5, options_of("projected")), "equal");
+    for (const char* metric : metrics)
+        expect_same(search(equal.view(), equal.view(), 5, options_of("exact", metric)),
+                    search(equal.view(), equal.view(), 5, options_of("projected", metric)), "equal");
+}
+
+// Rows of zeros among the points and the queries: as far from all by cosine, and uncovered where unit vectors are
+// centred. Multiples of a row, which are as near as it is but for what the norms round.
+TEST(ProjectedWhole, ZerosAndMultiples) {
+    for (const double least : {0.0, -128.0}) {
+        Whole points(4000, 68, 16, least, 4), queries(120, 68, 17, least, 4);
+        for (const std::int64_t zeros : {std::int64_t{1}, std::int64_t{40}, std::int64_t{1500}}) {
+            for (std::int64_t i = 0; i < zeros; ++i) std::fill_n(&points.at(2 * i + 1, 0), 68, 0.0f);
+            for (std::int64_t i = 0; i < 600; ++i)
+                for (std::int64_t j = 0; j < 68; ++j)
+                    points.at(2 * i, j) = std::trunc(points.at(2 * (i % 9) + 3200, j) / static_cast<float>(1 << i % 3));
+            std::fill_n(&queries.at(0, 0), 68, 0.0f);
+            std::fill_n(&queries.at(77, 0), 68, 0.0f);
+            for (std::int64_t i = 1; i < 30; ++i) std::copy_n(&points.at(2 * i, 0), 68, &queries.at(i, 0));
+            for (const char* metric : metrics) {
+                for (const std::int64_t k : {1, 25, 400}) {
+                    const std::string what = std::string(metric) + ", " + std::to_string(least) + ", " +
+                                             std::to_string(zeros) + " zeros, k " + std::to_string(k);
+                    expect_same(search(points.view(), queries.view(), k, options_of("exact", metric)),
+                                search(points.view(), queries.view(), k, options_of("projected", metric)), what);
+                }
+            }
+        }
+    }
 }
 
 // One coordinate of one point, which the sample does not see, is no such number: all rows are rounded as ever.
@@ -125,16 +157,20 @@ TEST(ProjectedWhole, APointThatIsNone) {
         // One query is as near to it as whole numbers are.
         std::copy_n(&points.at(1777, 0), 65, &queries.at(70, 0));
         queries.at(70, 64) = std::trunc(std::clamp(other, 0.0f, 255.0f));
-        const auto got = search(points.view(), queries.view(), 11, options_of("projected"));
-        expect_same(search(points.view(), queries.view(), 11, options_of("exact")), got, std::to_string(other));
-        EXPECT_EQ("projected", got.report.path);
+        for (const char* metric : metrics) {
+            const auto got = search(points.view(), queries.view(), 11, options_of("projected", metric));
+            expect_same(search(points.view(), queries.view(), 11, options_of("exact", metric)), got,
+                        std::string(metric) + ", " + std::to_string(other));
+            EXPECT_EQ("projected", got.report.path);
+        }
     }
     Whole points(3000, 65, 10);
     for (std::int64_t i = 0; i < 3000; i += 3) points.at(i, i % 65) = std::numeric_limits<float>::quiet_NaN();
     Whole some = queries;
     some.at(3, 3) = std::numeric_limits<float>::quiet_NaN();
-    expect_same(search(points.view(), some.view(), 11, options_of("exact")),
-                search(points.view(), some.view(), 11, options_of("projected")), "NaN");
+    for (const char* metric : metrics)
+        expect_same(search(points.view(), some.view(), 11, options_of("exact", metric)),
+                    search(points.view(), some.view(), 11, options_of("projected", metric)), "NaN");
 }
 
 // A query that the sample of queries does not see is left to the next filter; where it sees one, rows are rounded.
@@ -145,9 +181,12 @@ TEST(ProjectedWhole, QueriesThatAreNone) {
         for (std::int64_t i = 1; i < 1000; i += every) queries.at(i, i % 72) += 0.25f;
         for (const float far : {0.0f, 1e9f}) {
             queries.at(501, 7) += far;
-            const auto got = search(points.view(), queries.view(), 15, options_of("projected"));
-            expect_same(search(points.view(), queries.view(), 15, options_of("exact")), got, std::to_string(every));
-            EXPECT_EQ(1000, got.report.certified + got.report.retried + got.report.scanned);
+            for (const char* metric : metrics) {
+                const auto got = search(points.view(), queries.view(), 15, options_of("projected", metric));
+                expect_same(search(points.view(), queries.view(), 15, options_of("exact", metric)), got,
+                            std::string(metric) + ", " + std::to_string(every));
+                EXPECT_EQ(1000, got.report.certified + got.report.retried + got.report.scanned);
+            }
         }
     }
     // An Index takes both.
@@ -193,11 +232,12 @@ TEST(ProjectedWhole, GuessesOfEveryOrder) {
         Whole ordered = points;
         for (std::int64_t i = 0; i < n; ++i)
             std::copy_n(&points.rows[static_cast<std::size_t>(ids[i] * d)], d, &ordered.at(i, 0));
-        const auto want = search(ordered.view(), queries.view(), k, options_of("exact"));
-        for (const int threads : {1, 3})
-            expect_same(want,
-                        search(ordered.view(), queries.view(), k, options_of("projected", "sqeuclidean", threads)),
-                        std::to_string(order));
+        for (const char* metric : metrics) {
+            const auto want = search(ordered.view(), queries.view(), k, options_of("exact", metric));
+            for (const int threads : {1, 3})
+                expect_same(want, search(ordered.view(), queries.view(), k, options_of("projected", metric, threads)),
+                            std::string(metric) + ", " + std::to_string(order));
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 // Rows of whole numbers of 8 bits: their products and distance keys bit for bit, and what is none of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -48,7 +50,16 @@ TEST(WholeRows, ProductsOfBytes) {
     }
 }
 
-// Of the ends of their range, of their most dimensions, and of random ones.
+struct Kind {
+    MetricId metric;
+    metric::Gemm form;
+};
+constexpr Kind kinds[] = {{MetricId::sqeuclidean, metric::Gemm::l2},
+                          {MetricId::euclidean, metric::Gemm::l2},
+                          {MetricId::inner_product, metric::Gemm::dot},
+                          {MetricId::cosine, metric::Gemm::cosine}};
+
+// Of the ends of their range, of their most dimensions, of zeros, and of random ones.
 TEST(WholeRows, KeysAreTheCanonicalOnes) {
     adversarial::Random random(2);
     constexpr std::int64_t n = 40;
@@ -62,23 +73,34 @@ TEST(WholeRows, KeysAreTheCanonicalOnes) {
                                                 : i == 1 ? 255
                                                 : i == 2 ? 255 * (j % 2)
                                                 : i == 3 ? 128
+                                                : i == 4 ? -least
                                                          : static_cast<double>(random.below(256))));
                 const MatrixView view{rows.data(), n, d, d, ElementType::f64};
-                const MetricSpec spec = spec_of(MetricId::sqeuclidean, d);
-                EXPECT_EQ(least, cpu::least_whole(view, spec, isa));
-                cpu::DistanceKeys keys(spec, isa);
-                cpu::RowBlock block(n, d);
-                keys.load(view, 0, n, block);
-                const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
-                const cpu::WholeRows whole(n, d, least, isa);
-                for (std::int64_t i = 0; i < n; ++i) EXPECT_TRUE(whole.set(tiles, block.row(i), i));
-                std::vector<std::byte> query(static_cast<std::size_t>(whole.query_bytes()));
-                std::vector<double> want(n);
-                for (std::int64_t i = 0; i < n; ++i) {
-                    EXPECT_TRUE(whole.query(tiles, block.row(i), query.data()).usable);
-                    keys.compute(block, i, block, n, want.data());
-                    for (std::int64_t id = 0; id < n; ++id) ASSERT_EQ(want[id], whole.key(query.data(), id)) << d;
-                    EXPECT_FALSE(std::signbit(whole.key(query.data(), i)));
+                for (const Kind& kind : kinds) {
+                    const MetricSpec spec = spec_of(kind.metric, d);
+                    EXPECT_EQ(least, cpu::least_whole(view, spec, isa));
+                    EXPECT_EQ(kind.form, cpu::whole_form(kind.metric));
+                    cpu::DistanceKeys keys(spec, isa);
+                    cpu::RowBlock block(n, d);
+                    keys.load(view, 0, n, block);
+                    const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
+                    const cpu::WholeRows whole(n, d, least, kind.form, isa);
+                    for (std::int64_t i = 0; i < n; ++i) EXPECT_TRUE(whole.set(tiles, block.row(i), i));
+                    std::vector<std::byte> query(static_cast<std::size_t>(whole.query_bytes()));
+                    std::vector<double> want(n);
+                    for (std::int64_t i = 0; i < n; ++i) {
+                        const cpu::QueryTerms terms = whole.query(tiles, block.row(i), query.data());
+                        EXPECT_TRUE(terms.usable);
+                        const double* const row = block.row(i);
+                        const bool zero = std::all_of(row, row + d, [](double x) { return x == 0; });
+                        EXPECT_EQ(zero && kind.form == metric::Gemm::cosine, terms.alike);
+                        keys.compute(block, i, block, n, want.data());
+                        for (std::int64_t id = 0; id < n; ++id) {
+                            const double key = whole.key(query.data(), id);
+                            ASSERT_EQ(std::bit_cast<std::uint64_t>(want[id]), std::bit_cast<std::uint64_t>(key))
+                                << d << " " << i << " " << id << " " << want[id] << " " << key;
+                        }
+                    }
                 }
             }
         }
@@ -91,7 +113,7 @@ TEST(WholeRows, TellsWhatIsNone) {
     for (const cpu::Isa isa : isas()) {
         const cpu::TileKernels& tiles = cpu::tile_kernels(isa);
         for (const double least : {0.0, -128.0}) {
-            const cpu::WholeRows whole(1, d, least, isa);
+            const cpu::WholeRows whole(1, d, least, metric::Gemm::l2, isa);
             std::vector<std::byte> query(static_cast<std::size_t>(whole.query_bytes()));
             for (const double other : {least - 1, least + 256, 0.5, 1e-20, -1e-300, 4.0 + 0x1p-50, 1e300, -1e300, nan,
                                        infinity, -infinity, 4294967296.0}) {
@@ -110,7 +132,7 @@ TEST(WholeRows, TellsWhatIsNone) {
             const MatrixView view{row.data(), 1, d, d, ElementType::f64};
             EXPECT_TRUE(cpu::whole_from(least, view, spec_of(MetricId::sqeuclidean, d), isa));
             EXPECT_FALSE(cpu::whole_from(least, view, spec_of(MetricId::hellinger, d), isa));
-            EXPECT_FALSE(cpu::whole_from(least, view, spec_of(MetricId::inner_product, d), isa));
+            EXPECT_FALSE(cpu::whole_from(least, view, spec_of(MetricId::correlation, d), isa));
         }
     }
 }

@@ -164,8 +164,7 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
             s = round_projected(tiles, norms2[at], coordinates.data() + i * room, to);
             flip_signs(to, words_);
         }
-        terms[i] = coarse_bound_.query(s, form_.scale, 1, mores[at]);
-        terms[i].error += centring_error();
+        terms[i] = terms_of(coarse_bound_, s, norms[at], mores[at]);
     }
 }
 

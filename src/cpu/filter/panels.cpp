@@ -216,7 +216,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     }
     if (f.bytes_ && whole_bytes(points.type) && f.form_.own == metric::Gemm::l2 && !f.form_.factored())
         f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
-    if (least) f.whole_.emplace(m.rows, m.cols, *least, isa);
+    if (least) f.whole_.emplace(m.rows, m.cols, *least, whole_form(metric.id), isa);
     if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
@@ -292,13 +292,13 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
         std::vector<double> factored(row, row + form_.d);
         const double more = form_.make_factored(tiles, factored.data());
         const RowSums s = round(tiles, factored.data(), form_.zero.data(), form_.scale, out);
-        QueryTerms t = bound_.query(s, form_.scale, 1, more);
+        QueryTerms t = terms_of(bound_, s, 1, more);
         t.usable = more == more && s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
     if (form_.metric == metric::Gemm::l2) {
         const RowSums s = round(tiles, row, form_.centre.data(), form_.scale, out);
-        QueryTerms t = bound_.query(s, form_.scale, 1);
+        QueryTerms t = terms_of(bound_, s, 1);
         t.usable = s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
@@ -307,14 +307,18 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
     const bool covered = form_.make_unit(unit.data(), norm);
     const bool centred = form_.own == metric::Gemm::l2;
     const RowSums s = round(tiles, unit.data(), form_.centre.data(), centred ? form_.scale : 1, out);
-    QueryTerms t = bound_.query(s, form_.scale, norm / form_.scale);
-    t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
+    QueryTerms t = terms_of(bound_, s, norm);
+    t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm && (!centred || norm > 0);
     t.alike = form_.metric == metric::Gemm::cosine && norm == 0;
-    if (centred) {
+    return t;
+}
+
+QueryTerms Filter::terms_of(const FilterBound& bound, const RowSums& s, double norm, double more) const {
+    QueryTerms t = bound.query(s, form_.scale, norm / form_.scale, more);
+    if (form_.metric == metric::Gemm::cosine && form_.own == metric::Gemm::l2) {
         // The distance key is half of the unit vectors' square, but for what binary64 rounds of the two.
         t.scale = form_.scale * form_.scale;
-        t.error += centring_error();
-        t.usable = t.usable && norm > 0;
+        t.error += 2 * bound_.binary64_error() * form_.scale * form_.scale;
     }
     return t;
 }

@@ -74,11 +74,8 @@ private:
     // The same of a direct form: whether its bound covers the row, and the row's share of it (exact::rounded_share).
     bool round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const;
     bool is_centred() const { return direct_.coordinates == exact::Coordinates::rounded; }
-    // What binary64 rounds of centred unit vectors, beside the distance key.
-    double centring_error() const {
-        const bool centred = form_.metric == metric::Gemm::cosine && form_.own == metric::Gemm::l2;
-        return centred ? 2 * bound_.binary64_error() * form_.scale * form_.scale : 0;
-    }
+    // The terms of a query with these sums, which as a unit vector (of dot and cosine) had that norm before.
+    QueryTerms terms_of(const FilterBound& bound, const RowSums& s, double norm, double more = 0) const;
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
     QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
     void choose_scale(const MatrixView& points, const DistanceKeys& distance_keys);

@@ -1,7 +1,9 @@
-// Rows of whole numbers as bytes. With x and q less the least number, and y = q - 128 as a query's bytes are kept,
-//   |q - x|^2  =  |q|^2 + (|x|^2 - 256 sum x) - 2 <y, x>.
+// Rows of whole numbers as bytes. With x and q less the least number l, and y = q - 128 as a query's bytes are kept,
+//   |q - x|^2       =  |q|^2 + (|x|^2 - 256 sum x) - 2 <y, x>,
+//   <q + l, x + l>  =  l (sum q + d l) + (128 + l) sum x + <y, x>.
 #include "cpu/filter/whole_rows.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -11,14 +13,27 @@ namespace {
 
 // Rows that are looked at before all points are taken for whole numbers.
 constexpr std::int64_t sampled_rows = 64;
-constexpr double middle = 128;
+constexpr std::int32_t middle = 128;
 
 }  // namespace
 
+metric::Gemm whole_form(MetricId metric) {
+    switch (metric) {
+        case MetricId::sqeuclidean:
+        case MetricId::euclidean:
+            return metric::Gemm::l2;
+        case MetricId::inner_product:
+            return metric::Gemm::dot;
+        case MetricId::cosine:
+            return metric::Gemm::cosine;
+        default:
+            return metric::Gemm::none;
+    }
+}
+
 bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, Isa isa) {
     const std::int64_t d = rows.cols, sample = std::min(rows.rows, sampled_rows);
-    if (metric.id != MetricId::sqeuclidean && metric.id != MetricId::euclidean) return false;
-    if (sample == 0 || d > max_projected_dimensions) return false;
+    if (whole_form(metric.id) == metric::Gemm::none || sample == 0 || d > max_projected_dimensions) return false;
     const DistanceKeys distance_keys(metric, isa);
     const TileKernels& tiles = tile_kernels(isa);
     RowBlock row(1, d);
@@ -32,15 +47,22 @@ bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, 
 
 std::optional<double> least_whole(const MatrixView& rows, const MetricSpec& metric, Isa isa) {
     if (rows.type != ElementType::i8 && whole_from(0, rows, metric, isa)) return 0;
-    return whole_from(-middle, rows, metric, isa) ? std::optional(-middle) : std::nullopt;
+    return whole_from(-middle, rows, metric, isa) ? std::optional<double>(-middle) : std::nullopt;
 }
 
 bool WholeRows::set(const TileKernels& tiles, const double* row, std::int64_t id) const {
     std::uint8_t* const out = rows_.data() + id * stride_;
     const WholeSums s = tiles.take_whole(row, least_, d_, out);
     std::fill(out + d_, out + stride_, std::uint8_t{0});
-    terms_[id] = s.squares - 256 * s.sum;
+    terms_[id] = form_ == metric::Gemm::l2 ? s.squares - 2 * middle * s.sum : (middle + least_) * s.sum;
+    if (form_ == metric::Gemm::cosine) norms_[id] = norm(s);
     return s.whole;
+}
+
+// Of the coordinates themselves. The sum is a whole number, as every part of the canonical one is.
+double WholeRows::norm(const WholeSums& s) const {
+    const std::int64_t squares = s.squares + (2 * std::int64_t{s.sum} + d_ * least_) * least_;
+    return std::sqrt(static_cast<double>(squares));
 }
 
 QueryTerms WholeRows::query(const TileKernels& tiles, const double* row, std::byte* out) const {
@@ -48,9 +70,12 @@ QueryTerms WholeRows::query(const TileKernels& tiles, const double* row, std::by
     const WholeSums s = tiles.take_whole(row, least_, d_, bytes);
     for (std::int64_t j = 0; j < d_; ++j) bytes[j] ^= 0x80;
     std::fill(bytes + d_, bytes + stride_, std::uint8_t{0});
-    std::memcpy(out, &s.squares, sizeof s.squares);
+    const auto d = static_cast<std::int32_t>(d_);
+    const Header header{form_ == metric::Gemm::l2 ? s.squares : (s.sum + d * least_) * least_, norm(s)};
+    std::memcpy(out, &header, sizeof header);
     QueryTerms terms;
     terms.usable = s.whole;
+    terms.alike = s.whole && form_ == metric::Gemm::cosine && header.norm == 0;
     return terms;
 }
 

@@ -1,5 +1,5 @@
-// Points whose coordinates are whole numbers of 8 bits, as bytes: of these products are exact, and so are distance keys
-// made of them (docs/exactness.md, section 11).
+// Points whose coordinates are whole numbers of 8 bits, as bytes: their products are exact, and distance keys made of
+// these are the canonical ones (docs/exactness.md, section 11).
 #pragma once
 
 #include <algorithm>
@@ -11,25 +11,32 @@
 #include "cpu/filter/tile.h"
 #include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/buffer.h"
+#include "metric/cosine.h"
 
 namespace kith::cpu {
 
-// Whether the coordinates of a sample of the rows are whole numbers from `least` on, 256 of them, and the metric's
-// distance key is the sum of squared differences.
+// What keys of rows of whole numbers are made as: l2, dot or cosine; none of metrics that have no such keys.
+metric::Gemm whole_form(MetricId metric);
+// Whether the coordinates of a sample of the rows are whole numbers from `least` on, 256 of them, and the metric has a
+// whole_form().
 bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, Isa isa);
 // The least of such numbers, 0 or -128; none where they are others.
 std::optional<double> least_whole(const MatrixView& rows, const MetricSpec& metric, Isa isa);
 
-// Distance keys |q - x|^2 as |q|^2 + |x|^2 - 2 <q, x>, all of them whole numbers that 32 bits hold.
+// Distance keys of <q, x>, or of |q - x|^2 = |q|^2 + |x|^2 - 2 <q, x>: whole numbers that 32 bits hold.
 class WholeRows {
 public:
-    WholeRows(std::int64_t n, std::int64_t d, double least, Isa isa)
+    // `form`: a whole_form().
+    WholeRows(std::int64_t n, std::int64_t d, double least, metric::Gemm form, Isa isa)
         : d_(d),
           stride_((d + product_bytes - 1) / product_bytes * product_bytes),
-          least_(least),
+          least_(static_cast<std::int32_t>(least)),
+          form_(form),
+          weight_(form == metric::Gemm::l2 ? -2 : 1),
           product_(byte_product(isa)),
           rows_(n * stride_),
-          terms_(n) {}
+          terms_(n),
+          norms_(form == metric::Gemm::cosine ? n : 0) {}
 
     // Point `id`; false where it is none of whole numbers. Different threads may set different points.
     bool set(const TileKernels& tiles, const double* row, std::int64_t id) const;
@@ -38,10 +45,13 @@ public:
     QueryTerms query(const TileKernels& tiles, const double* row, std::byte* out) const;
 
     double key(const std::byte* query, std::int64_t id) const {
-        std::int32_t start;
-        std::memcpy(&start, query, sizeof start);
+        Header header;
+        std::memcpy(&header, query, sizeof header);
         const auto* const of_query = reinterpret_cast<const std::int8_t*>(query + query_header);
-        return static_cast<double>(start + terms_[id] - 2 * product_(numbers(id), of_query, stride_));
+        const auto whole =
+            static_cast<double>(header.term + terms_[id] + weight_ * product_(numbers(id), of_query, stride_));
+        if (form_ == metric::Gemm::l2) return whole;
+        return form_ == metric::Gemm::dot ? 0.0 - whole : metric::Cosine::from_dot(whole, header.norm, norms_[id]);
     }
     std::int64_t row_bytes() const { return stride_; }
     const std::byte* row(std::int64_t id) const { return reinterpret_cast<const std::byte*>(numbers(id)); }
@@ -61,15 +71,24 @@ public:
 
 private:
     static constexpr std::int64_t ahead = 6;  // rows
-    // A cache line, of which the first word is the query's share of a key.
+    // At the start of a query's words, which begin with a cache line: its share of a key, and its norm (cosine).
+    struct Header {
+        std::int32_t term;
+        double norm;
+    };
     static constexpr std::int64_t query_header = 64;
     const std::uint8_t* numbers(std::int64_t id) const { return rows_.data() + id * stride_; }
+    // Of a row with these sums.
+    double norm(const WholeSums& sums) const;
 
     std::int64_t d_, stride_;
-    double least_;
+    std::int32_t least_;
+    metric::Gemm form_;
+    std::int32_t weight_;  // of a product
     ByteProduct product_;
     Buffer<std::uint8_t> rows_;
     Buffer<std::int32_t> terms_;  // the points' shares
+    Buffer<double> norms_;        // of the points (cosine)
 };
 
 }  // namespace kith::cpu

@@ -140,10 +140,20 @@ constexpr std::int64_t min_tried = 64;
 constexpr std::size_t least_piloted = 512, pilots = 64;
 // So many queries are worth guessing thresholds: of fewer the first, which try it, are too large a share.
 constexpr std::int64_t least_guessed = 1024;
+// Packing points takes as long as reading all rows behind a projection does for some hundred queries, and as scanning
+// does for some thirty: so few are not worth it.
+constexpr std::size_t few_readers = 64, few_scanned = 16;
 // So many queries with too many ties are worth counting equal rows, which costs about what scanning two does.
 constexpr std::size_t worth_counting = 4;
 
 using Numbers = std::vector<std::int64_t>;  // of queries, ascending
+
+// `rest` takes the place of `some` among `all`.
+void replace(Numbers& all, const Numbers& some, const Numbers& rest) {
+    std::erase_if(all, [&](std::int64_t q) { return std::binary_search(some.begin(), some.end(), q); });
+    all.insert(all.end(), rest.begin(), rest.end());
+    std::sort(all.begin(), all.end());
+}
 
 // What has happened to each query of a search; any thread.
 using Causes = std::vector<std::atomic<exact::Cause>>;
@@ -244,8 +254,9 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     const auto limit_candidates = [&s, n](std::int64_t ranges) {
         s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(ranges),
                                     static_cast<double>(8 * s.k + few_candidates));
-        s.max_rows_read =
-            std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
+        if (!s.read_all)
+            s.max_rows_read =
+                std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
     };
     if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(rounding) &&
         row_filter_serves(s.points, s.queries)) {
@@ -326,8 +337,14 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
         return true;
     };
-    // Filters what is left; false where the points have no such filter.
+    // Whether packing the points for so few queries, which a filter has left, takes longer than answering them without.
+    const auto spared = [&](Rounding rounding, std::size_t most) {
+        const bool by_rows = left.size() <= max_row_queries && row_filter_serves(points, queries);
+        return any && left.size() <= most && !points.packed(rounding) && !by_rows;
+    };
+    // Filters what is left; false where the points have no such filter, or it is spared.
     const auto filter = [&](Rounding rounding) {
+        if (spared(rounding, few_scanned)) return false;
         Numbers after;
         Guesses guesses(queries.rows);
         if (std::ssize(left) >= least_guessed) s.guesses = &guesses;
@@ -336,11 +353,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         if (!filtered) return false;
         const Numbers wrong = guesses.wrong(after);
         Numbers still;
-        if (filter_some(rounding, wrong, still)) {
-            std::erase_if(after, [&](std::int64_t q) { return std::binary_search(wrong.begin(), wrong.end(), q); });
-            after.insert(after.end(), still.begin(), still.end());
-            std::sort(after.begin(), after.end());
-        }
+        if (filter_some(rounding, wrong, still)) replace(after, wrong, still);
         left = std::move(after);
         used = rounding;
         return any = true;
@@ -375,7 +388,15 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         filter(own);
     } else {
         const Rounding product = product_rounding(isa, points.rows.cols);
-        if (!coarse()) report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
+        if (!coarse()) {
+            report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
+        } else if (spared(product, few_readers)) {
+            const Numbers readers = with_cause(exact::Cause::directions, left, causes);
+            Numbers after;
+            s.read_all = true;
+            if (filter_some(own, readers, after)) replace(left, readers, after);
+            s.read_all = false;
+        }
         filter(product);
     }
     if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
