@@ -39,13 +39,23 @@ using exact::round_down, exact::round_up;
 
 // What the coordinates are rounded to, and what is made of them: products of f32 or of bf16 (f32: the direct form of a
 // metric without products), the direct form, in f32; or coarse products, along a few directions
-// (cpu/filter/projection.h) or of whole numbers of 8 bits, and finer ones of the candidates that these leave.
-// projected_fractions: the same, where points are whole numbers of 8 bits (cpu/filter/whole_rows.h) and queries are
-// not.
-enum class Rounding { f32, bf16, direct, projected, projected_fractions, bytes };
-inline constexpr int rounding_count = 6;
+// (cpu/filter/projection.h) or of whole numbers of 8 bits, and finer ones of the candidates that these leave, or their
+// keys where the points are such numbers themselves (cpu/filter/whole_rows.h). The two with fractions: the same for
+// queries that are none.
+enum class Rounding { f32, bf16, direct, projected, bytes, projected_fractions, bytes_fractions };
+inline constexpr int rounding_count = 7;
 inline bool is_coarse(Rounding rounding) {
     return rounding >= Rounding::projected;
+}
+inline bool is_bytes(Rounding rounding) {
+    return rounding == Rounding::bytes || rounding == Rounding::bytes_fractions;
+}
+// Of a coarse one. Whether whole numbers are kept as they are, and what takes its place where queries are others.
+inline bool keeps_whole(Rounding rounding) {
+    return rounding == Rounding::projected || rounding == Rounding::bytes;
+}
+inline Rounding with_fractions(Rounding rounding) {
+    return is_bytes(rounding) ? Rounding::bytes_fractions : Rounding::projected_fractions;
 }
 
 // What products of so many coordinates are rounded to.

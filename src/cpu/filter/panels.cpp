@@ -160,7 +160,7 @@ std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const Metri
     // Many rows of 0 are none of unit vectors.
     const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
     std::optional<double> least;
-    if (rounding == Rounding::projected) least = least_whole(points, metric, isa);
+    if (keeps_whole(rounding)) least = least_whole(points, metric, isa);
     auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, least, progress);
     return filter || !cosine || is_coarse(rounding)
                ? filter
@@ -179,7 +179,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     const bool coarse = is_coarse(rounding);
     const bool bf16 = rounding == Rounding::bf16 || (coarse && product_rounding(isa, m.cols) == Rounding::bf16);
     f.pairs_ = bf16 ? pair_kernels() : nullptr;
-    if (rounding == Rounding::bytes) {
+    if (is_bytes(rounding)) {
         f.bytes_ = byte_kernels(isa);
         if (!f.bytes_ || f.form_.own == metric::Gemm::cross_entropy) return nullptr;
     }
@@ -214,8 +214,12 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             query_norm = entropy_norm;
         }
     }
-    if (f.bytes_ && whole_bytes(points.type) && f.form_.own == metric::Gemm::l2 && !f.form_.factored())
-        f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
+    if (f.bytes_ && f.form_.metric == metric::Gemm::l2 && !f.form_.factored()) {
+        // The middle of whole numbers, which are kept as they are.
+        if (least) f.form_.centre.assign(f.form_.centre.size(), *least + 128);
+        else if (whole_bytes(points.type))
+            f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
+    }
     if (least) f.whole_.emplace(m.rows, m.cols, *least, whole_form(metric.id), isa);
     if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;

@@ -203,6 +203,11 @@ constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighb
 // Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
 constexpr double most_left = 0.6;
 
+double cost_of_row(const FilterSample& sample) {
+    const double per_coordinate = sample.whole ? whole_cost_per_coordinate : cost_per_coordinate;
+    return static_cast<double>(sample.d) * per_coordinate + cost_of_each;
+}
+
 // The value that about expected_neighbours of n points do not exceed, if they are as these are: `values` are half norms
 // less products with a query of |q|^2 = q2. Where that is less than one of them, the first ones are continued as a
 // power of their rank.
@@ -317,8 +322,7 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Filter
     });
     progress.throw_if_cancelled();
     const auto points_count = static_cast<double>(n), dimensions = static_cast<double>(d);
-    const double row_cost =
-        dimensions * (sample.whole ? whole_cost_per_coordinate : cost_per_coordinate) + cost_of_each;
+    const double row_cost = cost_of_row(sample);
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
         double share = 0;
@@ -360,7 +364,7 @@ bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::
     }
     const auto dimensions = static_cast<double>(d);
     const double each = byte_cost_per_coordinate * dimensions + byte_cost_of_pair;
-    return each + share * (dimensions * cost_per_coordinate + cost_of_each) <= largest_byte_share * dimensions;
+    return each + share * cost_of_row(sample) <= largest_byte_share * dimensions;
 }
 
 }  // namespace kith::cpu

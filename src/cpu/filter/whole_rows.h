@@ -38,6 +38,7 @@ public:
           terms_(n),
           norms_(form == metric::Gemm::cosine ? n : 0) {}
 
+    double least() const { return least_; }
     // Point `id`; false where it is none of whole numbers. Different threads may set different points.
     bool set(const TileKernels& tiles, const double* row, std::int64_t id) const;
     // What queries take: query_bytes() each. Not of whole numbers is one that is not usable.

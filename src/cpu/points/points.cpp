@@ -80,18 +80,23 @@ const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMe
 
 Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
     const Rounding own = rounding_of(path);
-    if (own != Rounding::projected) return own;
-    // Rounded rows serve all queries.
-    if (const Filter* const found = known(made(own)); found && !found->whole_rows()) return own;
-    const std::optional<double> least = least_whole(rows, metric, isa);
-    return !least || whole_from(*least, queries, metric, isa) ? own : Rounding::projected_fractions;
+    if (!is_coarse(own)) return own;
+    std::optional<double> least;
+    if (const Filter* const found = known(made(own))) {
+        // Rounded rows serve all queries.
+        if (!found->whole_rows()) return own;
+        least = found->whole_rows()->least();
+    } else {
+        least = least_whole(rows, metric, isa);
+    }
+    return !least || whole_from(*least, queries, metric, isa) ? own : with_fractions(own);
 }
 
 Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress,
                     bool always) const {
     if (path == Path::projected && !filter(isa, threads, rounding(path, queries, isa), progress, always))
         path = Path::gemm_i8;
-    if (path == Path::gemm_i8 && !filter(isa, threads, Rounding::bytes, progress, always))
+    if (path == Path::gemm_i8 && !filter(isa, threads, rounding(path, queries, isa), progress, always))
         path = product_rounding(isa, rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
     return path;
 }

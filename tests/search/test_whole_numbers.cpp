@@ -1,5 +1,5 @@
-// The path "projected" with points that are whole numbers of 8 bits, whose rows are kept as bytes: against the full
-// scan, where they are whole throughout, and where a point or a query is not.
+// The paths "projected" and "gemm-i8" with points that are whole numbers of 8 bits, whose rows are kept as bytes:
+// against the full scan, where they are whole throughout, and where a point or a query is not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu/filter/tile.h"
 #include "cpu/simd/isa.h"
 #include "cpu_searches.h"
 #include "search_cases.h"
@@ -49,14 +50,23 @@ Options options_of(const std::string& path, const std::string& metric = "sqeucli
     return cpu_searches::on_cpu(metric, path, threads);
 }
 
-bool supported(const std::string& isa) {
+// Whether the processor has the instruction set, "" for its best, and that the path.
+bool supported(const std::string& isa, const std::string& path) {
     for (const cpu::Isa known : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512, cpu::Isa::amx})
-        if (cpu::name(known) == isa) return cpu::supported(known);
+        if (cpu::name(known) == isa || (isa.empty() && known == cpu::best_isa()))
+            return cpu::supported(known) && (path != "gemm-i8" || cpu::byte_kernels(known));
     return false;
 }
 
+class WholeNumbers : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        if (!supported("", GetParam())) GTEST_SKIP() << "no " << GetParam() << " on this processor";
+    }
+};
+
 // Hardly a key is evaluated beyond those of the answer, on any instruction set: of whole rows nothing is rounded.
-TEST(ProjectedWhole, EveryInstructionSetAndElement) {
+TEST_P(WholeNumbers, EveryInstructionSetAndElement) {
     const Whole points(6000, 80, 1), queries(300, 80, 2);
     const auto u8 = points.as<std::uint8_t>(), queries_u8 = queries.as<std::uint8_t>();
     const auto f64 = points.as<double>();
@@ -67,13 +77,13 @@ TEST(ProjectedWhole, EveryInstructionSetAndElement) {
         for (const std::int64_t k : {1, 10, 100}) {
             const auto want = search(points.view(), queries.view(), k, options_of("exact", metric));
             for (const char* isa : {"", "baseline", "avx2", "avx512", "amx"}) {
-                Options options = options_of("projected", metric);
+                Options options = options_of(GetParam(), metric);
                 options.isa = isa;
-                if (*isa && !supported(isa)) continue;
+                if (!supported(isa, GetParam())) continue;
                 const std::string what = std::string(metric) + ", " + isa + ", k " + std::to_string(k);
                 const auto got = search(points.view(), queries.view(), k, options);
                 expect_same(want, got, what);
-                EXPECT_EQ("projected", got.report.path);
+                EXPECT_EQ(GetParam(), got.report.path);
                 EXPECT_EQ(300, got.report.certified) << what;
                 EXPECT_LE(got.report.candidates, 1.1 * static_cast<double>(300 * k) + 600) << what;
                 expect_same(want, search(of_u8, queries_of_u8, k, options), what + ", u8");
@@ -84,7 +94,7 @@ TEST(ProjectedWhole, EveryInstructionSetAndElement) {
     }
 }
 
-TEST(ProjectedWhole, SignedNumbers) {
+TEST_P(WholeNumbers, SignedNumbers) {
     const Whole points(4000, 70, 3, -128), queries(200, 70, 4, -128);
     const auto i8 = points.as<std::int8_t>();
     const MatrixView of_i8{i8.data(), 4000, 70, 70, ElementType::i8};
@@ -92,15 +102,15 @@ TEST(ProjectedWhole, SignedNumbers) {
     const Whole others(200, 70, 5);
     for (const char* metric : metrics) {
         const auto want = search(points.view(), queries.view(), 20, options_of("exact", metric));
-        expect_same(want, search(points.view(), queries.view(), 20, options_of("projected", metric)), "f32");
-        expect_same(want, search(of_i8, queries.view(), 20, options_of("projected", metric)), "i8");
+        expect_same(want, search(points.view(), queries.view(), 20, options_of(GetParam(), metric)), "f32");
+        expect_same(want, search(of_i8, queries.view(), 20, options_of(GetParam(), metric)), "i8");
         expect_same(search(of_i8, others.view(), 20, options_of("exact", metric)),
-                    search(of_i8, others.view(), 20, options_of("projected", metric)), "others");
+                    search(of_i8, others.view(), 20, options_of(GetParam(), metric)), "others");
     }
 }
 
 // Few values, rows again and again: lists are full of equal keys, and ids decide.
-TEST(ProjectedWhole, Ties) {
+TEST_P(WholeNumbers, Ties) {
     for (const double step : {64.0, 128.0}) {
         Whole points(5000, 66, 6, 0, step), queries(100, 66, 7, 0, step);
         for (std::int64_t i = 0; i < 1500; ++i) std::copy_n(&points.at(i % 7, 0), 66, &points.at(3 * i + 1, 0));
@@ -109,23 +119,22 @@ TEST(ProjectedWhole, Ties) {
             for (const std::int64_t k : {1, 9, 150}) {
                 const auto want = search(points.view(), queries.view(), k, options_of("exact", metric));
                 for (const int threads : {1, 3})
-                    expect_same(want,
-                                search(points.view(), queries.view(), k, options_of("projected", metric, threads)),
+                    expect_same(want, search(points.view(), queries.view(), k, options_of(GetParam(), metric, threads)),
                                 std::string(metric) + ", " + std::to_string(step) + ", k " + std::to_string(k));
             }
             expect_same(graph(points.view(), 12, options_of("exact", metric)),
-                        graph(points.view(), 12, options_of("projected", metric)), std::string("graph, ") + metric);
+                        graph(points.view(), 12, options_of(GetParam(), metric)), std::string("graph, ") + metric);
         }
     }
     const Whole equal(3000, 64, 8, 0, 256);
     for (const char* metric : metrics)
         expect_same(search(equal.view(), equal.view(), 5, options_of("exact", metric)),
-                    search(equal.view(), equal.view(), 5, options_of("projected", metric)), "equal");
+                    search(equal.view(), equal.view(), 5, options_of(GetParam(), metric)), "equal");
 }
 
 // Rows of zeros among the points and the queries: as far from all by cosine, and uncovered where unit vectors are
 // centred. Multiples of a row, which are as near as it is but for what the norms round.
-TEST(ProjectedWhole, ZerosAndMultiples) {
+TEST_P(WholeNumbers, ZerosAndMultiples) {
     for (const double least : {0.0, -128.0}) {
         Whole points(4000, 68, 16, least, 4), queries(120, 68, 17, least, 4);
         for (const std::int64_t zeros : {std::int64_t{1}, std::int64_t{40}, std::int64_t{1500}}) {
@@ -141,7 +150,7 @@ TEST(ProjectedWhole, ZerosAndMultiples) {
                     const std::string what = std::string(metric) + ", " + std::to_string(least) + ", " +
                                              std::to_string(zeros) + " zeros, k " + std::to_string(k);
                     expect_same(search(points.view(), queries.view(), k, options_of("exact", metric)),
-                                search(points.view(), queries.view(), k, options_of("projected", metric)), what);
+                                search(points.view(), queries.view(), k, options_of(GetParam(), metric)), what);
                 }
             }
         }
@@ -149,7 +158,7 @@ TEST(ProjectedWhole, ZerosAndMultiples) {
 }
 
 // One coordinate of one point, which the sample does not see, is no such number: all rows are rounded as ever.
-TEST(ProjectedWhole, APointThatIsNone) {
+TEST_P(WholeNumbers, APointThatIsNone) {
     Whole queries(150, 65, 9);
     for (const float other : {0.5f, 256.0f, -1.0f, 1e-30f, 3e8f, std::numeric_limits<float>::infinity()}) {
         Whole points(3000, 65, 10);
@@ -158,10 +167,10 @@ TEST(ProjectedWhole, APointThatIsNone) {
         std::copy_n(&points.at(1777, 0), 65, &queries.at(70, 0));
         queries.at(70, 64) = std::trunc(std::clamp(other, 0.0f, 255.0f));
         for (const char* metric : metrics) {
-            const auto got = search(points.view(), queries.view(), 11, options_of("projected", metric));
+            const auto got = search(points.view(), queries.view(), 11, options_of(GetParam(), metric));
             expect_same(search(points.view(), queries.view(), 11, options_of("exact", metric)), got,
                         std::string(metric) + ", " + std::to_string(other));
-            EXPECT_EQ("projected", got.report.path);
+            EXPECT_EQ(GetParam(), got.report.path);
         }
     }
     Whole points(3000, 65, 10);
@@ -170,11 +179,11 @@ TEST(ProjectedWhole, APointThatIsNone) {
     some.at(3, 3) = std::numeric_limits<float>::quiet_NaN();
     for (const char* metric : metrics)
         expect_same(search(points.view(), some.view(), 11, options_of("exact", metric)),
-                    search(points.view(), some.view(), 11, options_of("projected", metric)), "NaN");
+                    search(points.view(), some.view(), 11, options_of(GetParam(), metric)), "NaN");
 }
 
 // A query that the sample of queries does not see is left to the next filter; where it sees one, rows are rounded.
-TEST(ProjectedWhole, QueriesThatAreNone) {
+TEST_P(WholeNumbers, QueriesThatAreNone) {
     const Whole points(5000, 72, 11);
     for (const std::int64_t every : {997, 50, 1}) {
         Whole queries(1000, 72, 12);
@@ -182,7 +191,7 @@ TEST(ProjectedWhole, QueriesThatAreNone) {
         for (const float far : {0.0f, 1e9f}) {
             queries.at(501, 7) += far;
             for (const char* metric : metrics) {
-                const auto got = search(points.view(), queries.view(), 15, options_of("projected", metric));
+                const auto got = search(points.view(), queries.view(), 15, options_of(GetParam(), metric));
                 expect_same(search(points.view(), queries.view(), 15, options_of("exact", metric)), got,
                             std::string(metric) + ", " + std::to_string(every));
                 EXPECT_EQ(1000, got.report.certified + got.report.retried + got.report.scanned);
@@ -193,24 +202,24 @@ TEST(ProjectedWhole, QueriesThatAreNone) {
     const Whole queries(400, 72, 13);
     Whole fractions = queries;
     for (float& x : fractions.rows) x += 0.125f;
-    const Index index(points.view(), options_of("projected"));
+    const Index index(points.view(), options_of(GetParam()));
     for (int round = 0; round < 2; ++round) {
         for (const Whole* some : {&queries, &std::as_const(fractions)}) {
-            const auto got = index.search(some->view(), 15, options_of("projected"));
+            const auto got = index.search(some->view(), 15, options_of(GetParam()));
             expect_same(search(points.view(), some->view(), 15, options_of("exact")), got, "index");
-            EXPECT_EQ("projected", got.report.path);
+            EXPECT_EQ(GetParam(), got.report.path);
             EXPECT_EQ(400, got.report.certified);
         }
     }
     for (const std::int64_t q : {1, 3, 20}) {
         const MatrixView few = kith::view(queries.rows.data(), q, 72);
-        expect_same(search(points.view(), few, 15, options_of("exact")), index.search(few, 15, options_of("projected")),
+        expect_same(search(points.view(), few, 15, options_of("exact")), index.search(few, 15, options_of(GetParam())),
                     "few");
     }
 }
 
 // Thresholds that are guessed, of points in orders that make guesses wrong.
-TEST(ProjectedWhole, GuessesOfEveryOrder) {
+TEST_P(WholeNumbers, GuessesOfEveryOrder) {
     constexpr std::int64_t d = 64, n = 9000, q = 1100, k = 90;
     const Whole points(n, d, 14), queries(q, d, 15);
     const auto size = [&](std::int64_t i) {
@@ -235,10 +244,13 @@ TEST(ProjectedWhole, GuessesOfEveryOrder) {
         for (const char* metric : metrics) {
             const auto want = search(ordered.view(), queries.view(), k, options_of("exact", metric));
             for (const int threads : {1, 3})
-                expect_same(want, search(ordered.view(), queries.view(), k, options_of("projected", metric, threads)),
+                expect_same(want, search(ordered.view(), queries.view(), k, options_of(GetParam(), metric, threads)),
                             std::string(metric) + ", " + std::to_string(order));
         }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Path, WholeNumbers, testing::Values("projected", "gemm-i8"),
+                         [](const auto& info) { return info.index == 0 ? "projected" : "bytes"; });
 
 }  // namespace
