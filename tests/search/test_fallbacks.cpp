@@ -11,6 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "cpu/filter/tile.h"
+#include "cpu/simd/isa.h"
 #include "cpu_searches.h"
 #include "exact/progress.h"
 #include "kith/kith.h"
@@ -170,7 +172,7 @@ TEST(Fallbacks, EqualRowsAreSaidToBe) {
               queries_for(search(data.points_view(), data.queries_view(), 10, options).report, "equal to each other"));
 }
 
-// All points are at distance 1 of a query of length 0: the first of them are its neighbours.
+// All points are at distance 1 of a query of length 0, or their products with it 0: the first are its neighbours.
 TEST(Fallbacks, QueriesWithoutADirection) {
     std::mt19937_64 random(15);
     std::normal_distribution<float> normal;
@@ -186,6 +188,91 @@ TEST(Fallbacks, QueriesWithoutADirection) {
             std::fill_n(data.points.begin() + 3 * data.d, data.d, 0.0f);
             none_is_scanned(data, "cosine", "zero queries");
             none_is_scanned(data, "correlation", "zero queries");
+            none_is_scanned(data, "inner_product", "zero queries");
+            // Of an infinite coordinate the product is none.
+            data.points[static_cast<std::size_t>(7 * data.d)] = std::numeric_limits<float>::infinity();
+            const auto want = search(data.points_view(), data.queries_view(), 10, on_cpu("inner_product", "exact"));
+            const auto got = search(data.points_view(), data.queries_view(), 10, on_cpu("inner_product", ""));
+            cpu_searches::expect_same(want, got, "infinite");
+            EXPECT_EQ(0, got.report.scanned);
+        }
+    }
+}
+
+// Squares of these underflow, products do not.
+TEST(Fallbacks, ProductsWithTinyQueries) {
+    std::mt19937_64 random(16);
+    std::normal_distribution<double> normal;
+    constexpr std::int64_t n = 2000, q = 40, d = 16;
+    std::vector<double> points, queries;
+    for (std::int64_t i = 0; i < n * d; ++i) points.push_back(normal(random));
+    for (std::int64_t i = 0; i < q * d; ++i) queries.push_back(i / d % 2 ? 1e-200 * normal(random) : 0.0);
+    queries[5] = 1e-310;
+    for (const char* path : {"gemm-f32", "gemm-bf16", "projected"}) {
+        const auto want =
+            search(view(points.data(), n, d), view(queries.data(), q, d), 10, on_cpu("inner_product", "exact"));
+        const auto got =
+            search(view(points.data(), n, d), view(queries.data(), q, d), 10, on_cpu("inner_product", path));
+        cpu_searches::expect_same(want, got, path);
+    }
+}
+
+// Rows with a NaN are no reason to do without a filter, however many there are.
+TEST(Fallbacks, MissingValues) {
+    std::mt19937_64 random(17);
+    std::uniform_real_distribution<float> uniform(0.1f, 1);
+    for (const int missing : {50, 90, 99}) {  // of 100 rows
+        Data data{9000, 70, 24, {}, {}};
+        for (std::int64_t i = 0; i < data.n * data.d; ++i) data.points.push_back(uniform(random));
+        for (std::int64_t i = 0; i < data.q * data.d; ++i) data.queries.push_back(uniform(random));
+        for (std::int64_t row = 0; row < data.n; ++row)
+            if (row % 100 < missing)
+                data.points[static_cast<std::size_t>(row * data.d + row % data.d)] =
+                    std::numeric_limits<float>::quiet_NaN();
+        for (const char* metric : {"sqeuclidean", "inner_product", "cosine", "hellinger", "kl_divergence"}) {
+            const auto want = search(data.points_view(), data.queries_view(), 10, on_cpu(metric, "exact"));
+            const auto got = search(data.points_view(), data.queries_view(), 10, on_cpu(metric, "gemm-f32"));
+            cpu_searches::expect_same(want, got, metric);
+            EXPECT_EQ(0, got.report.scanned) << metric << ", " << missing;
+            EXPECT_LT(got.report.candidates, 0.1 * got.report.pairs) << metric << ", " << missing;
+        }
+    }
+}
+
+// What all points have in common adds the same to every product with a query, and little to the filter's error.
+TEST(Fallbacks, ProductsOfPointsWithAMean) {
+    constexpr std::int64_t n = 9000, q = 90, d = 72;
+    for (const double mean : {0.0, 3.0, 100.0, 1e4, 1e7, -1e12}) {
+        std::mt19937_64 random(18);
+        std::normal_distribution<double> normal;
+        std::vector<double> points, queries;
+        for (std::int64_t i = 0; i < n * d; ++i) points.push_back(mean * (1 + i % d % 3) + normal(random));
+        // As the points are, around 0, and the other way; one of them zero.
+        for (std::int64_t i = 0; i < q * d; ++i) queries.push_back((i / d % 3 - 1) * mean + normal(random));
+        std::fill_n(queries.begin() + 17 * d, d, 0.0);
+        for (std::int64_t row = 0; row < 40; ++row) std::copy_n(points.begin(), d, points.begin() + row * 200 * d);
+        const std::vector<float> points_f32(points.begin(), points.end()), queries_f32(queries.begin(), queries.end());
+        for (const char* path : {"gemm-f32", "gemm-bf16", "gemm-i8", "projected", "exact"}) {
+            if (std::string(path) == "gemm-i8" && !cpu::byte_kernels(cpu::best_isa())) continue;
+            if (std::string(path) == "gemm-bf16" && !cpu::pair_kernels()) continue;
+            for (const std::int64_t k : {1, 30}) {
+                const std::string what = std::string(path) + ", mean " + std::to_string(mean);
+                const auto want =
+                    search(view(points.data(), n, d), view(queries.data(), q, d), k, on_cpu("inner_product", "exact"));
+                const auto got =
+                    search(view(points.data(), n, d), view(queries.data(), q, d), k, on_cpu("inner_product", path));
+                cpu_searches::expect_same(want, got, what);
+                const auto want_f32 = search(view(points_f32.data(), n, d), view(queries_f32.data(), q, d), k,
+                                             on_cpu("inner_product", "exact"));
+                cpu_searches::expect_same(want_f32,
+                                          search(view(points_f32.data(), n, d), view(queries_f32.data(), q, d), k,
+                                                 on_cpu("inner_product", path)),
+                                          what + ", f32");
+                if (std::string(path).starts_with("gemm-f") && std::abs(mean) < 1e6) {
+                    EXPECT_EQ(0, got.report.scanned) << what;
+                    EXPECT_LT(got.report.candidates, 0.1 * got.report.pairs) << what;
+                }
+            }
         }
     }
 }

@@ -144,6 +144,7 @@ TEST_P(WholeNumbers, ZerosAndMultiples) {
                     points.at(2 * i, j) = std::trunc(points.at(2 * (i % 9) + 3200, j) / static_cast<float>(1 << i % 3));
             std::fill_n(&queries.at(0, 0), 68, 0.0f);
             std::fill_n(&queries.at(77, 0), 68, 0.0f);
+            for (const std::int64_t row : {0, 2, 3, 11, 3000}) points.at(row, row % 68) = std::nanf("");
             for (std::int64_t i = 1; i < 30; ++i) std::copy_n(&points.at(2 * i, 0), 68, &queries.at(i, 0));
             for (const char* metric : metrics) {
                 for (const std::int64_t k : {1, 25, 400}) {

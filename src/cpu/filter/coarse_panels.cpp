@@ -164,7 +164,7 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
             s = round_projected(tiles, norms2[at], coordinates.data() + i * room, to);
             flip_signs(to, words_);
         }
-        terms[i] = terms_of(coarse_bound_, s, norms[at], mores[at]);
+        terms[i] = terms_of(coarse_bound_, vectors.data() + i * form_.d, s, norms[at], mores[at]);
     }
 }
 

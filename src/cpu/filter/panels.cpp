@@ -208,13 +208,15 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             f.form_.factor = exact::factorise({matrix, matrix + f.form_.d * f.form_.d}, f.form_.d, threads, progress);
             if (f.form_.factor.values.empty()) return nullptr;
         }
-        if (!f.form_.choose_centre(points, distance_keys, tiles)) return nullptr;
+        // Directions of points that are not centred have their mean among them, as queries do.
+        const bool centre_dot = !coarse || f.bytes_;
+        if (!f.form_.choose_centre(points, distance_keys, tiles, centre_dot)) return nullptr;
         if (f.form_.own == metric::Gemm::cross_entropy) {
             f.form_.own = metric::Gemm::dot;
             query_norm = entropy_norm;
         }
     }
-    if (f.bytes_ && f.form_.metric == metric::Gemm::l2 && !f.form_.factored()) {
+    if (f.bytes_ && f.form_.metric != metric::Gemm::cosine && !f.form_.factored()) {
         // The middle of whole numbers, which are kept as they are.
         if (least) f.form_.centre.assign(f.form_.centre.size(), *least + 128);
         else if (whole_bytes(points.type))
@@ -296,13 +298,13 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
         std::vector<double> factored(row, row + form_.d);
         const double more = form_.make_factored(tiles, factored.data());
         const RowSums s = round(tiles, factored.data(), form_.zero.data(), form_.scale, out);
-        QueryTerms t = terms_of(bound_, s, 1, more);
+        QueryTerms t = terms_of(bound_, factored.data(), s, 1, more);
         t.usable = more == more && s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
     if (form_.metric == metric::Gemm::l2) {
         const RowSums s = round(tiles, row, form_.centre.data(), form_.scale, out);
-        QueryTerms t = terms_of(bound_, s, 1);
+        QueryTerms t = terms_of(bound_, row, s, 1);
         t.usable = s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
@@ -310,19 +312,34 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
     double norm = 0;
     const bool covered = form_.make_unit(unit.data(), norm);
     const bool centred = form_.own == metric::Gemm::l2;
-    const RowSums s = round(tiles, unit.data(), form_.centre.data(), centred ? form_.scale : 1, out);
-    QueryTerms t = terms_of(bound_, s, norm);
+    const double* const from = centred ? form_.centre.data() : form_.zero.data();
+    const RowSums s = round(tiles, unit.data(), from, centred ? form_.scale : 1, out);
+    QueryTerms t = terms_of(bound_, unit.data(), s, norm);
     t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm && (!centred || norm > 0);
-    t.alike = form_.metric == metric::Gemm::cosine && norm == 0;
+    // Squares may underflow: in norms of cosine as well, but not in products.
+    const bool dot = form_.metric == metric::Gemm::dot;
+    t.alike = norm == 0 && (!dot || std::all_of(row, row + form_.d, [](double q) { return q == 0; }));
     return t;
 }
 
-QueryTerms Filter::terms_of(const FilterBound& bound, const RowSums& s, double norm, double more) const {
+QueryTerms Filter::terms_of(const FilterBound& bound, const double* vector, const RowSums& s, double norm,
+                            double more) const {
     QueryTerms t = bound.query(s, form_.scale, norm / form_.scale, more);
     if (form_.metric == metric::Gemm::cosine && form_.own == metric::Gemm::l2) {
         // The distance key is half of the unit vectors' square, but for what binary64 rounds of the two.
         t.scale = form_.scale * form_.scale;
         t.error += 2 * bound_.binary64_error() * form_.scale * form_.scale;
+    }
+    if (form_.metric == metric::Gemm::dot) {
+        // The distance key is -<q, x - c> - <q, c>: what binary64 rounds of the latter, here and in the key.
+        double along = 0, centre2 = 0;
+        for (std::int64_t j = 0; j < form_.d; ++j) {
+            const double c = form_.centre[static_cast<std::size_t>(j)];
+            along += vector[j] * c;
+            centre2 += c * c;
+        }
+        t.offset = along * form_.scale;
+        t.error += 2 * bound_.binary64_error() * std::sqrt(centre2) * form_.scale;
     }
     return t;
 }

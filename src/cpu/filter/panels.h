@@ -74,8 +74,10 @@ private:
     // The same of a direct form: whether its bound covers the row, and the row's share of it (exact::rounded_share).
     bool round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const;
     bool is_centred() const { return direct_.coordinates == exact::Coordinates::rounded; }
-    // The terms of a query with these sums, which as a unit vector (of dot and cosine) had that norm before.
-    QueryTerms terms_of(const FilterBound& bound, const RowSums& s, double norm, double more = 0) const;
+    // The terms of a query that is rounded from `vector` with these sums; as a unit vector (of dot and cosine) it had
+    // that norm before.
+    QueryTerms terms_of(const FilterBound& bound, const double* vector, const RowSums& s, double norm,
+                        double more = 0) const;
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
     QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
     void choose_scale(const MatrixView& points, const DistanceKeys& distance_keys);

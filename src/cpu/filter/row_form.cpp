@@ -11,6 +11,9 @@ namespace kith::cpu {
 
 namespace {
 
+constexpr std::int64_t sampled_rows = 512;
+// Of dot a centre is worth its error where it makes points this much shorter.
+constexpr double largest_dot_share = 0.7;
 // Norms of points less their centre, in proportion to that of the centre, that a scale is chosen for: a query of the
 // centre's norm is still covered.
 constexpr double least_spread = 0x1p-20;
@@ -40,11 +43,17 @@ double power_of_two(double e) {
 
 // The centre and the scale come from a sample, less its far outliers. Neither affects the answer, only how tight the
 // bound is. The centre is coarse, so that data of few bits keep coordinates that f32 holds exactly.
-bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles) {
-    const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 512);
-    RowBlock rows(sample, d);
-    for (std::int64_t i = 0; i < sample; ++i) distance_keys.load(points, i * n / sample, 1, rows, i);
+bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                            bool centre_dot) {
+    const std::int64_t n = points.rows, looked_at = std::min(n, sampled_rows);
+    RowBlock rows(looked_at, d);
+    std::int64_t sample = 0;
+    for (std::int64_t i = 0; i < looked_at; ++i) {
+        distance_keys.load(points, i * n / looked_at, 1, rows, sample);
+        sample += !rows.nan()[sample];
+    }
     centre = zero;
+    if (sample == 0) return true;
     if (metric == metric::Gemm::cross_entropy) {
         for (std::int64_t j = 0; j < d; ++j) {
             double sum = 0, count = 0;
@@ -74,7 +83,9 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
     std::vector<double> size = norms(centre);
     double typical = median(size);
     if (!(typical < max_norm)) return false;
-    if (metric != metric::Gemm::dot) {
+    const bool dot = metric == metric::Gemm::dot;
+    if (!dot || centre_dot) {
+        const double uncentred = typical;
         std::vector<double> mean(static_cast<std::size_t>(d), 0.0);
         double count = 0;
         for (std::int64_t i = 0; i < sample; ++i) {
@@ -93,6 +104,11 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
         for (std::int64_t i = 0; factored() && i < sample; ++i) make_factored(tiles, rows.row(i));
         size = norms(factored() ? zero : centre);
         typical = median(size);
+        if (dot && typical > largest_dot_share * uncentred) {
+            centre = zero;
+            size = norms(zero);
+            typical = uncentred;
+        }
     }
     if (typical == 0) {
         for (const double s : size) {
@@ -100,8 +116,7 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
         }
     }
     // Where the points are nearly all equal, queries are not.
-    if (metric != metric::Gemm::dot && !factored())
-        typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
+    if (!dot && !factored()) typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
     if (typical > 0) scale = power_of_two(-std::floor(std::log2(typical)));
     return true;
 }

@@ -18,7 +18,7 @@ inline constexpr double smallest_quotient = 0x1p-500, largest_quotient = 0x1p500
 // one. Neither centre nor scale affects an answer, only how tight the bound is.
 struct RowForm {
     // The metric's form, and the one that the bound and the panels are of: l2 of cosine's unit vectors where these have
-    // a common mean, dot of cross entropies.
+    // a common mean, dot of cross entropies. Of dot only points are centred.
     metric::Gemm metric = metric::Gemm::none;
     metric::Gemm own = metric::Gemm::none;
     std::int64_t d = 0;
@@ -30,8 +30,10 @@ struct RowForm {
     // What is subtracted after make_factored() or without one.
     const double* origin() const { return factored() ? zero.data() : centre.data(); }
 
-    // Centre and scale of a product form, by a sample. False where the points' norms are beyond those of the bound.
-    bool choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles);
+    // Centre and scale of a product form, by a sample; that of dot stays 0 where it makes points hardly shorter, or is
+    // not wanted. False where the points' norms are beyond those of the bound.
+    bool choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
+                       bool centre_dot = true);
     // Coordinates as the form takes them. `norm` is that of unit vectors before.
     bool make_unit(double* row, double& norm) const;
     // Of points; `zeros`: the coordinates that are 0.

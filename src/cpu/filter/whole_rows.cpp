@@ -75,7 +75,7 @@ QueryTerms WholeRows::query(const TileKernels& tiles, const double* row, std::by
     std::memcpy(out, &header, sizeof header);
     QueryTerms terms;
     terms.usable = s.whole;
-    terms.alike = s.whole && form_ == metric::Gemm::cosine && header.norm == 0;
+    terms.alike = s.whole && form_ != metric::Gemm::l2 && header.norm == 0;
     return terms;
 }
 

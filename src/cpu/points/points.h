@@ -64,9 +64,12 @@ public:
 
     // Of the queries that a projection was tried with.
     exact::ProjectionRecord& projection() const { return projection_; }
+    // What has been spent on queries for which no filter was packed, in the time of a row's.
+    std::atomic<std::int64_t>& spared() const { return spared_; }
 
 private:
     mutable exact::ProjectionRecord projection_;
+    mutable std::atomic<std::int64_t> spared_{0};
     // No lock, which a fork() could leave held.
     template <class T>
     struct Lazy {

@@ -141,8 +141,8 @@ constexpr std::size_t least_piloted = 512, pilots = 64;
 // So many queries are worth guessing thresholds: of fewer the first, which try it, are too large a share.
 constexpr std::int64_t least_guessed = 1024;
 // Packing points takes as long as reading all rows behind a projection does for some hundred queries, and as scanning
-// does for some thirty: so few are not worth it.
-constexpr std::size_t few_readers = 64, few_scanned = 16;
+// does for some thirty: it is spared until so many readings have been spent instead, of which a scan takes a few.
+constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
 // So many queries with too many ties are worth counting equal rows, which costs about what scanning two does.
 constexpr std::size_t worth_counting = 4;
 
@@ -337,14 +337,19 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
         return true;
     };
-    // Whether packing the points for so few queries, which a filter has left, takes longer than answering them without.
-    const auto spared = [&](Rounding rounding, std::size_t most) {
+    const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
+    const metric::Gemm form = metric::product_form(traits);
+    const std::int64_t spared_before = points.spared();
+    // Whether packing the points for so few queries, which a filter has left, takes longer than answering them without,
+    // each in that many readings of the rows. Logarithms are as long as many.
+    const auto spared = [&](Rounding rounding, std::int64_t readings) {
         const bool by_rows = left.size() <= max_row_queries && row_filter_serves(points, queries);
-        return any && left.size() <= most && !points.packed(rounding) && !by_rows;
+        return any && form != metric::Gemm::cross_entropy && !points.packed(rounding) && !by_rows &&
+               spared_before + std::ssize(left) * readings <= most_spared;
     };
     // Filters what is left; false where the points have no such filter, or it is spared.
     const auto filter = [&](Rounding rounding) {
-        if (spared(rounding, few_scanned)) return false;
+        if (spared(rounding, readings_of_scan)) return false;
         Numbers after;
         Guesses guesses(queries.rows);
         if (std::ssize(left) >= least_guessed) s.guesses = &guesses;
@@ -381,8 +386,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         left = std::move(after);
         return plan.forced || points.projection().pays();
     };
-    const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
-    const bool products = metric::product_form(traits) != metric::Gemm::none;
+    const bool products = form != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
     if (!is_coarse(own)) {
         filter(own);
@@ -390,11 +394,12 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         const Rounding product = product_rounding(isa, points.rows.cols);
         if (!coarse()) {
             report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
-        } else if (spared(product, few_readers)) {
+        } else if (spared(product, 1)) {
             const Numbers readers = with_cause(exact::Cause::directions, left, causes);
             Numbers after;
             s.read_all = true;
             if (filter_some(own, readers, after)) replace(left, readers, after);
+            points.spared() += std::ssize(readers);
             s.read_all = false;
         }
         filter(product);
@@ -413,6 +418,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
                 raise(causes[static_cast<std::size_t>(query)], exact::Cause::equal_rows);
     }
     if (!any) return false;
+    points.spared() += std::ssize(left) * readings_of_scan;
     if (points.known_tree()) {
         search_tree(points, queries, left, graph, isa, threads, progress, results, report);
         left.clear();

@@ -71,7 +71,7 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
         QueryTerms terms = direct_terms(exact::direct_bound({}, d_));
         terms.growth = 1;
         terms.usable = norm == 0 || (norm > 0x1p-120 && norm < 0x1p127);
-        terms.alike = cosine && norm == 0;
+        terms.alike = norm == 0;  // squares of f32 do not underflow
         const double scale = norm > 0 && terms.usable ? std::ldexp(1.0, -std::ilogb(norm)) : 0;
         for (std::int64_t j = 0; j < d_; ++j) {
             out[j] = static_cast<float>(q[j] * scale);

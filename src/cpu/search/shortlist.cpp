@@ -122,7 +122,8 @@ void Shortlist::refine(std::int64_t i) {
         ties += rank == top.threshold();
         top.push(rank, id_of(j));
     };
-    if (whole_) whole_->each(whole_queries_ + i * whole_->query_bytes(), count, id_of, use);
+    // Points with a NaN, which no filter offers, are among those of a query that has no filter.
+    if (whole_ && !alike(i)) whole_->each(whole_queries_ + i * whole_->query_bytes(), count, id_of, use);
     else scattered_keys_.each(rows_, i, count, id_of, use);
     list.clear();
     top.settle();
