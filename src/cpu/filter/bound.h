@@ -72,6 +72,11 @@ struct PointTerms {
     float half_norm, slack;  // what the accumulator is initialised to; upper value less value
 };
 
+// What a point has beside that of the sums of its vector (l2).
+struct BesideSums {
+    double error = 0, half_norm = 0;
+};
+
 // For one query: the filter's threshold from the k-th smallest upper value, and from a distance key.
 struct QueryTerms {
     double error = 0;              // E
@@ -132,15 +137,14 @@ public:
     // The largest |v^| of all points, before the terms of a query are asked for.
     void set_largest(double norm) { largest_ = norm * (1 + 0x1p-30); }
 
-    // `more`: what the vector's share of the bound is beside that (l2).
-    PointTerms point(const RowSums& s, double more = 0) const {
+    PointTerms point(const RowSums& s, const BesideSums& beside = {}) const {
         const double norm = std::sqrt(s.norm2), rounded = std::sqrt(s.rounded2);
         const double residual = std::sqrt(s.residual2) * (1 + 0x1p-30) + norm * 0x1p-50;
         double half = 0, f;
         if (form_ == metric::Gemm::l2) {
-            half = s.norm2 / 2;
+            half = s.norm2 / 2 + beside.half_norm;
             f = residual * residual / (2 * rho_) + (rho_ + g_) / 2 * s.rounded2 + 2 * g_ * half + gamma_ * s.norm2;
-            f += more;
+            f += beside.error;
         } else {
             f = query_norm_ * (residual + (rho_unit_ + g_) * rounded + gamma_ * norm);
         }
@@ -149,8 +153,8 @@ public:
         return {h, round_up((half + f) - static_cast<double>(h))};
     }
 
-    // Of the l2 and the cosine form (`norm` unused), or the dot form with `norm` the query's norm over the scale of the
-    // points, whose ranks are -norm <u, v>.
+    // `more`: of the error beside that of the sums. Of the l2 and the cosine form (`norm` unused), or the dot form with
+    // `norm` the query's norm over the scale of the points, whose ranks are -norm <u, v>.
     QueryTerms query(const RowSums& s, double scale, double norm, double more = 0) const {
         QueryTerms t;
         const double size = std::sqrt(s.norm2);

@@ -46,18 +46,18 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     distance_keys.load(points, first, count, rows);
     double *const vectors = buffers.vectors.data(), *const coordinates = buffers.coordinates.data();
     RowSums sums[panel_points] = {};
-    double more[panel_points] = {};
+    BesideSums beside[panel_points];
     PointTerms terms[panel_points];
     for (std::int64_t i = 0; i < count; ++i) {
         double* const vector = vectors + i * form_.d;
         float* const to = whole_ ? buffers.rounded.data() : rows_.data() + (first + i) * row_words();
         if (whole_ && !whole_->set(tiles, rows.row(i), first + i)) packed.fractions |= !rows.nan()[i];
-        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, more[i]);
+        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, beside[i]);
         RowSums& s = sums[i];
         if (covered && whole_) s = tiles.round_row(vector, form_.zero.data(), 1, form_.d, to);
         else if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
         if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
-            terms[i] = bound_.point(s, more[i]);
+            terms[i] = bound_.point(s, beside[i]);
             packed.largest = std::max(packed.largest, s.rounded2);
             continue;
         }
@@ -78,7 +78,7 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         if (!(out[i] < infinity)) continue;
         const RowSums s = bytes_ ? round_bytes(vectors + i * form_.d, form_.scale, to, out[panel_points + i])
                                  : round_projected(tiles, sums[i].norm2, coordinates + i * room, to);
-        out[i] = coarse_bound_.point(s, more[i]).half_norm;
+        out[i] = coarse_bound_.point(s, beside[i]).half_norm;
         packed.largest_coarse = std::max(packed.largest_coarse, s.rounded2);
     }
     tiles.transpose(buffers.rounded.data(), stride, words_, out + panel_header);
@@ -99,9 +99,10 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         for (std::int64_t i = first; i < last; ++i) {
             distance_keys.load(points, i * points.rows / sample, 1, rows);
             double* const v = vectors.data() + i * form_.d;
-            double more = 0;
-            // Far outliers have directions of their own.
-            used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, more) &&
+            BesideSums beside;
+            // Far outliers have directions of their own, and rows of 0 no unit vectors.
+            used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, beside) &&
+                                                beside.half_norm == 0 &&
                                                 (bytes_ || norm2_of(v, form_.d) <= largest_sampled * largest_sampled);
         }
     });
@@ -136,17 +137,18 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
     Buffer<double> vectors(count * form_.d), coordinates(count * room);
     for (std::int64_t i = 0; i < count; ++i) {
         double* const v = vectors.data() + i * form_.d;
-        double more = 0, norm = 0;
+        double norm = 0;
+        BesideSums beside;
         row.assign(block.row(i), block.row(i) + form_.d);
         if (form_.metric == metric::Gemm::dot) {
             form_.make_unit(row.data(), norm);
             std::copy(row.begin(), row.end(), v);
         } else {
-            form_.make_vector(tiles, row.data(), v, more);
+            form_.make_vector(tiles, row.data(), v, beside);
         }
         norms.push_back(norm);
         norms2.push_back(norm2_of(v, form_.d));
-        mores.push_back(more);
+        mores.push_back(beside.error);
     }
     if (projection_) projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
     for (std::int64_t i = 0; i < count; ++i) {

@@ -132,13 +132,13 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
                 terms = {direct_.step == Step::chebyshev ? 0.0f : -paid, 2 * paid};
                 if (covered) packed.share = std::max(packed.share, paid);
             } else {
-                double more = 0;
+                BesideSums beside;
                 covered = form_.metric == metric::Gemm::cross_entropy ? form_.make_logarithms(tiles, row, zeros)
-                                                                      : form_.make(tiles, row, more);
+                                                                      : form_.make(tiles, row, beside);
                 s = round(tiles, row, form_.origin(), form_.scale, to);
                 for (const std::int64_t j : zeros) set_lowest(to, j, pairs_ != nullptr);
                 covered = covered && s.norm2 <= max_scaled_norm * max_scaled_norm;
-                terms = bound_.point(s, more);
+                terms = bound_.point(s, beside);
             }
             if (!covered) {
                 terms = {nan, 0};
@@ -157,19 +157,14 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
 std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                            Rounding rounding, bool always, ProgressMeter& progress) {
     if (points.cols > max_filter_dimensions || points.rows == 0) return nullptr;
-    // Many rows of 0 are none of unit vectors.
-    const bool cosine = metric_kernels(metric.id, isa).traits.gemm == metric::Gemm::cosine;
     std::optional<double> least;
     if (keeps_whole(rounding)) least = least_whole(points, metric, isa);
-    auto filter = make_of(points, metric, isa, threads, rounding, always, cosine, least, progress);
-    return filter || !cosine || is_coarse(rounding)
-               ? filter
-               : make_of(points, metric, isa, threads, rounding, always, false, least, progress);
+    return make_of(points, metric, isa, threads, rounding, always, least, progress);
 }
 
 std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
-                                              Rounding rounding, bool always, bool centre_units,
-                                              std::optional<double> least, ProgressMeter& progress) {
+                                              Rounding rounding, bool always, std::optional<double> least,
+                                              ProgressMeter& progress) {
     const MatrixView& m = points;
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
@@ -195,8 +190,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
         f.rounded_ = exact::rounded_bound(f.direct_.rounding, exact::direct_bound(f.direct_.error, f.form_.d));
         if (f.direct_.degree > 0) f.choose_scale(points, distance_keys);
     } else if (f.form_.own == metric::Gemm::cosine) {
-        if (centre_units && f.form_.choose_centre(points, distance_keys, tiles) &&
-            f.form_.scale >= least_centred_scale) {
+        if (f.form_.choose_centre(points, distance_keys, tiles) && f.form_.scale >= least_centred_scale) {
             f.form_.own = metric::Gemm::l2;
         } else {
             f.form_.centre = f.form_.zero;
@@ -256,8 +250,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     for (const Packed& p : packed)
         all = {all.uncovered + p.uncovered, all.fractions || p.fractions, std::max(all.largest, p.largest),
                std::max(all.largest_coarse, p.largest_coarse), std::max(all.share, p.share)};
-    if (all.fractions)
-        return make_of(points, metric, isa, threads, rounding, always, centre_units, std::nullopt, progress);
+    if (all.fractions) return make_of(points, metric, isa, threads, rounding, always, std::nullopt, progress);
     if (f.direct_.step == Step::chebyshev) f.points_share_ = all.share;
     f.bound_.set_largest(std::sqrt(all.largest));
     f.coarse_bound_.set_largest(std::sqrt(all.largest_coarse));

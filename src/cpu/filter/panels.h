@@ -94,7 +94,7 @@ private:
         return bytes_->round_row(vector, whole_scale, form_.d, out, scale);
     }
     static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
-                                                 int threads, Rounding rounding, bool always, bool centre_units,
+                                                 int threads, Rounding rounding, bool always,
                                                  std::optional<double> least, ProgressMeter& progress);
     // What was packed: points that the bound does not cover, and the largest norm and share of the others.
     struct Packed {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/filter/bound.h"
 #include "metric/portable.h"
 
 namespace kith::cpu {
@@ -158,17 +157,16 @@ double RowForm::make_factored(const TileKernels& tiles, double* row) const {
     return scale * scale * (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor.rank_error));
 }
 
-bool RowForm::make(const TileKernels& tiles, double* row, double& more) const {
+bool RowForm::make(const TileKernels& tiles, double* row, BesideSums& beside) const {
     double norm = 1;
-    bool covered = metric != metric::Gemm::cosine || make_unit(row, norm);
-    // Of 0 no unit vector is to be centred.
-    if (norm == 0 && own == metric::Gemm::l2) covered = false;
-    more = factored() ? make_factored(tiles, row) : 0;
-    return covered && more == more;
+    const bool covered = metric != metric::Gemm::cosine || make_unit(row, norm);
+    beside.half_norm = norm == 0 && own == metric::Gemm::l2 ? scale * scale / 2 : 0;
+    beside.error = factored() ? make_factored(tiles, row) : 0;
+    return covered && beside.error == beside.error;
 }
 
-bool RowForm::make_vector(const TileKernels& tiles, double* row, double* vector, double& more) const {
-    const bool covered = make(tiles, row, more);
+bool RowForm::make_vector(const TileKernels& tiles, double* row, double* vector, BesideSums& beside) const {
+    const bool covered = make(tiles, row, beside);
     const double* const from = origin();
     for (std::int64_t j = 0; j < d; ++j) vector[j] = (row[j] - from[j]) * scale;
     return covered;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpu/filter/bound.h"
 #include "cpu/filter/tile.h"
 #include "cpu/metric/distance_keys.h"
 #include "exact/factor.h"
@@ -41,10 +42,11 @@ struct RowForm {
     // The coordinates less the centre after the factor: what their share of the bound is beside that of l2, NaN where
     // they are not covered.
     double make_factored(const TileKernels& tiles, double* row) const;
-    // All of it but the centre and the scale, of all forms but cross entropies. `more`: as make_factored() has it.
-    bool make(const TileKernels& tiles, double* row, double& more) const;
+    // All of it but the centre and the scale, of all forms but cross entropies. A row of 0 is at cosine distance 1 of
+    // all unit vectors: beside that of its centred vector it has a half norm of scale^2 / 2.
+    bool make(const TileKernels& tiles, double* row, BesideSums& beside) const;
     // The same, and the vector that is rounded.
-    bool make_vector(const TileKernels& tiles, double* row, double* vector, double& more) const;
+    bool make_vector(const TileKernels& tiles, double* row, double* vector, BesideSums& beside) const;
 };
 
 }  // namespace kith::cpu
