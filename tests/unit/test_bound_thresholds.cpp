@@ -198,7 +198,7 @@ struct Documented {
         const auto d = static_cast<long double>(dimensions);
         const bool f32 = rounding == Rounding::f32;
         kappa = f32 ? 0x1p-25L : 1.5L * 0x1p-10L;
-        r = f32 ? 0x1p-24L * (1 + 0x1p-12L) : 1.5625L * 0x1p-10L;
+        r = f32 ? 0x1p-24L * (1 + 0x1p-12L) : 1.875L * 0x1p-10L;
         g = f32 ? (d + 4) * 0x1p-24L * (1 + 2 * d * 0x1p-24L) : (d + 4) * 0x1p-23L * (1 + 2 * d * 0x1p-23L);
         gamma = (2 * d + 40) * 0x1p-52L;
         underflow = f32 ? d * 0x1p-147L : (d + 2) * 0x1p-124L;

@@ -112,7 +112,7 @@ public:
         : form_(form),
           query_norm_(query_norm),
           rho_(rounding == Rounding::bf16 ? 0x1.8p-10 : 0x1p-25),
-          rho_unit_(rounding == Rounding::bf16 ? 0x1.9p-10 : 0x1.001p-24) {
+          rho_unit_(rounding == Rounding::bf16 ? 0x1.ep-10 : 0x1.001p-24) {
         const bool bf16 = rounding == Rounding::bf16;
         const double n = static_cast<double>(terms), unit = bf16 ? 0x1p-23 : 0x1p-24;
         // Every factor is widened by far more than binary64 loses in evaluating the bound itself.
