@@ -217,6 +217,21 @@ TEST(Fallbacks, ProductsWithTinyQueries) {
     }
 }
 
+// Most points nearly equal, the others far from them in proportion to what these differ by: all are covered.
+TEST(Fallbacks, ProductsWithPointsThatAreNearlyEqual) {
+    std::mt19937_64 random(19);
+    std::normal_distribution<double> normal;
+    constexpr std::int64_t n = 12000, q = 70, d = 16;
+    std::vector<double> points, queries;
+    for (std::int64_t i = 0; i < n * d; ++i)
+        points.push_back(i / d % 5 < 3 ? 0.1 + 1e-8 * normal(random) : 10 * normal(random));
+    for (std::int64_t i = 0; i < q * d; ++i) queries.push_back(normal(random));
+    const MatrixView rows = view(points.data(), n, d), asked = view(queries.data(), q, d);
+    const auto got = search(rows, asked, 10, on_cpu("inner_product", "gemm-f32"));
+    cpu_searches::expect_same(search(rows, asked, 10, on_cpu("inner_product", "exact")), got, "nearly equal");
+    EXPECT_EQ(q, got.report.certified);
+}
+
 // Rows with a NaN are no reason to do without a filter, however many there are.
 TEST(Fallbacks, MissingValues) {
     std::mt19937_64 random(17);

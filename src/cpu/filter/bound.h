@@ -2,9 +2,10 @@
 // the point and a term of the query.
 //
 // Matrix-product forms. v and u are point and query after map(), less a common centre and scaled by a power of two
-// (l2), scaled (dot: the query normalised), or both normalised (cosine); v^, u^ their roundings to f32 or bf16 with
-// measured residuals |v - v^|, |u - u^|. Then rank = alpha + beta w with w = H - <u, v>, H = |v|^2 / 2 for l2 and 0
-// otherwise. The filter computes a = h - <u^, v^> in f32, and
+// (l2), the point less a centre and scaled (dot: the query normalised), or both normalised (cosine); v^, u^ their
+// roundings to f32 or bf16 with measured residuals |v - v^|, |u - u^|. Then rank = alpha + beta w with w = H - <u, v>,
+// H = |v|^2 / 2 for l2 (and more of a row of 0 among centred unit vectors) and 0 otherwise. The filter computes a = h -
+// <u^, v^> in f32, and
 //   |a - (h - H) - w| <= |u| |v - v^| + |u - u^| |v^|        rounding of the coordinates
 //                      + g (|h| + |u^| |v^|) + underflow      f32 accumulation
 //                      + gamma (|u|^2 + |v|^2)                binary64's rounding, here and in the canonical form

@@ -210,7 +210,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             query_norm = entropy_norm;
         }
     }
-    if (f.bytes_ && f.form_.metric != metric::Gemm::cosine && !f.form_.factored()) {
+    if (f.bytes_ && f.form_.metric == metric::Gemm::l2 && !f.form_.factored()) {
         // The middle of whole numbers, which are kept as they are.
         if (least) f.form_.centre.assign(f.form_.centre.size(), *least + 128);
         else if (whole_bytes(points.type))

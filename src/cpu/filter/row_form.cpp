@@ -114,8 +114,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
             if (s < max_norm) typical = std::max(typical, s);
         }
     }
-    // Where the points are nearly all equal, queries are not.
-    if (!dot && !factored()) typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
+    // Where the points are nearly all equal, queries and other points are not.
+    if (!factored()) typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
     if (typical > 0) scale = power_of_two(-std::floor(std::log2(typical)));
     return true;
 }

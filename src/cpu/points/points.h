@@ -62,13 +62,13 @@ public:
     // The same where they have been counted, else null.
     const Repeats* known_repeats() const { return known(repeats_); }
 
-    // Of the queries that a projection was tried with.
-    exact::ProjectionRecord& projection() const { return projection_; }
+    // Of the queries that the coarse panels of that rounding were tried with.
+    exact::ProjectionRecord& record(Rounding rounding) const { return records_[static_cast<int>(rounding)]; }
     // What has been spent on queries for which no filter was packed, in the time of a row's.
     std::atomic<std::int64_t>& spared() const { return spared_; }
 
 private:
-    mutable exact::ProjectionRecord projection_;
+    mutable exact::ProjectionRecord records_[rounding_count];
     mutable std::atomic<std::int64_t> spared_{0};
     // No lock, which a fork() could leave held.
     template <class T>

@@ -376,15 +376,15 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         for (const Numbers* some : {&first, &rest}) {
             if (some->empty()) continue;
             left = *some;
-            if (plan.forced || points.projection().pays()) {
+            if (plan.forced || points.record(own).pays()) {
                 filter(own);
-                points.projection().note(std::ssize(*some), std::ssize(left));
+                points.record(own).note(std::ssize(*some), std::ssize(left));
             }
             after.insert(after.end(), left.begin(), left.end());
         }
         std::sort(after.begin(), after.end());
         left = std::move(after);
-        return plan.forced || points.projection().pays();
+        return plan.forced || points.record(own).pays();
     };
     const bool products = form != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
