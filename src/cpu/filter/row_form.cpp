@@ -10,6 +10,7 @@ namespace kith::cpu {
 
 namespace {
 
+// That centre and scale are chosen by.
 constexpr std::int64_t sampled_rows = 512;
 // Of dot a centre is worth its error where it makes points this much shorter.
 constexpr double largest_dot_share = 0.7;

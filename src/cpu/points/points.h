@@ -64,7 +64,7 @@ public:
 
     // Of the queries that the coarse panels of that rounding were tried with.
     exact::ProjectionRecord& record(Rounding rounding) const { return records_[static_cast<int>(rounding)]; }
-    // What has been spent on queries for which no filter was packed, in the time of a row's.
+    // What has been spent on queries for which no filter was packed, in readings of all rows by one query.
     std::atomic<std::int64_t>& spared() const { return spared_; }
 
 private:

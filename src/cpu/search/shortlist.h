@@ -60,7 +60,7 @@ struct Search {
     // Of each query in one range of the points, candidates up to here are refined; beyond, the query is left to
     // the next filter.
     double max_candidates = std::numeric_limits<double>::infinity();
-    // The same of the rows that a projection leaves, unless all of them are to be read.
+    // The same of the rows that coarse panels leave; `read_all`: without a limit.
     double max_rows_read = std::numeric_limits<double>::infinity();
     bool read_all = false;
     Guesses* guesses = nullptr;  // of thresholds; null: none are made
