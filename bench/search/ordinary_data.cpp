@@ -196,6 +196,74 @@ void voxels(const OrdinaryRow& row, double* to) {
     for (std::int64_t i = 0; i < row.d; ++i) to[i] = static_cast<double>(draw.below(side));
 }
 
+// Factors of a recommender that have kept their mean: 12 directions of the space and an offset.
+void low_rank(const OrdinaryRow& row, double* to) {
+    constexpr std::int64_t rank = 12;
+    constexpr double mean = 100;
+    std::fill_n(to, row.d, mean);
+    Draw draw(row), direction(common_seed, 0);
+    for (std::int64_t i = 0; i < rank; ++i) {
+        const double weight = draw.gaussian();
+        for (std::int64_t j = 0; j < row.d; ++j) to[j] += weight * direction.gaussian();
+    }
+}
+
+// Users of a recommender and what it has to offer: half of the users are new, and their vectors zero.
+void new_users(const OrdinaryRow& row, double* to) {
+    gaussian_around(0, row.query && row.number % 2 == 0 ? 0 : 1, row, to);
+}
+
+// Embeddings around a mean, and a vector of zeros where the text was empty.
+void empty_texts(const OrdinaryRow& row, double* to) {
+    constexpr double empty = 0.017, mean = 2;
+    const bool zero = Draw(common_seed + (row.query ? 2 : 1), row.number).uniform() < empty;
+    gaussian_around(zero ? 0 : mean, zero ? 0 : 1, row, to);
+}
+
+// A table that was joined from many: more than half of the points lack a value.
+void incomplete_rows(const OrdinaryRow& row, double* to) {
+    constexpr double lacking = 0.55;
+    gaussian_around(0, 1, row, to);
+    Draw draw(common_seed + 1, row.number);
+    if (!row.query && draw.uniform() < lacking) to[draw.below(row.d)] = std::numeric_limits<double>::quiet_NaN();
+}
+
+// Histograms with a little added to every share, so that none is 0 and no divergence infinite.
+void smoothed_histograms(const OrdinaryRow& row, double* to) {
+    constexpr double added = 1e-3;
+    histograms(row, to);
+    for (std::int64_t i = 0; i < row.d; ++i) to[i] = (to[i] + added) / (1 + static_cast<double>(row.d) * added);
+}
+
+// The same, of which some shares of most points are missing.
+void incomplete_histograms(const OrdinaryRow& row, double* to) {
+    constexpr double lacking = 0.02;
+    smoothed_histograms(row, to);
+    Draw draw(common_seed + 1, row.number);
+    for (std::int64_t i = 0; i < row.d && !row.query; ++i)
+        if (draw.uniform() < lacking) to[i] = std::numeric_limits<double>::quiet_NaN();
+}
+
+// Embeddings that were quantised to bytes: 128 is zero.
+void quantised(const OrdinaryRow& row, double* to) {
+    constexpr double zero = 128, deviation = 40, most = 255;
+    gaussian_around(zero, deviation, row, to);
+    for (std::int64_t i = 0; i < row.d; ++i) to[i] = std::clamp(std::round(to[i]), 0.0, most);
+}
+
+// Small pictures of 200 things on a black background.
+void pictures(const OrdinaryRow& row, double* to) {
+    constexpr std::int64_t things = 200;
+    constexpr double background = 0.4, noise = 12, most = 255;
+    Draw draw(row);
+    Draw thing(common_seed, draw.below(things));
+    for (std::int64_t i = 0; i < row.d; ++i) {
+        const bool black = thing.uniform() < background;
+        const double light = most * thing.uniform() + noise * draw.gaussian();
+        to[i] = black ? 0 : std::clamp(std::round(light), 0.0, most);
+    }
+}
+
 // Answers to 16 questions on a scale from 1 to 5.
 void answers(const OrdinaryRow& row, double* to) {
     constexpr std::int64_t scale = 5;
@@ -260,9 +328,14 @@ const std::vector<OrdinarySet>& ordinary_sets() {
     using enum ElementType;
     static const std::vector<OrdinarySet> all = {
         {"embeddings", 768, embeddings, cosine},
+        {"embeddings-product", 768, embeddings, inner_product},
         {"temperatures", 128, temperatures},
         {"temperatures-cosine", 128, temperatures, cosine},
+        {"temperatures-product", 128, temperatures, inner_product},
+        {"low-rank", 256, low_rank},
+        {"low-rank-product", 256, low_rank, inner_product},
         {"outlier", 128, outlier},
+        {"outlier-product", 128, outlier, inner_product},
         {"places", 2, places},
         {"households", 5, households},
         {"prices", 4, prices},
@@ -275,20 +348,35 @@ const std::vector<OrdinarySet>& ordinary_sets() {
         {"histograms", 64, histograms},
         {"histograms-js", 64, histograms, jensenshannon},
         {"histograms-hellinger", 64, histograms, hellinger},
+        {"histograms-kl", 64, histograms, kl_divergence},
+        {"smoothed-histograms-kl", 64, smoothed_histograms, kl_divergence},
+        {"incomplete-histograms-kl", 64, incomplete_histograms, kl_divergence},
         {.name = "bits-hamming", .d = 128, .make = fingerprints, .metric = hamming, .type = u8, .packed_bits = true},
         {.name = "bits-jaccard", .d = 128, .make = fingerprints, .metric = jaccard, .type = u8, .packed_bits = true},
         {.name = "bits-dice", .d = 128, .make = fingerprints, .metric = dice, .type = u8, .packed_bits = true},
         {"duplicates", 128, duplicates},
+        {"duplicates-product", 128, duplicates, inner_product},
         {"zero-rows", 128, zero_rows},
         {"zero-rows-cosine", 128, zero_rows, cosine},
+        {"new-users-product", 128, new_users, inner_product},
+        {"empty-texts-cosine", 128, empty_texts, cosine},
         {"all-equal", 128, all_equal},
         {"missing-values", 128, missing_values},
         {.name = "missing-graph", .d = 128, .make = missing_values, .graph = true},
+        {"incomplete-rows", 128, incomplete_rows},
+        {"incomplete-rows-product", 128, incomplete_rows, inner_product},
+        {"quantised", 128, quantised, sqeuclidean, u8},
+        {"quantised-product", 128, quantised, inner_product, u8},
+        {"quantised-cosine", 128, quantised, cosine, u8},
+        {"pictures", 128, pictures, sqeuclidean, u8},
+        {"pictures-product", 128, pictures, inner_product, u8},
+        {"pictures-cosine", 128, pictures, cosine, u8},
         {"voxels", 3, voxels},
         {"answers", 16, answers},
         {"tight-clusters", 128, tight_clusters},
         {"frequencies", 32, frequencies, sqeuclidean, f64},
         {"spectra", 128, spectra, correlation},
+        {"spectra-product", 128, spectra, inner_product},
         {"abundances", 64, abundances, braycurtis, f64},
         {"concentrations", 32, concentrations, canberra, f64},
         {"categories", 24, categories, hamming, f64},

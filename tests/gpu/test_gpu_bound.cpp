@@ -73,7 +73,7 @@ Judge judge_of(MetricId id) {
 Judge judge(const std::string& name) {
     if (name == "sqeuclidean") return judge_of<metric::SqEuclidean>(MetricId::sqeuclidean);
     if (name == "hellinger") return judge_of<metric::Hellinger>(MetricId::hellinger);
-    if (name == "inner_product") return judge_of<metric::InnerProduct>(MetricId::inner_product);
+    if (name.starts_with("inner_product")) return judge_of<metric::InnerProduct>(MetricId::inner_product);
     if (name == "cosine") return judge_of<metric::Cosine>(MetricId::cosine);
     if (name == "kl_divergence") return judge_of<metric::KlDivergence>(MetricId::kl_divergence);
     return judge_of<metric::Correlation>(MetricId::correlation);
@@ -127,6 +127,27 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
         }
         return out;
     }
+    if (judge.form == Gemm::dot) {
+        Truth out;
+        for (std::size_t i = 0; i < queries; ++i) {
+            const double* const a = &q.values[i * size];
+            const std::vector<long double> exact(a, a + size);
+            const long double to =
+                (form.shifts_products() ? t * t * form.product_norm : s * t) / std::sqrt(norm2(&exact[0]));
+            const auto centre_at = [&](std::size_t j) -> long double { return centre.empty() ? 0 : centre[j]; };
+            long double along = 0;
+            for (std::size_t j = 0; j < size; ++j) along += exact[j] * centre_at(j);
+            for (std::size_t k = 0; k < points; ++k) {
+                const double* const b = &x.values[k * size];
+                long double product = 0;
+                for (std::size_t j = 0; j < size; ++j) product += exact[j] * (b[j] - centre_at(j));
+                const long double rank = judge.rank(a, b, nullptr, nullptr, params);
+                out.exact.push_back(-product * to);
+                out.canonical.push_back((rank + along) * to);
+            }
+        }
+        return out;
+    }
     // Zero as a metric of unit vectors sees it: the norm is the last auxiliary value.
     const auto zero = [&](const Prepared& p, std::size_t row) {
         return p.aux[row * metric::max_aux + static_cast<std::size_t>(judge.aux - 1)] == 0;
@@ -146,14 +167,13 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
             const long double rank = judge.rank(&q.values[i * size], &x.values[k * size], &q.aux[i * metric::max_aux],
                                                 &x.aux[k * metric::max_aux], params);
             if (centred_units) {
-                out.exact.push_back((squares / 2 - product) * t * t);
+                // Zero is at distance 1 of all unit vectors.
+                const long double beside = zero(x, k) ? 0.5L : 0;
+                out.exact.push_back((squares / 2 + beside - product) * t * t);
                 out.canonical.push_back((rank - query2 / 2) * t * t);
             } else if (judge.form == Gemm::l2) {
                 out.exact.push_back((squares / 2 - product) * t * t);
                 out.canonical.push_back((rank - query2) * t * t / 2);
-            } else if (judge.form == Gemm::dot) {
-                out.exact.push_back(-product * s * t / query);
-                out.canonical.push_back(rank * s * t / query);
             } else {
                 out.exact.push_back(zero(q, i) || zero(x, k) ? 0 : -product * s * t / (query * std::sqrt(squares)));
                 out.canonical.push_back((rank - 1) * s * t);
@@ -209,18 +229,21 @@ public:
         prepared_ = gpu::prepare(points_.view, spec, plan, false, nullptr, 1, progress);
         rows_ = gpu::upload(queries_.view, 0, data.q, false, nullptr);
         gpu::measure(rows_, prepared_->metric, nullptr);
-        const gpu::FilterForm& form = prepared_->resident.filter.form;
-        if (form.centre) centre_ = to_host(form.centre, d);
+        form_ = prepared_->resident.filter.form;
         host_points_ = judge_.prepare(points_.view, spec.params);
         host_queries_ = judge_.prepare(queries_.view, spec.params);
-        truth_ = truth_of(judge_, host_queries_, host_points_, d, form, centre_, spec.params);
+        if (metric.ends_with("_plain")) form_of_products(Products::plain);
+        if (metric.ends_with("_centred")) form_of_products(Products::centred);
+        if (metric.ends_with("_shifted")) form_of_products(Products::shifted);
+        if (form_.centre) centre_ = to_host(form_.centre, d);
+        truth_ = truth_of(judge_, host_queries_, host_points_, d, form_, centre_, spec.params);
     }
 
     // With as many terms, and kappa a multiple of what the sample gave.
     void run(int terms, double kappa, Seen& seen) const {
         const gpu::Chunk& chunk = prepared_->resident;
         const gpu::MetricKernels& kernels = *prepared_->metric.kernels;
-        gpu::FilterForm form = chunk.filter.form;
+        gpu::FilterForm form = form_;
         form.terms = terms;
         form.width = gpu::filter_width(points_.view.cols, terms);
         form.gamma = gpu::filter_gamma(form.width + gpu::augmented_step);
@@ -292,6 +315,53 @@ private:
         std::vector<float> e, f, h;
         std::vector<std::uint8_t> unfit;
     };
+
+    // A form of inner products that the points may not have chosen, with the mean of most of them.
+    enum class Products { plain, centred, shifted };
+    void form_of_products(Products products) {
+        const auto d = static_cast<std::size_t>(points_.view.cols), n = host_points_.nan.size();
+        std::vector<double> centre(d), norms;
+        const auto norm_of_row = [&](std::size_t row) {
+            double norm2 = 0;
+            for (std::size_t j = 0; j < d; ++j) {
+                const double x = host_points_.values[row * d + j] - centre[j];
+                norm2 += x * x;
+            }
+            return std::isfinite(norm2) ? std::sqrt(norm2) : std::numeric_limits<double>::infinity();
+        };
+        const auto typical = [&] {
+            norms.clear();
+            for (std::size_t row = 0; row < n; ++row) norms.push_back(norm_of_row(row));
+            std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(n / 2), norms.end());
+            return norms[n / 2];
+        };
+        const double whole = typical();
+        double left = whole;
+        if (products != Products::plain) {
+            std::vector<double> mean(d);
+            double count = 0;
+            for (std::size_t row = 0; row < n; ++row) {
+                if (!(norm_of_row(row) <= 4 * whole) || !std::isfinite(whole)) continue;
+                for (std::size_t j = 0; j < d; ++j) mean[j] += host_points_.values[row * d + j];
+                ++count;
+            }
+            for (std::size_t j = 0; j < d; ++j) centre[j] = mean[j] / std::max(count, 1.0);
+            left = typical();
+        }
+        centre_on_device_ = gpu::Buffer<double>(static_cast<std::int64_t>(d), nullptr);
+        gpu_arrays::check(cudaMemcpy(centre_on_device_.get(), centre.data(), d * sizeof(double), cudaMemcpyDefault));
+        form_.gemm = products == Products::shifted ? Gemm::l2 : Gemm::dot;
+        form_.centre = products == Products::plain ? nullptr : centre_on_device_.get();
+        form_.centre_norm = 0;
+        for (const double c : centre) form_.centre_norm += c * c;
+        form_.centre_norm = std::sqrt(form_.centre_norm);
+        form_.query_scale = 32;
+        form_.product_norm = products == Products::shifted && whole > 0 && std::isfinite(whole) ? whole : 0;
+        if (products == Products::shifted && form_.product_norm == 0) form_.product_norm = 1;
+        form_.scale = 1;
+        if (left > 0 && std::isfinite(left)) form_.scale = std::ldexp(1.0, std::clamp(5 - std::ilogb(left), -400, 400));
+        form_.kappa = std::max(form_.gamma / 2, gpu::half_residual / 2);
+    }
 
     // Of augmented vectors, with thresholds among the values, far above and far below them: what passes has a value
     // within the bound as it has grown, and what is within a threshold passes.
@@ -409,7 +479,7 @@ private:
         const long double e = terms.e[static_cast<std::size_t>(i)], low = a - e,
                           high = a + e + 2 * static_cast<long double>(f);
         // A product is as large as the scale of the points, and that of cross entropies depends on the terms.
-        const long double scaled = terms.form.scale / prepared_->resident.filter.form.scale;
+        const long double scaled = terms.form.scale / form_.scale;
         for (const auto& [kind, values] : {std::pair{"exact", &truth_.exact}, {"canonical", &truth_.canonical}}) {
             const long double w = scaled * (*values)[static_cast<std::size_t>(i * points_.view.rows + row)];
             ASSERT_TRUE(low <= w && w <= high)
@@ -430,6 +500,8 @@ private:
     arrays::Array points_, queries_;
     std::shared_ptr<const gpu::Points> prepared_;
     gpu::DeviceRows rows_;
+    gpu::FilterForm form_;
+    gpu::Buffer<double> centre_on_device_;
     std::vector<double> centre_;
     Prepared host_points_, host_queries_;
     Truth truth_;
@@ -514,7 +586,8 @@ TEST_P(GpuBound, ManyDimensions) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Metric, GpuBound,
-                         testing::Values("sqeuclidean", "hellinger", "inner_product", "cosine", "correlation",
+                         testing::Values("sqeuclidean", "hellinger", "inner_product", "inner_product_plain",
+                                         "inner_product_centred", "inner_product_shifted", "cosine", "correlation",
                                          "kl_divergence"),
                          [](const auto& info) { return info.param; });
 

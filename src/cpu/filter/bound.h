@@ -86,6 +86,7 @@ struct QueryTerms {
     bool usable = true;            // false: the bound does not hold, scan instead
     bool exact = false;            // values are the distance keys themselves, where half norm and slack are 0
     bool alike = false;            // all points are equally near: the first of them are the answer
+    bool ends_finite = false;      // values of +inf are those of infinite keys
 
     // No point of the k nearest has a filter value above this, if k of them have upper values up to `kth`.
     float threshold_from_upper(double kth) const {

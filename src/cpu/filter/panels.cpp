@@ -358,6 +358,7 @@ QueryTerms Filter::cross_entropy_query(const double* row, const TileKernels& til
     t.offset = -sum * t.scale;
     t.error += bound_.binary64_error() * size * t.scale;
     t.usable = covered;
+    t.ends_finite = true;
     return t;
 }
 

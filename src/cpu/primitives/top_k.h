@@ -30,6 +30,15 @@ public:
         buffer_.push_back(candidate);
         if (buffer_.size() >= 2 * k_ + 64) compact();
     }
+    // Whether k pairs have entered.
+    bool full() const { return buffer_.size() >= k_; }
+    // In ascending order.
+    std::vector<std::int64_t> ids() const {
+        std::vector<std::int64_t> out;
+        for (const Neighbor& n : buffer_) out.push_back(n.id);
+        std::sort(out.begin(), out.end());
+        return out;
+    }
     // No pair at this rank or above can enter any more.
     double threshold() const { return worst_.rank; }
     // Brings the threshold down to the k-th of what has been pushed.

@@ -205,7 +205,7 @@ Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedul
             if (worker == 0) progress.poll("search");
             return !progress.cancelled();
         };
-        list.finish(go_on);
+        list.finish(begin * panel_points, std::min(n, (begin + groups) * panel_points), go_on);
         for (std::int64_t i = 0; i < here && range == 0; ++i)
             if (list.alike(i)) list.take_first(i, go_on);
         if (progress.cancelled()) return;

@@ -60,7 +60,8 @@ void Shortlist::add_query(const QueryTerms& terms) {
     const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
     const bool takes_part = filtered(i);
     if (!takes_part && !has_nan(i) && !alike(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
-    thresholds_.push_back((takes_part ? 1.0f : -1.0f) * std::numeric_limits<float>::infinity());
+    if (terms.ends_finite) candidates_.back().lower(std::numeric_limits<float>::max());
+    thresholds_.push_back(takes_part ? candidates_.back().threshold() : -std::numeric_limits<float>::infinity());
     const std::int64_t rank = guessed_rank(search_.k, guessed_parts[0]);
     if (!takes_part || !search_.guesses || rank == search_.k || !search_.guesses->next(i)) return;
     guesses_[static_cast<std::size_t>(i)] = 1;
@@ -130,11 +131,12 @@ void Shortlist::refine(std::int64_t i) {
     ties_[static_cast<std::size_t>(i)] += static_cast<double>(ties);
 }
 
-void Shortlist::take_some(std::int64_t i, std::int64_t first, std::int64_t last) {
+void Shortlist::take_some(std::int64_t i, std::int64_t first, std::int64_t last, const std::vector<std::int64_t>& but) {
     std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
     list.clear();  // of points that are not covered, which pass every threshold
     for (std::int64_t id = first; id < last; ++id)
-        if (!search_.graph || id != numbers_[i]) list.push_back({0, 0, id});
+        if ((!search_.graph || id != numbers_[i]) && !std::binary_search(but.begin(), but.end(), id))
+            list.push_back({0, 0, id});
     refine(i);
 }
 

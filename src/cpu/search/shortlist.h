@@ -99,7 +99,7 @@ public:
     void take_first(std::int64_t i, const GoOn& go_on) {
         const std::int64_t n = search_.points.rows.rows;
         for (std::int64_t id = 0; id < n && !settled(i) && go_on(); id += panel_points)
-            take_some(i, id, std::min<std::int64_t>(n, id + panel_points));
+            take_some(i, id, std::min<std::int64_t>(n, id + panel_points), {});
     }
     double error(std::int64_t i) const { return terms_[static_cast<std::size_t>(i)].error; }
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
@@ -121,10 +121,18 @@ public:
     // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds: those that are
     // guessed follow from larger and larger parts of the points.
     bool advance(std::int64_t seen, std::int64_t all);
-    // Refines what is left: best(i) is the answer among the points offered. Ends early when go_on() says so.
+    // Refines what is left: best(i) is the answer among the points offered, which are rows [first, last). Ends early
+    // when go_on() says so.
     template <class GoOn>
-    void finish(const GoOn& go_on) {
-        for (std::int64_t i = 0; i < count_ && go_on(); ++i) finish_query(i);
+    void finish(std::int64_t first, std::int64_t last, const GoOn& go_on) {
+        for (std::int64_t i = 0; i < count_ && go_on(); ++i) {
+            finish_query(i);
+            if (!filtered(i) || !terms_[static_cast<std::size_t>(i)].ends_finite || best(i).full()) continue;
+            // Points that have not been listed are at an infinite distance, in the order of their ids.
+            const std::vector<std::int64_t> listed = best(i).ids();
+            for (std::int64_t id = first; id < last && !best(i).full() && go_on(); id += panel_points)
+                take_some(i, id, std::min<std::int64_t>(last, id + panel_points), listed);
+        }
     }
 
     TopK& best(std::int64_t i) { return best_[static_cast<std::size_t>(i)]; }
@@ -137,8 +145,8 @@ private:
     bool settled(std::int64_t i) const {
         return best_[static_cast<std::size_t>(i)].threshold() < std::numeric_limits<double>::infinity();
     }
-    // Refines rows [first, last).
-    void take_some(std::int64_t i, std::int64_t first, std::int64_t last);
+    // Refines rows [first, last) but for some, which are in ascending order.
+    void take_some(std::int64_t i, std::int64_t first, std::int64_t last, const std::vector<std::int64_t>& but);
     void finish_query(std::int64_t i);
 
     const Search& search_;

@@ -16,11 +16,12 @@ namespace kith::gpu {
 namespace {
 
 // What w is of the keys.
-enum class Relation { direct, cosine, dot, entropy, l2, unit_l2 };
+enum class Relation { direct, cosine, dot, entropy, l2, unit_l2 };  // dot: inner products, shifted or not
 
 Relation relation_of(const FilterForm& form) {
     if (form.is_direct()) return Relation::direct;
     if (form.gemm == metric::Gemm::cosine) return Relation::cosine;
+    if (form.shifts_products()) return Relation::dot;
     if (form.gemm == metric::Gemm::l2) return form.unit ? Relation::unit_l2 : Relation::l2;
     return form.least > 0 ? Relation::entropy : Relation::dot;
 }
@@ -62,7 +63,9 @@ __device__ KeyImage image_of(const ThresholdTask& task, std::int64_t query) {
             break;
         case Relation::dot: {
             const double norm = sqrt(sum([&](std::int64_t i) { return x[i] * x[i]; }));
-            image.scale = form.scale * form.query_scale / norm;
+            image.scale =
+                form.scale * (form.shifts_products() ? form.scale * form.product_norm : form.query_scale) / norm;
+            if (form.centre) image.offset = image.scale * sum([&](std::int64_t i) { return x[i] * form.centre[i]; });
             break;
         }
         case Relation::entropy: {
@@ -145,7 +148,7 @@ void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries, 
     Buffer<double> coordinates(sums ? step * d : 0, stream);
     // Lengths come from the coordinates themselves.
     FilterForm sampled = form;
-    if (relation == Relation::unit_l2) sampled.centre = nullptr;
+    if (relation == Relation::unit_l2 || relation == Relation::dot) sampled.centre = nullptr;
     const bool f64 = queries.rows.type == ElementType::f64;
     for (std::int64_t first = 0; first < q; first += step) {
         const std::int64_t count = std::min(step, q - first);

@@ -2,13 +2,14 @@
 // the arithmetic without a device. docs/exactness.md derives the bound; in short, with v the exact vector, v^ the
 // rounded one, rho = |v - v^| measured, h = |v|^2 / 2 - F (l2; half_norm in the code) or -F, and a = h - <u^, v^> as
 // the matrix units compute it,
-//     a - E <= w <= a + E + 2 F,   w = |v|^2 / 2 - <u, v> (l2) or -<u, v>,
+//     a - E <= w <= a + E + 2 F,   w = |v|^2 / 2 - <u, v> (l2), -<u, v>, or -t <c, v> - <u, v> (both less a centre c),
 // so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F). E (query_error) + F
 // (point_error) is at least the sum of
 //     |u| rho_v + rho_u |v| + rho_u rho_v     rounding of the coordinates
 //     |u2| |v2|                               the product of the second terms, which is left out
 //     gamma (|h| + size_u size_v)             accumulation, and rounding h
 //     canonical_slack (|u|^2 + |v|^2)         binary64, here and in the distance key
+//     canonical_slack |c| ...                 the same of products with a centre
 //     factor_bound of both                    the same where a factor multiplies
 //     canonical_slack weight_u                binary64's logarithms of a cross entropy
 // where the products of a query's and a point's part are split by kappa or into halves (l2), or |u| is known (others).
@@ -93,8 +94,10 @@ KITH_HD double query_residual(const FilterForm& form) {
 struct RowVector {
     double norm2 = 0, rho2 = 0, second2 = 0, before2 = 0;
     double weight = 0;   // of a query of a cross entropy: sum u (1 + |log q| + |centre|)
+    double offset = 0;   // of the half norm, beside |v|^2 / 2 of l2
     bool finite = true;  // false: the vector cannot serve, `out` holds zeros
-    bool zero = false;   // nothing that could be made unit; `out` holds zeros
+    bool zero = false;   // nothing that could be made unit
+    bool empty = false;  // nor any coordinate but 0
     bool zeros = false;  // a point of a cross entropy with coordinates that are 0
 
     // At least the norms of the rounded terms together. Two vectors' sizes multiplied are at least the sum of the
@@ -123,6 +126,17 @@ KITH_HD double l2_bound(const FilterForm& form, const RowVector& v, bool factore
     return bound;
 }
 
+// H.
+KITH_HD double exact_half_norm(const FilterForm& form, const RowVector& v) {
+    return form.gemm == metric::Gemm::l2 && !form.shifts_products() ? 0.5 * v.norm2 + v.offset : v.offset;
+}
+
+// What binary64 rounds of products with a centre: of a point's form, the query's norm, the key, and <q, c>.
+KITH_HD double product_bound(const FilterForm& form, double norm) {
+    const double centre = form.scale * form.centre_norm, query = form.scale * form.product_norm;
+    return canonical_slack * (query * (2 * norm + 2 * centre) + centre * norm);
+}
+
 // With all slack. |h| is at most half the square, which has paid for it, or the bound, which pays for it here.
 KITH_HD double widened(const FilterForm& form, double bound) {
     return (bound * bound_slack + underflow_slack) * (1 + 2 * form.gamma);
@@ -130,8 +144,9 @@ KITH_HD double widened(const FilterForm& form, double bound) {
 
 // F.
 KITH_HD double point_bound(const FilterForm& form, const RowVector& v, bool factored) {
-    if (form.gemm == metric::Gemm::l2) return widened(form, l2_bound(form, v, factored));
     const double norm = std::sqrt(v.norm2), rho = std::sqrt(v.rho2), s = form.query_scale;
+    if (form.gemm == metric::Gemm::l2)
+        return widened(form, l2_bound(form, v, factored) + form.gamma * std::abs(v.offset) + product_bound(form, norm));
     double bound = s * (rho + half_residual * std::sqrt(v.second2) + form.gamma * v.size() + canonical_slack * norm);
     if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form) * (norm + rho);
     return widened(form, bound);
@@ -143,6 +158,7 @@ KITH_HD double query_bound(const FilterForm& form, const RowVector& v, bool fact
     if (form.gemm == metric::Gemm::l2) bound = l2_bound(form, v, factored);
     else if (form.gemm == metric::Gemm::cosine) bound = form.scale * std::sqrt(v.rho2);
     else if (form.least > 0) bound = canonical_slack * form.scale * v.weight;
+    else bound = 2 * canonical_slack * form.query_scale * form.scale * form.centre_norm;
     return widened(form, bound);
 }
 
@@ -154,8 +170,15 @@ KITH_HD bool is_coarse(const FilterForm& form, const RowVector& v) {
 }
 
 // Whether a point's values with F stay so small that those of infinite keys reach the ceiling.
+KITH_HD bool is_near(const FilterForm& form, const RowVector& v, double bound) {
+    return bound + form.query_scale * v.size() <= form.covered;
+}
 KITH_HD bool is_covered(const FilterForm& form, const RowVector& v, double bound) {
-    return !v.zeros || bound + form.query_scale * v.size() <= form.covered;
+    return !v.zeros || is_near(form, v, bound);
+}
+// Of points that all are near: what values of finite keys, with 2 E, do not exceed.
+inline float farthest_value(const FilterForm& form) {
+    return static_cast<float>(1.02 * form.covered);
 }
 
 }  // namespace kith::gpu

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(block)
     }
     if (threadIdx.x == 0) s.kept = 0;
     const float threshold =
-        threshold_of(smallest_key<block, groups, true>(keys, order, s), lists.query_error[query], lists.growth);
+        threshold_of(smallest_key<block, groups, true>(keys, order, s), lists.query_error[query], lists);
     Candidate* const list = lists.candidates + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i) {
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, in
     if (threadIdx.x == 0) s.kept = 0;
     float threshold = lists.threshold[query];
     if (list.count >= order)
-        threshold = fminf(
-            threshold, threshold_of(smallest_key<block>(list.keys, order, s), lists.query_error[query], lists.growth));
+        threshold =
+            fminf(threshold, threshold_of(smallest_key<block>(list.keys, order, s), lists.query_error[query], lists));
     __syncthreads();
     Candidate* const out = lists.candidates + query * lists.capacity;
 #pragma unroll
@@ -132,17 +132,19 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
     const auto fitness = task.unfit[query];
     const bool enough = list.count >= task.k && fitness == fit;
     const float e = lists.query_error[query], used = lists.threshold[query];
-    float threshold = enough ? threshold_of(smallest_key<block>(list.keys, task.k, s), e, lists.growth) : infinity;
+    const std::uint32_t key = enough ? smallest_key<block>(list.keys, task.k, s) : Order::nan;
+    float threshold = enough ? threshold_of(key, e, lists) : infinity;
     if (enough && threshold > used) {
         // Perhaps a little larger than the k-th upper value: if that one is within the passes' threshold, so is the
         // answer.
         int within = 0;
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
-            within += __syncthreads_count(threshold_of(list.keys[i], e, lists.growth) <= used);
+            within += __syncthreads_count(threshold_of(list.keys[i], e, lists) <= used);
         if (within >= task.k) threshold = used;
     }
-    const bool found = enough && !list.overflowed && threshold <= used;
+    const bool fills = fitness == fit && !list.overflowed && ends_finite(key, used, lists);
+    const bool found = !fills && enough && !list.overflowed && threshold <= used;
     bool sure = found || fitness == no_neighbours;
     __syncthreads();
     if (found) {
@@ -161,11 +163,24 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
         __syncthreads();
         if (threadIdx.x == 0 && own >= 0) ids[own] = ids[--s.kept];
     }
-    if (fitness == all_alike)
-        sure = take_first<block>(task, query, lists.capacity, task.ids + query * lists.capacity, s);
+    if (fills || fitness == all_alike) {
+        std::uint32_t* const ids = task.ids + query * lists.capacity;
+        const std::int64_t rows = first_rows<block>(task, lists.capacity);
+#pragma unroll
+        for (int i = 0; fills && i < per_thread; ++i) {
+            // The first rows are appended whole.
+            const bool near = list.within(i, used);
+            const std::int64_t row = near ? row_at(form, list.entries[i].point, task.n) : 0;
+            append<1>(near && row >= rows && !(task.self && row == task.self[query]), &s.kept,
+                      [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
+        }
+        __syncthreads();
+        append_rows<block>(task, query, rows, lists.capacity, ids, s);
+        sure = (rows > 0 || task.n == 0) && s.kept <= lists.capacity;
+    }
     __syncthreads();
     if (threadIdx.x == 0) {
-        lists.counts[query] = s.kept;
+        lists.counts[query] = sure ? s.kept : 0;
         if (!sure) lists.threshold[query] = threshold;
         task.status[query] = sure ? certified : uncertain;
         if (sure) atomicAdd(&task.totals[0], static_cast<unsigned long long>(s.kept));

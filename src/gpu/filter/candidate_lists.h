@@ -30,6 +30,7 @@ struct CandidateLists {
     unsigned* lengths = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
+    float farthest = std::numeric_limits<float>::max();      // FilterForm::farthest
 
     // Those of queries [first, first + count).
     CandidateLists part(std::int64_t first, std::int64_t count) const {
@@ -77,7 +78,8 @@ struct CloseTask {
 // threshold and the list is complete, every point of the answer is in it with a value of at most T: these are refined.
 // Elsewhere the count becomes 0, and the threshold becomes T if the list has k entries (a certain threshold), else
 // +inf; +inf too where the query cannot be filtered. A query without neighbours is certified with
-// none, one that all points are alike to with the first of them.
+// none, one that all points are alike to with the first of them, one that has fewer than k points with finite keys with
+// these and the first rows.
 void close_lists(const CandidateLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

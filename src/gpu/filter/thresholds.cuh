@@ -15,11 +15,19 @@ __device__ __forceinline__ std::uint32_t upper_key(float a, float f, float ceili
     return Order::key(f < infinity && upper < ceiling ? upper : infinity);
 }
 
-// The threshold that a key of an upper value stands for.
-__device__ __forceinline__ float threshold_of(std::uint32_t key, float e, float growth) {
+// The threshold that a key of an upper value stands for. Above lists.farthest there is nothing but infinite keys.
+__device__ __forceinline__ float threshold_of(std::uint32_t key, float e, const CandidateLists& lists) {
     // A query that is not filtered has none.
     if (e == __int_as_float(0xff800000)) return e;
-    return fminf(__fmaf_ru(Order::value(key), growth, 2.0f * e), 3.402823466e38f);
+    return fminf(__fmaf_ru(Order::value(key), lists.growth, 2.0f * e),
+                 fminf(__fadd_ru(lists.farthest, 2.0f * e), 3.402823466e38f));
+}
+
+// Whether fewer than k points may have finite keys, and a list up to that threshold has all of them: the first rows
+// follow. `key`: of the k-th smallest upper value.
+__device__ __forceinline__ bool ends_finite(std::uint32_t key, float threshold, const CandidateLists& lists) {
+    return lists.farthest < 3.402823466e38f && !(Order::value(key) < __int_as_float(0x7f800000)) &&
+           threshold >= lists.farthest;
 }
 
 struct ListShared {
@@ -37,21 +45,32 @@ __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys
                                                  in_all, word);
 }
 
-// The first rows as the list of a query that all points are alike to, as many as it holds; whether these are enough.
+// How many first rows have k neighbours: as many as a block looks at at a time, n where there are fewer; 0 where that
+// is more than `most`.
 template <int block>
-__device__ __forceinline__ bool take_first(const CloseTask& task, std::int64_t query, std::int64_t capacity,
-                                           std::uint32_t* ids, ListShared& s) {
-    const std::int64_t self = task.self ? task.self[query] : -1, first = min(task.n, capacity);
-    std::uint32_t own = 0, neighbours = 0;
-    for (std::int64_t row = threadIdx.x; row < first; row += block) own += task.nan[row] == 0;
-    block_prefix<block>(own, s.sums, neighbours);
-    const bool enough = neighbours >= task.k || first == task.n;
-    for (std::int64_t at = 0; enough && at < first; at += block) {
-        const std::int64_t row = at + threadIdx.x;
-        append<1>(row < first && row != self, &s.kept,
-                  [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
+__device__ std::int64_t first_rows(const CloseTask& task, std::int64_t most) {
+    std::int64_t rows = 0, neighbours = 0;
+    while (rows < task.n && neighbours < task.k) {
+        const std::int64_t row = rows + threadIdx.x, next = min(min(rows + block, task.n), most);
+        if (next == rows) return 0;
+        neighbours += __syncthreads_count(row < next && task.nan[row] == 0);
+        rows = next;
     }
-    return enough;
+    return rows;
+}
+
+// Appends rows [0, rows) to a query's ids, as far as these have room.
+template <int block>
+__device__ __forceinline__ void append_rows(const CloseTask& task, std::int64_t query, std::int64_t rows,
+                                            std::int64_t capacity, std::uint32_t* ids, ListShared& s) {
+    const std::int64_t self = task.self ? task.self[query] : -1;
+    for (std::int64_t at = 0; at < rows; at += block) {
+        const std::int64_t row = at + threadIdx.x;
+        append<1>(row < rows && row != self, &s.kept, [&](int slot, int) {
+            if (slot < capacity) ids[slot] = static_cast<std::uint32_t>(row);
+        });
+    }
+    __syncthreads();
 }
 
 }  // namespace kith::gpu

@@ -63,10 +63,14 @@ inline constexpr std::int64_t direct_dimensions = 8;
 // So many rows that equal one are worth leaving out. Reasoned, not timed: fewer have room in the lists of a retry
 // (max_candidates, 16,384) beside what else is near.
 inline constexpr std::int64_t many_repeats = 256;
-// Unit vectors are filtered by their squared distances where the typical one is no further than this from their mean.
-// Reasoned, not timed: the bound of squared distances grows with the squares of the norms, so that a sixteenth of it or
-// less is left.
-inline constexpr double centred_unit_norm = 0.25;
+// Unit vectors are filtered by their squared distances, and products by those of points less their mean, where what is
+// left of the typical vector is so much of it or less: the bound of squared distances grows with the squares of what is
+// left, that of products with its length.
+inline constexpr double centred_share = 0.9;
+// Products are shifted on both sides where typical points are so many times as long as what is left, or less: queries
+// that are unlike the points are that much longer than what they are compared with. Beyond, and in two terms, points
+// alone are.
+inline constexpr double most_shifted_share = 64;
 // Beyond, multiplying by a factor (metric::Traits::factored) is no longer small beside the search.
 inline constexpr std::int64_t factored_max_dimensions = 4096;
 // Rows that are multiplied by a factor at a time: 8 MiB of coordinates, whole blocks, at least all of a sample.

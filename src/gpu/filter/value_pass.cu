@@ -342,7 +342,9 @@ __global__ void __launch_bounds__(close_threads)
         } else {
             key = smallest_key<close_threads>(uppers, task.k, s);
         }
-        threshold = threshold_of(key, lists.query_error[query], lists.growth);
+        threshold = threshold_of(key, lists.query_error[query], lists);
+        const bool fills = ends_finite(key, threshold, lists);
+        const std::int64_t rows = fills ? first_rows<close_threads>(task, lists.capacity) : 0;
         std::uint32_t limit = Order::key(threshold);
         if constexpr (is_coarse) {
             const float error = coarse.error[query];
@@ -353,14 +355,16 @@ __global__ void __launch_bounds__(close_threads)
         std::uint32_t* const ids = task.ids + query * lists.capacity;
         sure = positions_within(pass, least, limit, near, [&](bool there, std::int64_t position) {
             const std::int64_t row = there ? row_at(form, position, task.n) : 0;
-            append<1>(there && row != self, &s.kept, [&](int slot, int) {
+            append<1>(there && row != self && row >= rows, &s.kept, [&](int slot, int) {
                 if (slot < lists.capacity) ids[slot] = static_cast<std::uint32_t>(row);
             });
         });
-        sure = sure && s.kept <= lists.capacity;
+        if (fills) append_rows<close_threads>(task, query, rows, lists.capacity, ids, s);
+        sure = sure && s.kept <= lists.capacity && (!fills || rows > 0);
     } else if (fitness == all_alike) {
-        sure = take_first<close_threads>(task, query, lists.capacity, task.ids + query * lists.capacity, s);
-        __syncthreads();
+        const std::int64_t rows = first_rows<close_threads>(task, lists.capacity);
+        append_rows<close_threads>(task, query, rows, lists.capacity, task.ids + query * lists.capacity, s);
+        sure = rows > 0 || task.n == 0;
     }
     if (threadIdx.x != 0) return;
     lists.counts[query] = sure ? s.kept : 0;

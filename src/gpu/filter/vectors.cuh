@@ -35,18 +35,20 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
     RowVector v;
     if (unit) {
         double norm2 = 0;
+        bool other = false;
         for (std::int64_t i = lane; i < d; i += 32) {
             const double x = raw(i);
             norm2 += x * x;
+            other |= x != 0;
         }
         norm2 = warp_sum(norm2);
         v.zero = norm2 == 0;
+        v.empty = !__any_sync(0xffffffffu, other);
         factor = norm2 > 0 ? scale / O::sqrt(norm2) : 0.0;
         // Outside of these limits squares lose bits in binary64, here and in the canonical form.
         usable = usable && (norm2 == 0 || (norm2 >= smallest_square && norm2 <= largest_square));
     }
-    const bool centred = form.unit && form.centre;
-    if (centred && v.zero) usable = false;  // at distance 1 of everything
+    const bool centred = unit && form.centre && form.gemm == metric::Gemm::l2;
     const std::int64_t part = form.terms == 1 ? form.width : form.width / 3;
     if constexpr (M::traits.factored) {
         usable = usable && form.factor.rows;
@@ -74,7 +76,8 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
             }
         } else {
             if (i < d) x = raw(i) * factor;
-            if (centred && i < d) x -= form.centre[i] * scale;
+            if (centred && i < d) x -= form.centre[i] * form.scale;
+            if (form.shifts_products() && !query && i < d) v.offset -= form.centre[i] * form.scale * x;
             rounded = x;
         }
         __half first, second;
@@ -93,6 +96,9 @@ __device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::in
     v.norm2 = warp_sum(v.norm2);
     v.rho2 = warp_sum(v.rho2);
     v.second2 = warp_sum(v.second2);
+    if (form.shifts_products()) v.offset = warp_sum(v.offset);
+    // A row of zeros is at distance 1 of all unit vectors.
+    if (form.unit && centred && v.zero) v.offset = 0.5 * form.scale * form.scale;
     if constexpr (takes_logarithms<M>) {
         v.weight = warp_sum(v.weight);
         v.zeros = __any_sync(0xffffffffu, v.zeros);
@@ -124,11 +130,12 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     const RowVector v =
         round_row<M>(in, row, at, form, params, form.scale, form.unit, false, vectors + at * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
-    const double half_square = form.gemm == metric::Gemm::l2 ? 0.5 * v.norm2 : 0.0;
     const double bound = point_bound(form, v, M::traits.factored);
     const bool covered = v.finite && is_covered(form, v, bound);
+    if (form.unknown && !nan && (takes_logarithms<M> ? covered && !is_near(form, v, bound) : !isfinite(v.norm2)))
+        *form.unknown = 1;
     // A NaN point is farther than everything, one that cannot be filtered nearer.
-    half_norm[at] = covered ? __double2float_rd(half_square - bound) : (nan ? infinity : -infinity);
+    half_norm[at] = covered ? __double2float_rd(exact_half_norm(form, v) - bound) : (nan ? infinity : -infinity);
     point_error[at] = covered ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
 }
 
@@ -138,16 +145,18 @@ __global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* 
     const std::int64_t row =
         form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
-    const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2, unit = form.unit || !l2;
+    const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2, shifts = form.shifts_products(),
+               unit = form.unit || !l2 || shifts;
     // A query's length does not change the order of its products: the bound is for those of one norm.
-    const RowVector v = round_row<M>(in, row, row, form, params, l2 ? form.scale : form.query_scale, unit, true,
-                                     vectors + row * form.width, !nan);
+    const double scale = shifts ? form.scale * form.product_norm : l2 ? form.scale : form.query_scale;
+    const RowVector v = round_row<M>(in, row, row, form, params, scale, unit, true, vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double bound = query_bound(form, v, M::traits.factored);
     // One that cannot be rounded is scanned.
     const bool coarse = is_coarse(form, v);
-    // As far from every point: squares of a cross entropy's coordinates may underflow without being 0.
-    const bool alike = v.zero && (M::traits.gemm == metric::Gemm::cosine || (takes_logarithms<M> && v.finite));
+    // As far from every point: squares may underflow without being 0, of which a cosine knows nothing.
+    const bool alike = v.zero && (M::traits.gemm == metric::Gemm::cosine || (takes_logarithms<M> && v.finite) ||
+                                  (v.empty && form.finite_points));
     const bool scan = !v.finite || v.zero || (!l2 && coarse);
     unfit[row] = nan ? no_neighbours : alike ? all_alike : scan ? to_scan : fit;
     // Only points that pass every threshold pass that of such a query.

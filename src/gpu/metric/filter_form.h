@@ -12,13 +12,22 @@ namespace kith::gpu {
 
 // Vectors (docs/exactness.md): v = (map(x) - centre) * scale, or v = (map(x) / |map(x)| - centre) * scale where `unit`,
 // v = (L' W (map(x) - centre)) * scale where the metric has a factor, v = (log x - centre) * scale of the points of a
-// cross entropy; rounded to fp16, once or in two terms.
+// cross entropy; rounded to fp16, once or in two terms. Of a dot form only points are less the centre.
 struct FilterForm {
     metric::Gemm gemm = metric::Gemm::none;  // l2, dot (that of a cross entropy too) or cosine
     const double* centre = nullptr;          // d, or null
+    double centre_norm = 0;                  // of products: |centre|
     double scale = 1;
     double query_scale = 1;  // the norm of a query where the form makes queries unit
+    // Not 0: inner products of points and queries around a mean. As in l2, whose bound serves, both are less the
+    // centre, queries after they have been given this norm; half norms are -scale <centre, v>.
+    double product_norm = 0;
     bool unit = false;
+    // Of inner products whether all points are finite, and as far from a query of zeros. `unknown`, where not null,
+    // becomes 1 where one is not; of cross entropies where a finite key may lie above `farthest`.
+    bool finite_points = false;
+    int* unknown = nullptr;
+    float farthest = std::numeric_limits<float>::max();  // values above this, with 2 E, are those of infinite keys
     int terms = 1;
     std::int64_t width = 0;    // halves per row: d rounded up to a multiple of 16, three times that for two terms
     double kappa = 0;          // typical relative rounding error of a vector
@@ -45,6 +54,7 @@ struct FilterForm {
     const double* values = nullptr;  // of exact::Coordinates::few_values: value g of coordinate i is values[g d + i]
 
     bool is_direct() const { return direct.step != exact::Step::dot; }
+    KITH_HD bool shifts_products() const { return product_norm > 0; }
 };
 
 // The same of queries, which keep their order.

@@ -57,6 +57,7 @@ public:
             typical_ = typical();
             if (!std::isfinite(typical_)) return;
             if (form_.gemm == metric::Gemm::l2) choose_centre();
+            if (form_.gemm == metric::Gemm::dot) choose_product_centre();
             if (typical_ == 0) typical_ = largest();
             const int near = entropy ? entropy_exponent(form_.terms) : 5;
             if (typical_ > 0) form_.scale = power_of_two(near - std::ilogb(typical_), 400);
@@ -121,17 +122,38 @@ private:
             typical_ = typical();
             return;
         }
-        // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves
-        // exact.
-        if (typical_ > 0 && std::isfinite(typical_)) {
-            const double grid = std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
-            std::vector<double> change = centre;
-            for (double& c : centre) c = std::nearbyint(c / grid) * grid;
-            for (std::size_t i = 0; i < change.size(); ++i) change[i] = centre[i] - change[i];
-            shift(change);
-            typical_ = typical();
-        }
+        make_coarse(centre);
         use(centre);
+    }
+    // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves exact.
+    void make_coarse(std::vector<double>& centre) {
+        if (!(typical_ > 0) || !std::isfinite(typical_)) return;
+        const double grid = std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
+        std::vector<double> change = centre;
+        for (double& c : centre) c = std::nearbyint(c / grid) * grid;
+        for (std::size_t i = 0; i < change.size(); ++i) change[i] = centre[i] - change[i];
+        shift(change);
+        typical_ = typical();
+    }
+    // Where points have a mean that is most of them, products are those of what is left of them, and of what the same
+    // leaves of queries that are as long.
+    void choose_product_centre() {
+        const double whole = typical_;
+        if (!(whole > 0)) return;
+        std::vector<double> centre = take_off_mean(4 * whole);
+        typical_ = typical();
+        if (!(typical_ <= tuning::centred_share * whole)) {
+            for (double& c : centre) c = -c;
+            shift(centre);
+            typical_ = whole;
+            return;
+        }
+        make_coarse(centre);
+        use(centre);
+        form_.centre_norm = std::sqrt(std::inner_product(centre.begin(), centre.end(), centre.begin(), 0.0));
+        if (form_.terms > 1 || whole > tuning::most_shifted_share * typical_) return;
+        form_.gemm = metric::Gemm::l2;
+        form_.product_norm = whole;
     }
     // The median of each coordinate's logarithms, taken off. Coordinates that have none count for nothing.
     void centre_logarithms() {
@@ -164,7 +186,7 @@ private:
         const std::vector<double> centre = take_off_mean(2);
         typical_ = typical();
         if (typical_ == 0) typical_ = largest();
-        if (!(typical_ > 0 && typical_ <= tuning::centred_unit_norm)) return false;
+        if (!(typical_ > 0 && typical_ <= tuning::centred_share)) return false;
         form_.gemm = metric::Gemm::l2;
         form_.scale = power_of_two(5 - std::ilogb(typical_), most_scale);
         use(centre);
@@ -322,12 +344,24 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
         out.half_norm = Buffer<float>(whole_tiles(n), stream);
         out.point_error = Buffer<float>(whole_tiles(n), stream);
     }
-    if (metric.kernels)
-        metric.kernels->filter_points(points.prepared(), out.form, out.vectors.get(), out.half_norm.get(),
-                                      out.point_error.get(), metric.params, stream);
-    else
+    if (!metric.kernels) {
         formula_points(points.prepared(), out, out.vectors.get(), out.half_norm.get(), out.point_error.get(),
                        metric.params, stream);
+        return;
+    }
+    const bool entropies = out.form.least > 0,
+               products = !out.form.is_direct() && metric.kernels->traits.gemm == metric::Gemm::dot;
+    Buffer<int> unknown(entropies || products ? 1 : 0, stream);
+    FilterForm form = out.form;
+    if (entropies || products) {
+        unknown.clear_to(0);
+        form.unknown = unknown.get();
+    }
+    metric.kernels->filter_points(points.prepared(), form, out.vectors.get(), out.half_norm.get(),
+                                  out.point_error.get(), metric.params, stream);
+    if ((!entropies && !products) || fetched(unknown, stream).front() != 0) return;
+    if (products) out.form.finite_points = true;
+    else out.form.farthest = farthest_value(form);
 }
 
 FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,

@@ -229,7 +229,8 @@ private:
                               .choices = static_cast<int>(tried_.size()),
                               .columns = {},
                               .slack = slack(),
-                              .square = form_.gemm == metric::Gemm::l2};
+                              .square = form_.gemm == metric::Gemm::l2 && !form_.shifts_products(),
+                              .half_norm = form_.shifts_products() ? filter_.half_norm.get() + made_of_ : nullptr};
         std::copy(tried_.begin(), tried_.end(), trial.columns);
         return passing_shares(trial, n_, stream_);
     }

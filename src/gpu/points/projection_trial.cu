@@ -33,12 +33,13 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
     product = warp_sum(product);
     u2 = warp_sum(u2);
     v2 = warp_sum(v2);
-    const double half_square = trial.square ? v2 / 2 : 0;
+    const double of_row = trial.half_norm ? static_cast<double>(trial.half_norm[x]) : 0.0,
+                 half = trial.square ? v2 / 2 : isfinite(of_row) ? of_row : 0;
     float* const own = out + pair * (trial.choices + 3);
     if (lane == 0) {
-        own[0] = static_cast<float>(half_square - product);
-        own[trial.choices + 1] = static_cast<float>(half_square - product - trial.slack);
-        own[trial.choices + 2] = static_cast<float>(trial.square ? -u2 / 2 : -sqrt(u2 * v2));
+        own[0] = static_cast<float>(half - product);
+        own[trial.choices + 1] = static_cast<float>(half - product - trial.slack);
+        own[trial.choices + 2] = static_cast<float>(trial.square ? -u2 / 2 : half - sqrt(u2 * v2));
     }
     const double *y = trial.along + q * trial.stride, *z = trial.along + x * trial.stride;
     double along = 0, u_left = u2, v_left = v2;
@@ -53,7 +54,7 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
         u_left -= warp_sum(y2);
         v_left -= warp_sum(z2);
         const double left = sqrt(fmax(0.0, u_left) * fmax(0.0, v_left));
-        if (lane == 0) own[c + 1] = static_cast<float>(half_square - along - left);
+        if (lane == 0) own[c + 1] = static_cast<float>(half - along - left);
     }
 }
 

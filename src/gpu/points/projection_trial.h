@@ -22,6 +22,7 @@ struct ProjectionTrial {
     double
         slack;    // of numbers of 8 bits, by how much their values may lie below those of all coordinates; < 0: no such
     bool square;  // a value is half of |x|^2 less the product, as of squared distances; else less the product
+    const float* half_norm;  // of the rows, from which the product is taken instead; or null
 };
 
 // For each choice, and then for numbers of 8 bits, the share of n points that passes, if they are as the sample is.

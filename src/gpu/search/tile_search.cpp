@@ -292,7 +292,8 @@ private:
             .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
             .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
-            .ceiling = filter_.form.ceiling};
+            .ceiling = filter_.form.ceiling,
+            .farthest = filter_.form.farthest};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
