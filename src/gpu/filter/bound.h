@@ -176,7 +176,7 @@ KITH_HD bool is_near(const FilterForm& form, const RowVector& v, double bound) {
 KITH_HD bool is_covered(const FilterForm& form, const RowVector& v, double bound) {
     return !v.zeros || is_near(form, v, bound);
 }
-// Of points that all are near: what values of finite keys, with 2 E, do not exceed.
+// Of points that all are near: what values of finite keys, less E, do not exceed.
 inline float farthest_value(const FilterForm& form) {
     return static_cast<float>(1.02 * form.covered);
 }

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
     const bool enough = list.count >= task.k && fitness == fit;
     const float e = lists.query_error[query], used = lists.threshold[query];
     const std::uint32_t key = enough ? smallest_key<block>(list.keys, task.k, s) : Order::nan;
-    float threshold = enough ? threshold_of(key, e, lists) : infinity;
+    float threshold = enough ? threshold_of(key, e, lists) : most_certain(e, lists, fitness == fit);
     if (enough && threshold > used) {
         // Perhaps a little larger than the k-th upper value: if that one is within the passes' threshold, so is the
         // answer.
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, Filt
             within += __syncthreads_count(threshold_of(list.keys[i], e, lists) <= used);
         if (within >= task.k) threshold = used;
     }
-    const bool fills = fitness == fit && !list.overflowed && ends_finite(key, used, lists);
+    const bool fills = fitness == fit && !list.overflowed && ends_finite(key, used, e, lists);
     const bool found = !fills && enough && !list.overflowed && threshold <= used;
     bool sure = found || fitness == no_neighbours;
     __syncthreads();

@@ -343,7 +343,7 @@ __global__ void __launch_bounds__(close_threads)
             key = smallest_key<close_threads>(uppers, task.k, s);
         }
         threshold = threshold_of(key, lists.query_error[query], lists);
-        const bool fills = ends_finite(key, threshold, lists);
+        const bool fills = ends_finite(key, threshold, lists.query_error[query], lists);
         const std::int64_t rows = fills ? first_rows<close_threads>(task, lists.capacity) : 0;
         std::uint32_t limit = Order::key(threshold);
         if constexpr (is_coarse) {

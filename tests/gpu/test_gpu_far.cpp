@@ -1,0 +1,15 @@
+// Infinite distances and queries of zeros on CUDA.
+#include "far_cases.h"
+
+TEST(GpuFar, FewerThanKFinite) {
+    far_cases::fewer_than_k_finite("cuda");
+}
+TEST(GpuFar, FewerThanKFiniteAmongOthers) {
+    far_cases::fewer_than_k_finite_among_others("cuda");
+}
+TEST(GpuFar, GraphOfFewFinite) {
+    far_cases::graph_of_few_finite("cuda");
+}
+TEST(GpuFar, QueriesOfZeros) {
+    far_cases::queries_of_zeros("cuda");
+}
