@@ -144,7 +144,8 @@ private:
         return {queries_.prepared(), context_.graph ? self_.get() : nullptr, context_.plan.symmetric};
     }
     bool tries_clusters() const {
-        const Clusters* const clusters = own_clusters();
+        // Rows in host memory cross the bus for all of a cluster: not timed.
+        const Clusters* const clusters = context_.points.on_host ? nullptr : own_clusters();
         return clusters && answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k) &&
                chunk_.finer->by_clusters.tries();
     }

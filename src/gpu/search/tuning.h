@@ -175,8 +175,8 @@ inline double spread_bytes(std::int64_t n, std::int64_t d) {
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
 inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool copied) {
-    // In clusters, the order of the points.
-    return (path == Path::clustered ? 4 : 0) + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
+    // In clusters, the order of the points and their rows cluster by cluster.
+    return (path == Path::clustered ? 8 : 0) + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
            (path == Path::exact ? 0 : 8) + 17;
 }
 
