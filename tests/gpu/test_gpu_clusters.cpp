@@ -11,6 +11,7 @@
 #include "gpu/filter/augmented.h"
 #include "gpu/points/clusters.h"
 #include "gpu/search/clustered_pass.h"
+#include "gpu/search/nearest_clusters.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"
@@ -200,8 +201,166 @@ TEST(GpuClusteredSearch, TypesAndFewQueries) {
         asked_bytes.push_back(static_cast<std::uint8_t>(std::clamp(x * 20, 0.0f, 255.0f)));
     expect_same(view(wide.data(), n, d), view(asked.data(), 4000, d), 10, "sqeuclidean", "f64");
     expect_same(view(bytes.data(), n, d), view(asked_bytes.data(), 4000, d), 10, "sqeuclidean", "u8");
-    for (const std::int64_t q : {1, 40, 256, 257})
+    for (const std::int64_t q : {1, 40, 256})
         expect_same(points.view(), view(queries.rows.data(), q, d), 10, "sqeuclidean", "few", false);
+    expect_same(points.view(), view(queries.rows.data(), 257, d), 10, "sqeuclidean", "few");
+    // Too few pairs for lists of tiles, and no cluster answers a cosine alone.
+    expect_same(points.view(), view(queries.rows.data(), 257, d), 10, "cosine", "few", false);
+}
+
+// ---- one cluster alone
+
+// What answers of one cluster are there, and that those are the scan's. How many queries are left.
+std::int64_t answers(const MatrixView& points, const MatrixView& queries, std::int64_t k, const std::string& metric,
+                     const std::string& what) {
+    const PreparedFilter filter(points, queries, metric, Path::clustered, "sm_90a");
+    const gpu::Chunk& chunk = filter.chunk();
+    EXPECT_TRUE(chunk.clusters && chunk.clusters->rows.size() == points.rows) << what;
+    if (!chunk.clusters || chunk.clusters->rows.size() == 0) return queries.rows;
+    Plan plan;
+    plan.path = Path::clustered;
+    plan.isa = "sm_90a";
+    plan.candidate_capacity = gpu::max_candidates;
+    gpu::ClusterAnswers found = gpu::answer_in_clusters(chunk, *chunk.clusters, filter.points->metric,
+                                                        {filter.rows.prepared()}, k, plan, nullptr);
+    const auto count = static_cast<std::int64_t>(found.totals.wait("answers")[1]);
+    std::vector<bool> left(static_cast<std::size_t>(queries.rows));
+    for (const std::int64_t i : to_host(found.left.get(), count)) left[static_cast<std::size_t>(i)] = true;
+    const auto ids = to_host(found.result.ids.get(), queries.rows * k);
+    const Neighbors want = search(points, queries, k, options_of(metric, "exact"));
+    for (std::int64_t i = 0; i < queries.rows; ++i)
+        for (std::int64_t j = i * k; !left[static_cast<std::size_t>(i)] && j < (i + 1) * k; ++j)
+            if (ids[static_cast<std::size_t>(j)] != want.ids[static_cast<std::size_t>(j)]) {
+                ADD_FAILURE() << what << ", " << metric << ", query " << i << ": " << ids[static_cast<std::size_t>(j)]
+                              << " instead of " << want.ids[static_cast<std::size_t>(j)];
+                return queries.rows;
+            }
+    ::testing::Test::RecordProperty(what + "-" + metric + "-" + std::to_string(k), std::to_string(count) + " left");
+    return count;
+}
+
+TEST(GpuClusterAnswers, AreTheScans) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    for (const std::int64_t d : {17, 32, 33, 96, 128, 192}) {
+        const std::int64_t n = 40000, q = 700;
+        const Clustered points(n, d, 100, 1e-3, 41), near(q, d, 100, 1e-3, 42), far(q, d, 100, 1.0, 43, 20.0);
+        const std::string what = "d " + std::to_string(d);
+        for (const char* metric : {"sqeuclidean", "euclidean"}) {
+            // Of 128 neighbours a bound is taken, of 129 none.
+            for (const std::int64_t k : {1, 10, 128, 129, 200})
+                EXPECT_LT(answers(points.view(), near.view(), k, metric, what), q / 10) << what << ", k " << k;
+            answers(points.view(), far.view(), 10, metric, what + ", far");
+        }
+        // As many neighbours as a cluster has points, and one more.
+        answers(points.view(), near.view(), 400, "sqeuclidean", what);
+        EXPECT_EQ(q, answers(points.view(), near.view(), 401, "sqeuclidean", what));
+    }
+}
+
+// Clusters of one point, of k and of one more or less, of equal points, one of two that lie ever nearer to each other,
+// rows that are infinite or NaN; queries in them, between them and without a place.
+struct Uneven {
+    static constexpr std::int64_t n = 60000, d = 40, q = 3000, k = 10;
+    Clustered points{n, d, 150, 1e-3, 44}, queries{q, d, 150, 1e-3, 45};
+
+    explicit Uneven(bool infinite) {
+        adversarial::Random random(46);
+        const auto copy = [&](Clustered& to, std::int64_t row, std::int64_t from, double offset, double spread) {
+            for (std::int64_t j = 0; j < d; ++j)
+                to.at(row, j) = points.at(from, j) + static_cast<float>(offset + spread * random.gaussian());
+        };
+        // Far away they are of clusters that every query reaches.
+        const double far = infinite ? 3.0 : 0.02;
+        std::int64_t next = 20011;  // rows that are moved: few of each cluster
+        const auto row = [&] { return next += 7; };
+        for (int size : {1, 1, 1, 9, 10, 11, 12})
+            for (int i = 0; i < size; ++i) copy(points, row(), size, far * size, 1e-3);
+        for (int i = 0; i < 600; ++i) copy(points, row(), 3, 0, 0);  // ties, more than a list has room for
+        for (int i = 0; i < 15; ++i)
+            for (int pair = 0; pair < 12; ++pair) copy(points, row(), 30 + pair, 1e-4 * std::pow(2.0, pair), 1e-3);
+        for (std::int64_t i = 0; i < 40; ++i) {
+            const std::int64_t at = row();
+            // What is not covered by the bound may be a candidate of every query.
+            points.at(at, i % d) = !infinite || i % 4 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                   : i % 4 == 1            ? std::numeric_limits<float>::infinity()
+                                   : i % 4 == 2            ? -std::numeric_limits<float>::infinity()
+                                                           : 1e25f;
+        }
+        for (std::int64_t i = 0; i < 300; ++i) {
+            const std::int64_t a = i * 131 % n, b = i * 7001 % n;
+            for (std::int64_t j = 0; j < d; ++j) queries.at(i, j) = (points.at(a, j) + points.at(b, j)) / 2;
+        }
+        for (std::int64_t i = 300; i < 500; ++i) copy(queries, i, i % 13, far * static_cast<double>(i % 13), 1e-3);
+        for (std::int64_t i = 500; i < 560; ++i) copy(queries, i, 3, 0, i % 2 ? 0 : 1e-3);
+        for (std::int64_t i = 560; i < 900; ++i) copy(queries, i, 30 + i % 12, 5e-5 * std::pow(2.0, i % 12), 1e-3);
+        queries.at(900, 3) = std::numeric_limits<float>::quiet_NaN();
+        queries.at(901, 4) = std::numeric_limits<float>::infinity();
+        queries.at(902, 5) = 1e30f;
+    }
+};
+
+TEST(GpuClusterAnswers, OfUnevenClusters) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    for (const bool infinite : {false, true}) {
+        const Uneven data(infinite);
+        const std::string what = infinite ? "uneven, infinite" : "uneven";
+        for (const std::int64_t k : {1, 9, 10, 11, 100}) {
+            const std::int64_t left = answers(data.points.view(), data.queries.view(), k, "sqeuclidean", what);
+            EXPECT_TRUE(infinite || left < data.q / 2) << k << ": " << left << " left";
+            expect_same(data.points.view(), data.queries.view(), k, "sqeuclidean", what);
+            expect_same(data.points.view(), data.queries.view(), k, "euclidean", what);
+        }
+        const Options scan = options_of("euclidean", "exact"), forced = options_of("euclidean", "clustered");
+        const Index index(data.points.view(), forced);
+        for (const std::int64_t k : {1, 10, 60}) {
+            const Neighbors want = graph(data.points.view(), k, scan);
+            EXPECT_TRUE(same_answer(want, graph(data.points.view(), k, forced))) << what << ", k " << k;
+            EXPECT_TRUE(same_answer(want, index.graph(k, forced))) << what << ", k " << k;
+        }
+    }
+}
+
+// Every element type, queries of another type than the points', columns that are adjacent.
+TEST(GpuClusterAnswers, OfAllTypes) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 40000, q = 600, d = 70;
+    const Clustered points(n, d, 80, 2e-3, 47), queries(q, d, 80, 2e-3, 48);
+    const std::vector<double> wide(points.rows.begin(), points.rows.end()),
+        asked(queries.rows.begin(), queries.rows.end());
+    std::vector<__half> halves;
+    for (const float x : points.rows) halves.push_back(__float2half(x));
+    const MatrixView narrow{halves.data(), n, d, d, ElementType::f16, Layout::row_major, host_memory};
+    answers(view(wide.data(), n, d), view(asked.data(), q, d), 10, "sqeuclidean", "f64");
+    answers(points.view(), view(asked.data(), q, d), 10, "sqeuclidean", "f32 and f64");
+    answers(narrow, queries.view(), 10, "sqeuclidean", "f16 and f32");
+    std::vector<float> columns(points.rows.size());
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < d; ++j)
+            columns[static_cast<std::size_t>(j * n + i)] = points.rows[static_cast<std::size_t>(i * d + j)];
+    answers({columns.data(), n, d, n, ElementType::f32, Layout::column_major, host_memory}, queries.view(), 10,
+            "sqeuclidean", "columns");
+}
+
+// Queries unlike the points: after some searches one cluster alone is no longer tried, and the answers stay.
+TEST(GpuClusterAnswers, AreNotTriedInVain) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 40000, q = 600, d = 32;
+    const Clustered points(n, d, 80, 2e-3, 49), far(q, d, 1, 1.0, 50);
+    const Options forced = options_of("sqeuclidean", "clustered");
+    const Index index(points.view(), forced);
+    const Neighbors want = search(points.view(), far.view(), 10, options_of("sqeuclidean", "exact"));
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(same_answer(want, index.search(far.view(), 10, forced)));
+}
+
+// Where all points are one cluster or two, none answers alone; the queries are too few for lists of tiles.
+TEST(GpuClusterAnswers, OfOneCluster) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 40000, q = 600, d = 32;
+    for (const double spread : {0.0, 1e-3, 1.0}) {
+        const Clustered one(n, d, 1, spread, 51), two(n, d, 2, spread, 52), queries(q, d, 2, spread, 53);
+        expect_same(one.view(), queries.view(), 10, "sqeuclidean", "one", false);
+        expect_same(two.view(), queries.view(), 10, "sqeuclidean", "two", false);
+    }
 }
 
 TEST(GpuClusteredSearch, GraphsAndIndexes) {

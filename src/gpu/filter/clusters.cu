@@ -84,6 +84,19 @@ __global__ void nearest_kernel(const float* values, std::int64_t ld, std::int64_
     if (least) least[row] = best;
 }
 
+// A warp owns a row.
+__global__ void near_earlier_kernel(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows,
+                                    const float* half_square, float apart2, std::uint8_t* near) {
+    const std::int64_t row = own_item() / 32;
+    if (row >= rows) return;
+    const int lane = threadIdx.x % 32;
+    const float limit = apart2 / 2 - half_square[first + row];
+    bool found = false;
+    for (std::int64_t c = lane; c < first + row; c += 32) found |= values[row * ld + c] < limit;
+    found = __any_sync(whole_warp, found);
+    if (lane == 0) near[row] = found;
+}
+
 __global__ void count_kernel(const std::uint32_t* clusters, std::int64_t rows, std::uint32_t* counts) {
     const std::int64_t row = own_item();
     if (row < rows) atomicAdd(&counts[clusters[row]], 1u);
@@ -156,18 +169,36 @@ __global__ void __launch_bounds__(bound_threads)
                        .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
 }
 
+// What bounds the values of a query's vector u: that of a pair is within the threshold only if |u - v| is within a root
+// (docs/exactness.md, section 12).
+struct QueryReach {
+    double nearest, room;  // |u|^2 less what the centre's value may lose by it, and the query's share under the root
+};
+
+__device__ __forceinline__ QueryReach reach_of(double gamma, double norm2, float threshold) {
+    const double error = accumulation(gamma, sqrt(norm2)), t = static_cast<double>(threshold);
+    // Nothing passes without a threshold.
+    if (!(threshold >= -3.402823466e38f)) return {norm2, -static_cast<double>(__int_as_float(0x7f800000))};
+    return {norm2 - 2 * error, norm2 + 2 * t + 2 * error + 4 * gamma * fabs(t)};
+}
+
+// Whether a query may have a candidate in a cluster, from its value with the centre.
+__device__ __forceinline__ bool reaches(const QueryReach& query, const ClusterBound& bound, float value) {
+    const double reach2 = query.room + bound.room;
+    const double reach = bound.radius + root_above(fmax(reach2, 0.0));
+    const double apart2 = query.nearest + 2 * static_cast<double>(value) - 2 * bound.error;
+    return !(reach2 < 0) && !(apart2 > reach * reach * (1 + 0x1p-40));
+}
+
 constexpr int active_threads = static_cast<int>(listed_queries);
 
 // A block owns a group of queries and as many clusters as it has threads, a thread a cluster.
 __global__ void __launch_bounds__(active_threads)
     active_kernel(ClusterView view, ClusterQueries queries, std::uint8_t* flags) {
-    __shared__ double nearest[active_threads], room[active_threads];
+    __shared__ QueryReach reach[active_threads];
     const std::int64_t first = blockIdx.x * queries.group, own = first + threadIdx.x;
     const int here = static_cast<int>(min(queries.group, queries.q - first));
-    const float largest = 3.402823466e38f;
-    bool any = false;
     if (threadIdx.x < here) {
-        const float threshold = queries.threshold[own];
         const __half* const u = static_cast<const __half*>(queries.vectors) + own * view.width;
         double norm2 = 0;
         for (std::int64_t j = 0; j < view.width; j += 2) {
@@ -175,12 +206,7 @@ __global__ void __launch_bounds__(active_threads)
             norm2 += static_cast<double>(x.x) * static_cast<double>(x.x);
             norm2 += static_cast<double>(x.y) * static_cast<double>(x.y);
         }
-        const double error = accumulation(view.gamma, sqrt(norm2)), t = static_cast<double>(threshold);
-        // Nothing passes without a threshold.
-        any = threshold >= -largest;
-        nearest[threadIdx.x] = norm2 - 2 * error;
-        room[threadIdx.x] = norm2 + 2 * t + 2 * error + 4 * view.gamma * fabs(t);
-        if (!any) room[threadIdx.x] = -static_cast<double>(__int_as_float(0x7f800000));
+        reach[threadIdx.x] = reach_of(view.gamma, norm2, queries.threshold[own]);
     }
     __syncthreads();
     const std::int64_t cluster = static_cast<std::int64_t>(blockIdx.y) * active_threads + threadIdx.x;
@@ -189,13 +215,57 @@ __global__ void __launch_bounds__(active_threads)
     const float* const values = queries.values + first * queries.ld + cluster;
     bool active = false;
 #pragma unroll 8
-    for (int i = 0; i < here; ++i) {
-        const double reach2 = room[i] + bound.room;
-        const double reach = bound.radius + root_above(fmax(reach2, 0.0));
-        const double apart2 = nearest[i] + 2 * static_cast<double>(values[i * queries.ld]) - 2 * bound.error;
-        active |= !(reach2 < 0) && !(apart2 > reach * reach * (1 + 0x1p-40));
-    }
+    for (int i = 0; i < here; ++i) active |= reaches(reach[i], bound, values[i * queries.ld]);
     flags[blockIdx.x * view.count + cluster] = active && view.begin[cluster] < view.begin[cluster + 1];
+}
+
+constexpr int others_threads = 256, others_queries = others_threads / 32;
+
+// A block owns eight queries, a thread every 256th cluster.
+__global__ void __launch_bounds__(others_threads)
+    others_kernel(ClusterView view, ClusterQueries queries, const std::uint32_t* begin, const std::uint32_t* own,
+                  std::uint8_t* reached) {
+    __shared__ QueryReach reach[others_queries];
+    __shared__ std::uint32_t left_out[others_queries];
+    __shared__ unsigned any;
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * others_queries;
+    const int here = static_cast<int>(min(static_cast<std::int64_t>(others_queries), queries.q - first)),
+              lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (threadIdx.x == 0) any = 0;
+    if (warp < here) {
+        const __half* const u = static_cast<const __half*>(queries.vectors) + (first + warp) * view.width;
+        double norm2 = 0;
+        for (std::int64_t j = lane; j < view.width; j += 32) {
+            const double x = static_cast<double>(__half2float(u[j]));
+            norm2 += x * x;
+        }
+        norm2 = warp_sum(norm2);
+        if (lane == 0) {
+            reach[warp] = reach_of(view.gamma, norm2, queries.threshold[first + warp]);
+            left_out[warp] = own[first + warp];
+        }
+    }
+    __syncthreads();
+    unsigned found = 0;
+#pragma unroll 2
+    for (std::int64_t c = threadIdx.x; c < view.count; c += others_threads) {
+        const ClusterBound bound = view.bounds[c];
+        const bool empty = begin[c] == begin[c + 1];
+        // All loads before anything depends on one.
+        float values[others_queries];
+#pragma unroll
+        for (int i = 0; i < others_queries; ++i)
+            values[i] = queries.values[(first + min(i, here - 1)) * queries.ld + c];
+        unsigned own_found = 0;
+#pragma unroll
+        for (int i = 0; i < others_queries; ++i)
+            own_found |= static_cast<unsigned>(left_out[i] != c && reaches(reach[i], bound, values[i])) << i;
+        if (!empty) found |= own_found;
+    }
+    found = __reduce_or_sync(whole_warp, found);
+    if (lane == 0 && found) atomicOr(&any, found);
+    __syncthreads();
+    if (threadIdx.x < here) reached[first + threadIdx.x] = any >> threadIdx.x & 1;
 }
 
 // A block owns a group.
@@ -204,10 +274,17 @@ __global__ void __launch_bounds__(item_threads)
     using Reduce = cub::BlockReduce<unsigned long long, item_threads>;
     __shared__ typename Reduce::TempStorage storage;
     unsigned long long own = 0;
+    int active = 0;
     for (std::int64_t c = threadIdx.x; c < view.count; c += item_threads)
-        if (flags[blockIdx.x * view.count + c]) own += view.begin[c + 1] - view.begin[c];
+        if (flags[blockIdx.x * view.count + c]) {
+            own += view.begin[c + 1] - view.begin[c];
+            ++active;
+        }
     const unsigned long long sum = Reduce(storage).Sum(own);
-    if (threadIdx.x == 0) atomicAdd(total, sum);
+    const int several = __syncthreads_count(active > 1), some = __syncthreads_count(active > 0);
+    if (threadIdx.x > 0) return;
+    atomicAdd(&total[0], sum);
+    if (several == 0 && some <= 1) atomicAdd(&total[1], 1ull);
 }
 
 constexpr int list_threads = 1024;
@@ -295,6 +372,13 @@ void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, st
     check_launch("nearest_centres");
 }
 
+void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows, const float* half_square,
+                  float apart2, std::uint8_t* near, cudaStream_t stream) {
+    near_earlier_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, first, rows, half_square,
+                                                                                   apart2, near);
+    check_launch("near_earlier");
+}
+
 void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
                     cudaStream_t stream) {
     check(cudaMemsetAsync(begin, 0, static_cast<std::size_t>(count + 1) * sizeof(begin[0]), stream), "cudaMemset");
@@ -317,9 +401,16 @@ void active_clusters(const ClusterView& view, const ClusterQueries& queries, std
     check_launch("active_clusters");
 }
 
+void other_clusters(const ClusterView& view, const ClusterQueries& queries, const std::uint32_t* begin,
+                    const std::uint32_t* own, std::uint8_t* reached, cudaStream_t stream) {
+    others_kernel<<<blocks_for(queries.q, others_queries), others_threads, 0, stream>>>(view, queries, begin, own,
+                                                                                        reached);
+    check_launch("other_clusters");
+}
+
 void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, unsigned long long* total,
                   cudaStream_t stream) {
-    check(cudaMemsetAsync(total, 0, sizeof *total, stream), "cudaMemset");
+    check(cudaMemsetAsync(total, 0, 2 * sizeof *total, stream), "cudaMemset");
     total_kernel<<<static_cast<unsigned>(groups), item_threads, 0, stream>>>(view, flags, total);
     check_launch("count_active");
 }

@@ -46,6 +46,11 @@ void centre_values(const ClusterView& view, const void* vectors, std::int64_t co
 void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
                      std::uint32_t* centres, float* least, cudaStream_t stream);
 
+// Of rows [first, first + rows) of vectors and their values with all of these: whether one before it lies nearer than
+// the root of apart2. half_square: of the vectors.
+void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows, const float* half_square,
+                  float apart2, std::uint8_t* near, cudaStream_t stream);
+
 // How many of `rows` rows are of each cluster, as begin; at most 2^16 clusters.
 void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
                     cudaStream_t stream);
@@ -67,7 +72,13 @@ struct ClusterQueries {
 // Whether any query of a group may have a candidate in a cluster: flags[group * view.count + cluster].
 void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags, cudaStream_t stream);
 
-// How many points the clusters have that flags (of one group per row) say, summed over `groups`.
+// Whether a query may have a candidate in any cluster but its own: own[i] and reached[i] for query i. A cluster's
+// points are begin[c + 1] - begin[c], and the bounds are of all of them.
+void other_clusters(const ClusterView& view, const ClusterQueries& queries, const std::uint32_t* begin,
+                    const std::uint32_t* own, std::uint8_t* reached, cudaStream_t stream);
+
+// How many points the clusters have that flags (of one group per row) say, summed over `groups`, and how many groups
+// have no more than one cluster: total[0], total[1].
 void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, unsigned long long* total,
                   cudaStream_t stream);
 

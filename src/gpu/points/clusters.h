@@ -14,6 +14,11 @@ struct Clusters {
     Buffer<float> half_square;
     Buffer<ClusterBound> bounds;
     Buffer<std::uint32_t> begin;
+    // Where nearly every query that is as the points has candidates in the cluster nearest to it alone: the rows of all
+    // points, those in no cluster of `view` with the nearest too, cluster by cluster, and where each begins. Bounds are
+    // of all of them.
+    Buffer<std::uint32_t> rows, row_begin;
+    std::int64_t largest = 0;  // points of a cluster, of `rows`
 };
 
 // Clusters of the points of `filter`, which is filled again in their order (FilterVectors::order): around rows of a

@@ -72,15 +72,15 @@ struct Chunk {
         std::shared_ptr<const Repeats> repeats;
         std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
         std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
-        // How queries have fared with the projection, by passes and as values of very few queries; left: those without
-        // a certificate.
+        // How queries have fared with the projection, by passes and as values of very few queries, and with one cluster
+        // alone; left: those without a certificate.
         struct Record {
             exact::ProjectionRecord queries;
             // Where it does not pay, one tile in so many tries again: other queries may come.
             static constexpr std::int64_t tried_again = 16;
             std::atomic<std::int64_t> passed_over{0};
             bool tries() { return queries.pays() || ++passed_over % tried_again == 0; }
-        } by_passes, as_values;
+        } by_passes, as_values, by_clusters;
         Pilots pilots;
         std::atomic<bool> terms_mislead{false};  // pilots have found thresholds that terms of bytes do not hold
     };

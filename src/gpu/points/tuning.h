@@ -104,5 +104,10 @@ inline std::int64_t centres_of(std::int64_t n) {
 // Clusters are made where a query must be compared with no more than this share of the points. Reasoned: tiles of 128
 // queries of clusters of their own meet many times as much.
 inline constexpr double most_active_share = 1.0 / 32;
+// Rows that lie nearer to each other than so many times the typical distance of a row from the nearest centre are one
+// centre, if then so many queries have candidates in one cluster alone, and there are so many clusters of the largest
+// size. Reasoned: points of a Gaussian cluster of many dimensions are as far from each other, within a few percent.
+inline constexpr double near_centres = 2, least_alone = 0.75;
+inline constexpr std::int64_t least_clusters = 32;
 
 }  // namespace kith::gpu::tuning

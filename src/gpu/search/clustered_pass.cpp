@@ -1,30 +1,11 @@
 // See clustered_pass.h.
 #include "gpu/search/clustered_pass.h"
 
-#include <algorithm>
 #include <bit>
 
-#include "gpu/filter/tuning.h"
 #include "gpu/tree/order.h"
 
 namespace kith::gpu {
-
-namespace {
-
-// Calls use(values, first, count) for some of q queries at a time, whose values with the centres these are.
-template <class Use>
-void with_values(const ClusterView& view, const void* queries, std::int64_t q, FilterIsa isa, cudaStream_t stream,
-                 Use use) {
-    const std::int64_t step = std::min(q, tuning::dense_queries), ld = whole_tiles(view.count);
-    const Buffer<float> values(step * ld, stream);
-    for (std::int64_t first = 0; first < q; first += step) {
-        const std::int64_t count = std::min(step, q - first);
-        centre_values(view, static_cast<const __half*>(queries) + first * view.width, count, isa, values.get(), stream);
-        use(values.get(), first, count);
-    }
-}
-
-}  // namespace
 
 Buffer<std::int64_t> order_by_cluster(const Clusters& clusters, const FilterForm& form, const DeviceMetric& metric,
                                       const PreparedRows& queries, FilterIsa isa, cudaStream_t stream) {
@@ -35,9 +16,10 @@ Buffer<std::int64_t> order_by_cluster(const Clusters& clusters, const FilterForm
     const Buffer<std::uint8_t> unfit(q, stream);
     metric.kernels->filter_queries(queries, form, vectors.get(), error.get(), unfit.get(), metric.params, stream);
     const Buffer<std::uint32_t> nearest(q, stream);
-    with_values(view, vectors.get(), q, isa, stream, [&](const float* values, std::int64_t first, std::int64_t count) {
-        nearest_centres(values, whole_tiles(view.count), count, view.count, nearest.get() + first, nullptr, stream);
-    });
+    with_centre_values(
+        view, vectors.get(), q, isa, stream, [&](const float* values, std::int64_t first, std::int64_t count) {
+            nearest_centres(values, whole_tiles(view.count), count, view.count, nearest.get() + first, nullptr, stream);
+        });
     const Buffer<std::uint32_t> order =
         sorted_numbers(nearest, std::bit_width(static_cast<std::uint64_t>(view.count)), stream);
     Buffer<std::int64_t> out(q, stream);
@@ -50,16 +32,16 @@ FilterPass ClusteredPass::of(FilterPass pass) {
     const std::int64_t groups = (pass.q + listed_queries - 1) / listed_queries,
                        tiles = (pass.count + filter_tile_points - 1) / filter_tile_points;
     const Buffer<std::uint8_t> flags(groups * view_.count, stream_);
-    with_values(view_, pass.queries, pass.q, isa_, stream_,
-                [&](const float* values, std::int64_t first, std::int64_t count) {
-                    active_clusters(view_,
-                                    {.vectors = static_cast<const __half*>(pass.queries) + first * view_.width,
-                                     .threshold = pass.threshold + first,
-                                     .values = values,
-                                     .q = count,
-                                     .ld = whole_tiles(view_.count)},
-                                    flags.get() + first / listed_queries * view_.count, stream_);
-                });
+    with_centre_values(view_, pass.queries, pass.q, isa_, stream_,
+                       [&](const float* values, std::int64_t first, std::int64_t count) {
+                           active_clusters(view_,
+                                           {.vectors = static_cast<const __half*>(pass.queries) + first * view_.width,
+                                            .threshold = pass.threshold + first,
+                                            .values = values,
+                                            .q = count,
+                                            .ld = whole_tiles(view_.count)},
+                                           flags.get() + first / listed_queries * view_.count, stream_);
+                       });
     tiles_ = Buffer<std::uint32_t>(groups * tiles, stream_);
     counts_ = Buffer<std::uint32_t>(groups, stream_);
     list_tiles(view_, flags.get(), groups, pass.first, tiles, tiles_.get(), counts_.get(), stream_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
@@ -14,6 +15,7 @@
 #include "gpu/search/clustered_pass.h"
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
+#include "gpu/search/nearest_clusters.h"
 #include "gpu/search/results.h"
 #include "gpu/search/retries.h"
 #include "gpu/search/tree_pass.h"
@@ -61,27 +63,33 @@ public:
             check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, context.stream),
                   "cudaMemcpy");
-            take(GatheredQueries(context, chunk.points.rows, std::move(rows), nullptr));
+            reserve_ordered(count);
+            GatheredQueries gathered(context, chunk.points.rows, std::move(rows), nullptr);
+            queries_ = std::move(gathered.rows);
+            order_ = std::move(gathered.index);
         } else {
             queries_ = load_queries(context, first, count);
             // Relative to the chunk; an id outside of it leaves nothing out.
             if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
+            if (tries_clusters() && answered_in_clusters()) return;
             if (own_clusters() && count > listed_queries) take_by_cluster();
         }
         if (reorders()) final_ids = nullptr;
-        const QueryTile tile{queries_.prepared(), context.graph ? self_.get() : nullptr, context.plan.symmetric};
         if (context.plan.path == Path::exact)
             found_.result =
-                scan_tile(chunk, context.points.metric, tile, context.k, context.plan.point_tile, context.stream);
-        else found_ = filtered(tile, own_projection(), final_ids);
+                scan_tile(chunk, context.points.metric, tile(), context.k, context.plan.point_tile, context.stream);
+        else found_ = filtered(tile(), own_projection(), final_ids);
         restore_order();
     }
 
     // In the order of the caller's queries.
-    const TileResult& result() const { return reorders() ? ordered_ : found_.result; }
+    const TileResult& result() const {
+        if (answers_) return answers_->result;
+        return reorders() ? ordered_ : found_.result;
+    }
 
     // Whether queries are searched in an order of their own, so that `final_ids` is void.
-    bool reorders() const { return order_.size() > 0; }
+    bool reorders() const { return order_.size() > 0 || answers_; }
 
     // Waits, and retries or scans the queries without a certificate. True where that changed the result.
     bool finish() {
@@ -93,6 +101,7 @@ public:
             for (std::int64_t i = 0; i < q; ++i) context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
             return false;
         }
+        if (answers_ && !take_left()) return false;
         const double before = context_.report.candidates;
         Uncertain uncertain = uncertain_rows(found_, context_.report.candidates, context_.stream);
         if (found_.clustered) context_.shortened = true;
@@ -110,7 +119,8 @@ public:
         }
         if (uncertain.rows.empty()) {
             count_needless(before);
-            return again;
+            if (answers_) restore_order();
+            return again || answers_;
         }
         for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
             context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
@@ -130,6 +140,56 @@ public:
     }
 
 private:
+    QueryTile tile() const {
+        return {queries_.prepared(), context_.graph ? self_.get() : nullptr, context_.plan.symmetric};
+    }
+    bool tries_clusters() const {
+        // Rows in host memory cross the bus for all of a cluster: not timed.
+        const Clusters* const clusters = context_.points.on_host ? nullptr : own_clusters();
+        return clusters && answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k) &&
+               chunk_.finer->by_clusters.tries();
+    }
+    // False where there is no memory for that.
+    bool answered_in_clusters() {
+        try {
+            answers_ = answer_in_clusters(chunk_, *own_clusters(), context_.points.metric, tile(), context_.k,
+                                          context_.plan, context_.stream);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+        }
+        return answers_.has_value();
+    }
+    // The queries that one cluster has not answered become the tile's, in an order of their own, and are filtered.
+    // False where there are none.
+    bool take_left() {
+        const unsigned long long* const totals = answers_->totals.wait("filter");
+        context_.report.candidates += static_cast<double>(totals[0]);
+        context_.shortened = true;
+        const auto left = static_cast<std::int64_t>(totals[1]);
+        chunk_.finer->by_clusters.queries.note(queries_.rows.count, left);
+        if (left == 0) return false;
+        Buffer<std::int64_t> which(left, context_.stream);
+        check(cudaMemcpyAsync(which.get(), answers_->left.get(), static_cast<std::size_t>(left) * sizeof(std::int64_t),
+                              cudaMemcpyDefault, context_.stream),
+              "cudaMemcpy");
+        gather(std::move(which));
+        if (left > listed_queries) take_by_cluster();
+        found_ = filtered(tile(), own_projection(), nullptr);
+        return true;
+    }
+    // The tile's queries become these of them.
+    void gather(Buffer<std::int64_t> which) {
+        GatheredQueries gathered(context_, queries_.rows, std::move(which), context_.graph ? self_.get() : nullptr);
+        queries_ = std::move(gathered.rows);
+        if (gathered.self.size() > 0) self_ = std::move(gathered.self);
+        if (order_.size() > 0) {
+            Buffer<std::int64_t> order(gathered.index.size(), context_.stream);
+            gather_ids(order_.get(), gathered.index.get(), order.size(), order.get(), context_.stream);
+            order_ = std::move(order);
+        } else {
+            order_ = std::move(gathered.index);
+        }
+    }
     FilterOutcome filtered(const QueryTile& tile, const ProjectedVectors* projected, std::int64_t* final_ids) const {
         const Repeats* const repeats =
             context_.plan.symmetric
@@ -180,29 +240,26 @@ private:
     const Clusters* own_clusters() const {
         return context_.plan.path == Path::clustered && &own_ == &chunk_.filter ? chunk_.clusters.get() : nullptr;
     }
-    // Queries in an order of their own.
-    void take(GatheredQueries gathered) {
-        const std::int64_t cells = gathered.index.size() * context_.k;
-        ordered_ = {Buffer<std::uint64_t>(cells, context_.stream), Buffer<std::uint32_t>(cells, context_.stream)};
-        queries_ = std::move(gathered.rows);
-        if (gathered.self.size() > 0) self_ = std::move(gathered.self);
-        order_ = std::move(gathered.index);
-    }
-    // Where there is no memory for that they keep the caller's order.
+    // Where there is no memory for that they keep the order that they have.
     void take_by_cluster() {
         try {
-            take(GatheredQueries(context_, queries_.rows,
-                                 order_by_cluster(*own_clusters(), own_.form, context_.points.metric,
-                                                  queries_.prepared(), isa_of(context_.plan), context_.stream),
-                                 context_.graph ? self_.get() : nullptr));
+            reserve_ordered(queries_.rows.count);
+            gather(order_by_cluster(*own_clusters(), own_.form, context_.points.metric, queries_.prepared(),
+                                    isa_of(context_.plan), context_.stream));
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
         }
     }
+    void reserve_ordered(std::int64_t queries) {
+        if (answers_) return;
+        const std::int64_t cells = queries * context_.k;
+        ordered_ = {Buffer<std::uint64_t>(cells, context_.stream), Buffer<std::uint32_t>(cells, context_.stream)};
+    }
     void restore_order() {
         if (!reorders()) return;
-        scatter_rows(ordered_.keys.get(), ordered_.ids.get(), found_.result.keys.get(), found_.result.ids.get(),
-                     order_.get(), order_.size(), context_.k, context_.stream);
+        const TileResult& all = result();
+        scatter_rows(all.keys.get(), all.ids.get(), found_.result.keys.get(), found_.result.ids.get(), order_.get(),
+                     order_.size(), context_.k, context_.stream);
     }
 
     const SearchContext& context_;
@@ -213,6 +270,7 @@ private:
     Buffer<std::int64_t> self_, order_;  // order_: which of the caller's queries each is, where they are reordered
     FilterOutcome found_;
     TileResult ordered_;
+    std::optional<ClusterAnswers> answers_;  // of all queries; the others are those that these have left
 };
 
 // A tile of queries through one chunk into its lists, merged with what they hold; the lists of the last chunk go to the

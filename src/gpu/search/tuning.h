@@ -175,8 +175,8 @@ inline double spread_bytes(std::int64_t n, std::int64_t d) {
 
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
 inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool copied) {
-    // In clusters, the order of the points.
-    return (path == Path::clustered ? 4 : 0) + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
+    // In clusters, the order of the points and their rows cluster by cluster.
+    return (path == Path::clustered ? 8 : 0) + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
            (path == Path::exact ? 0 : 8) + 17;
 }
 
@@ -246,11 +246,13 @@ inline std::int64_t grown_capacity(std::int64_t base, std::int64_t queries, doub
 }
 
 // Of queries in clusters: values with the centres, of some queries at a time; of each listed_queries the clusters and
-// tiles that they look at; vectors for their order, the queries and results in it.
+// tiles that they look at; vectors for their order, the queries and results in it; coordinates of which thresholds are
+// made (ball_thresholds).
 inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k) {
     const auto centres = static_cast<double>(centres_of(n)), queries = static_cast<double>(q);
     const double lists = queries / listed_queries + 1;
     return 4 * centres * static_cast<double>(std::min(q, dense_queries)) +
+           8 * std::min(queries * static_cast<double>(d), 0x1p21) +
            lists * (centres + 4 * static_cast<double>(n) / filter_tile_points + 8) +
            queries *
                (vector_bytes(Path::gemm_f16, d) + 8.0 * static_cast<double>(d) + 12.0 * static_cast<double>(k) + 48);
