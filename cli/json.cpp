@@ -56,6 +56,7 @@ Json to_json(const Plan& plan) {
             {"host_points", plan.host_points},
             {"candidate_capacity", plan.candidate_capacity},
             {"symmetric", plan.symmetric},
+            {"tries_tree", plan.tries_tree},
             {"workspace_bytes", plan.workspace_bytes},
             {"why", plan.why}};
 }

@@ -196,6 +196,15 @@ void voxels(const OrdinaryRow& row, double* to) {
     for (std::int64_t i = 0; i < row.d; ++i) to[i] = static_cast<double>(draw.below(side));
 }
 
+// A table as it was exported: an account's number, its balance in cents, and columns of ratings.
+void unscaled_table(const OrdinaryRow& row, double* to) {
+    constexpr double accounts = 1e6;
+    gaussian_around(0, 1, row, to);
+    Draw draw(row);
+    to[0] = std::floor(accounts * draw.uniform());
+    to[1] = std::round(std::exp(11 + draw.gaussian()));
+}
+
 // Factors of a recommender that have kept their mean: 12 directions of the space and an offset.
 void low_rank(const OrdinaryRow& row, double* to) {
     constexpr std::int64_t rank = 12;
@@ -338,6 +347,8 @@ const std::vector<OrdinarySet>& ordinary_sets() {
         {"outlier-product", 128, outlier, inner_product},
         {"places", 2, places},
         {"households", 5, households},
+        {"unscaled-table", 48, unscaled_table},
+        {"unscaled-table-cityblock", 48, unscaled_table, cityblock},
         {"prices", 4, prices},
         {"colours", 3, colours, sqeuclidean, u8},
         {"word-counts", 128, word_counts},

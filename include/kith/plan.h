@@ -65,6 +65,9 @@ struct Plan {
     bool host_points = false;
     std::int64_t workspace_bytes = 0;  // what the run will allocate beyond inputs, outputs and the prepared points
     bool symmetric = false;            // graph on a GPU: each tile of pairs serves its rows and its columns
+    // Points whose dimensions are too many for a tree by their number: where a sample says that boxes would leave out
+    // most of them all the same, they are searched by the path "tree".
+    bool tries_tree = false;
     // Several GPUs: their ordinals (none for a single device, all else is the plan of the first), the queries that one
     // takes at a time, and the points that it holds: all of them, or its shard.
     std::vector<int> devices;

@@ -77,6 +77,9 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.share = share;
         asked.prepared = to_come_;
         asked.has_tree = has_tree();
+        asked.boxes_pay =
+            prepared_.cpu ? cpu::boxes_pay(*prepared_.cpu) : prepared_.gpu && gpu::boxes_pay(*prepared_.gpu);
+        asked.no_boxes = !asked.boxes_pay;
         asked.has_projection = prepared_.gpu && gpu::has_projection(*prepared_.gpu);
         asked.no_projection = prepared_.gpu && !asked.has_projection;
         asked.in_clusters = in_clusters();

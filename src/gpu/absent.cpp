@@ -55,6 +55,9 @@ bool has_clusters(const Points&) {
 bool has_projection(const Points&) {
     return false;
 }
+bool boxes_pay(const Points&) {
+    return false;
+}
 bool has_tree(const Points&) {
     return false;
 }

@@ -59,6 +59,8 @@ bool has_projection(const Points& points);
 bool has_clusters(const Points& points);
 // Whether they have a tree.
 bool has_tree(const Points& points);
+// Whether a sample of them has said that boxes leave out most (Plan::tries_tree).
+bool boxes_pay(const Points& points);
 
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);

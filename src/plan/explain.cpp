@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "gpu/search/tuning.h"
@@ -23,9 +24,16 @@ std::string path_name(const Plan& p) {
 
 double prepared_bytes(const Shape& shape, const Plan& plan) {
     const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
+    const double tree =
+        plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
+    if (plan.tries_tree) {
+        Plan filter = plan;
+        filter.tries_tree = false;
+        return std::max(tree, prepared_bytes(shape, filter));
+    }
     switch (plan.path) {
         case Path::tree:
-            return plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
+            return tree;
         case Path::gemm_f16:
         case Path::clustered:
         case Path::gemm_bf16:

@@ -89,20 +89,29 @@ double device_budget(const Request& r, const Machine::Device& device) {
     return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
-bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool direct) {
+bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t most_dimensions = 8, least_share = 64;
+    constexpr std::int64_t least_share = 64, least_points = 1 << 16;
     const Shape& s = r.shape;
-    if (s.d > most_dimensions || !t::tree_leaves_out(s.n, s.d, direct) || s.k > s.n / least_share) return false;
-    if (r.all_points || s.n > 0x7fffffff || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
-    if (r.has_tree) return true;
+    if (s.n < least_points || s.n > 0x7fffffff || s.k > std::min(s.n / least_share, t::most_tree_k)) return false;
+    if (r.all_points || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
     const auto n = static_cast<double>(s.n);
-    if (!r.prepared && static_cast<double>(s.q) * n < t::tree_pairs(s.n, direct)) return false;
     // It holds all points, beside what a filter of all queries takes.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
     const double bytes = t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
     const double free = r.memory > 0 ? static_cast<double>(r.memory) : r.share * static_cast<double>(device.free_bytes);
-    return bytes <= 0.4 * free;
+    return r.has_tree || bytes <= 0.4 * free;
+}
+
+bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool direct) {
+    namespace t = gpu::tuning;
+    constexpr std::int64_t most_dimensions = 8;
+    const Shape& s = r.shape;
+    if (!gpu_tree_saves(r, device)) return false;
+    if (r.boxes_pay) return true;
+    if (s.d > most_dimensions || !t::tree_leaves_out(s.n, s.d, direct)) return false;
+    return r.has_tree || r.prepared ||
+           static_cast<double>(s.q) * static_cast<double>(s.n) >= t::tree_pairs(s.n, direct);
 }
 
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {

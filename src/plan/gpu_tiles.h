@@ -5,6 +5,8 @@
 
 namespace kith::planner {
 
+// Whether a tree would save something, if its boxes left out most of the points, and there is room for it.
+bool gpu_tree_saves(const Request& request, const Machine::Device& device);
 // Whether a tree of the points may leave out enough of them to be faster than a filter: the direct form, or products.
 bool gpu_tree_may_pay(const Request& request, const Machine::Device& device, bool direct);
 

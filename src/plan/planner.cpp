@@ -96,12 +96,15 @@ bool direct_serves(const Request& r, bool gpu, const Machine& m) {
 
 // Whether leaving out boxes of points saves more than their tree costs: nothing any more where it has been made. A
 // budget that was asked for is cut by what a filter takes, which is less.
-bool tree_pays(const Request& r, const Machine& m) {
+bool tree_saves(const Request& r, const Machine& m) {
     const Shape& s = r.shape;
-    const bool leaves_out = s.d <= tree_dimensions && s.n >= tree_points && s.k <= s.n / tree_share;
+    const bool leaves_out = s.n >= tree_points && s.k <= s.n / tree_share;
     if (!leaves_out || r.has_tree) return leaves_out;
     return r.memory == 0 && tree_bytes(s) <= static_cast<double>(m.free_bytes) / 2 &&
            (r.prepared || s.q >= tree_queries);
+}
+bool tree_pays(const Request& r, const Machine& m) {
+    return (r.shape.d <= tree_dimensions || r.boxes_pay) && tree_saves(r, m);
 }
 
 // A sample is looked at for directions where there are so many coordinates, points and queries (pairs of these), and at
@@ -225,6 +228,15 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
     other.leaves_out = false;
     std::string why;
     return choose_path(other, &device, m, why);
+}
+
+// Whether a sample of the points is asked about boxes.
+bool tries_tree(const Request& r, const Machine::Device* device, const Machine& m, const Plan& p) {
+    const bool filters = p.path != Path::tree && p.path != Path::exact && r.shape.d > tree_dimensions;
+    if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out || r.all_points ||
+        r.no_boxes || r.host_points || !r.metric.traits.monotone || r.metric.user)
+        return false;
+    return device ? r.prepared && gpu_tree_saves(r, *device) : tree_saves(r, m);
 }
 
 // Queries of a tree are ordered together, as many as the budget holds, and each thread has the neighbours of one.
@@ -360,6 +372,8 @@ Plan make(const Request& r, const Machine& machine) {
     }
     p.path = choose_path(r, device, machine, p.why);
     p.forced = !r.path.empty();
+    p.tries_tree = tries_tree(r, device, machine, p);
+    if (p.tries_tree) p.why += "Path tree, where a sample says that boxes leave out most points. ";
     if (device && p.path == Path::tree) gpu_tree_tiles(r, *device, behind_tree(r, *device, machine), p);
     else if (device) gpu_tiles(r, *device, p);
     else cpu_tiles(r, machine, p);

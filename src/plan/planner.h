@@ -55,6 +55,8 @@ struct Request {
     bool all_points = false;        // every point may be wanted, as within a radius: no projection
     bool prepared = false;          // the points are, ahead of their queries, of which there may be many
     bool has_tree = false;          // and their tree has been made
+    bool boxes_pay = false;         // and a sample has said that boxes leave out most of them, or
+    bool no_boxes = false;          // has been asked, and has not
     bool has_projection = false;    // or a GPU's vectors along few directions
     bool no_projection = false;     // they have been prepared, and a GPU has found none of these
     bool no_clusters = false;       // they have been prepared, and a GPU has found no clusters in them

@@ -359,6 +359,7 @@ QueryTerms Filter::cross_entropy_query(const double* row, const TileKernels& til
     t.error += bound_.binary64_error() * size * t.scale;
     t.usable = covered;
     t.ends_finite = true;
+    t.alike = std::all_of(row, row + form_.d, [](double q) { return q == 0; });
     return t;
 }
 

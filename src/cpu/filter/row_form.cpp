@@ -28,7 +28,10 @@ double norm_of(const double* v, const double* centre, std::int64_t d) {
     return std::sqrt(sum);
 }
 
+// Of those that are not 0, where there are any: rows of zeros say nothing of the others.
 double median(std::vector<double> values) {
+    if (const auto zeros = std::count(values.begin(), values.end(), 0.0); zeros < std::ssize(values))
+        std::erase(values, 0.0);
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
@@ -108,11 +111,6 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
             centre = zero;
             size = norms(zero);
             typical = uncentred;
-        }
-    }
-    if (typical == 0) {
-        for (const double s : size) {
-            if (s < max_norm) typical = std::max(typical, s);
         }
     }
     // Where the points are nearly all equal, queries and other points are not.

@@ -40,6 +40,7 @@ public:
     MetricSpec metric;
     MatrixView rows;  // row-major; the caller's memory or `storage`
     Buffer<std::byte> storage;
+    bool boxes_pay = false;  // a sample says so
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
     // few queries does without); null where the metric or the data have none. `always`: as Filter::make() has it.

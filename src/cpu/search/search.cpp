@@ -17,10 +17,15 @@ namespace kith::cpu {
 namespace {
 
 // The plan of the filter that takes the place of a tree, within the tree's workspace.
-Plan filter_plan(const Plan& tree, const MetricSpec& metric, std::int64_t d) {
+Plan filter_plan(const Plan& tree, const MetricSpec& metric, std::int64_t d, Isa isa) {
+    constexpr std::int64_t direct_dimensions = 8;  // up to which differences are as fast as products, and tell more
     Plan plan = tree;
-    const bool direct = metric_kernels(metric.id, Isa::baseline).traits.direct != metric::Direct::none;
-    plan.path = direct ? Path::direct_f32 : Path::gemm_f32;
+    const metric::Traits& traits = metric_kernels(metric.id, Isa::baseline).traits;
+    const bool products = metric::product_form(traits) != metric::Gemm::none,
+               direct = traits.direct != metric::Direct::none && (!products || d <= direct_dimensions);
+    plan.path = direct                                       ? Path::direct_f32
+                : product_rounding(isa, d) == Rounding::bf16 ? Path::gemm_bf16
+                                                             : Path::gemm_f32;
     const double per_query = 24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
     const double room = static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
     plan.query_tile =
@@ -48,9 +53,13 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
         return;
     }
     const Isa isa = isa_named(asked.isa);
-    const bool tree = asked.path == Path::tree && queries.rows > 0;
-    if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) return;
-    Plan plan = tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
+    const bool by_boxes = asked.tries_tree && points.boxes_pay,
+               tree = (asked.path == Path::tree || by_boxes) && queries.rows > 0;
+    if (tree && tree_search(points, queries, graph, isa, asked, progress, results, report)) {
+        report.path = name(Path::tree);
+        return;
+    }
+    Plan plan = asked.path == Path::tree ? filter_plan(asked, points.metric, points.rows.cols, isa) : asked;
     if (is_coarse(rounding_of(plan.path)) && queries.rows > 0) {
         const Path served = points.served(plan.path, queries, isa, std::max(plan.threads, 1), progress, plan.forced);
         if (served != plan.path) report.path = name(served);

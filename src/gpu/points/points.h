@@ -115,6 +115,7 @@ public:
     RegisteredMemory registered;            // `source`, where it stays on the host (Plan::host_points)
     Chunk resident;                         // where everything fits, or all but the elements
     bool streams = false, on_host = false;  // on_host: kernels read `source`
+    bool boxes_pay = false;                 // a sample says so: there is a tree
 };
 
 // Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.

@@ -55,10 +55,8 @@ public:
             const bool entropy = form_.gemm == metric::Gemm::cross_entropy;
             if (entropy) centre_logarithms();
             typical_ = typical();
-            if (!std::isfinite(typical_)) return;
             if (form_.gemm == metric::Gemm::l2) choose_centre();
             if (form_.gemm == metric::Gemm::dot) choose_product_centre();
-            if (typical_ == 0) typical_ = largest();
             const int near = entropy ? entropy_exponent(form_.terms) : 5;
             if (typical_ > 0) form_.scale = power_of_two(near - std::ilogb(typical_), 400);
         }
@@ -83,17 +81,12 @@ private:
         const double norm = std::sqrt(std::inner_product(x, x + d_, x, 0.0));
         return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
     }
-    // The median norm.
+    // The median norm, of rows that are finite and not of zeros; 0 where there are none.
     double typical() {
         std::vector<double> norms;
-        for (std::int64_t s = 0; s < samples_; ++s) norms.push_back(norm(s));
-        return exact::middle(norms);
-    }
-    double largest() {
-        double most = 0;
         for (std::int64_t s = 0; s < samples_; ++s)
-            if (const double size = norm(s); std::isfinite(size)) most = std::max(most, size);
-        return most;
+            if (const double size = norm(s); size > 0 && std::isfinite(size)) norms.push_back(size);
+        return norms.empty() ? 0 : exact::middle(norms);
     }
     // The mean of rows that are not much longer than the typical one, taken off.
     std::vector<double> take_off_mean(double most) {
@@ -185,7 +178,6 @@ private:
         constexpr int most_scale = 14;
         const std::vector<double> centre = take_off_mean(2);
         typical_ = typical();
-        if (typical_ == 0) typical_ = largest();
         if (!(typical_ > 0 && typical_ <= tuning::centred_share)) return false;
         form_.gemm = metric::Gemm::l2;
         form_.scale = power_of_two(5 - std::ilogb(typical_), most_scale);

@@ -1,0 +1,27 @@
+// Whether boxes of a k-d tree would leave out most points of more coordinates than trees are made for by their shape:
+// those of tables whose columns have units of their own differ along a few columns alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "metric/metric.h"
+
+namespace kith::exact {
+
+// Coordinates that boxes may be split along and still leave out most points, where others are about as wide.
+inline constexpr std::int64_t most_split_coordinates = 8;
+
+struct BoxTrial {
+    const metric::Traits& traits;  // of a monotone metric
+    std::vector<double> rows;      // of a sample, d each, as the metric maps them
+    std::int64_t d, n, k;          // n: of all points
+    std::int64_t leaf;             // points of a box
+    std::int64_t axes;             // first coordinates that boxes are split along
+};
+
+// The share of the points that a query like them would look at for k neighbours; 1 where boxes would be split along
+// too many coordinates to say.
+double share_in_boxes(BoxTrial trial);
+
+}  // namespace kith::exact
