@@ -403,6 +403,27 @@ TEST(GpuClusterAnswers, AfterEveryFailureOfCuda) {
     EXPECT_LT(0, thrown);
 }
 
+// Large clusters answer alone where their points are too near to each other for the filter, and where lists hold the
+// keys.
+TEST(GpuClusterAnswers, OfLargeClusters) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 1 << 18, d = 32;
+    for (const auto& [spread, alone] : {std::pair{1e-4, true}, {0.2, false}}) {
+        const Clustered points(n, d, 40, spread, 57);
+        const PreparedFilter filter(points.view(), view(points.rows.data(), 1, d), "sqeuclidean", Path::clustered,
+                                    "sm_90a");
+        ASSERT_TRUE(filter.chunk().clusters);
+        const gpu::Clusters& clusters = *filter.chunk().clusters;
+        ASSERT_EQ(alone ? n : 0, clusters.rows.size()) << spread;
+        if (!alone) continue;
+        EXPECT_EQ(40, clusters.view.count);
+        EXPECT_TRUE(gpu::answers_in_clusters(clusters, n, 1000, 100, gpu::max_candidates));
+        EXPECT_TRUE(gpu::answers_in_clusters(clusters, n, 1000, 200, gpu::max_candidates));
+        EXPECT_FALSE(gpu::answers_in_clusters(clusters, n, 1000, 200, 4096));
+        EXPECT_FALSE(gpu::answers_in_clusters(clusters, n, 256, 10, gpu::max_candidates));
+    }
+}
+
 // Where all points are one cluster or two, none answers alone; the queries are too few for lists of tiles.
 TEST(GpuClusterAnswers, OfOneCluster) {
     if (!serves_here()) GTEST_SKIP() << "no sm_90a";

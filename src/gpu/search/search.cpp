@@ -146,7 +146,9 @@ private:
     bool tries_clusters() const {
         // Rows in host memory cross the bus for all of a cluster: not timed.
         const Clusters* const clusters = context_.points.on_host ? nullptr : own_clusters();
-        return clusters && answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k) &&
+        return clusters &&
+               answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k,
+                                   context_.plan.candidate_capacity) &&
                chunk_.finer->by_clusters.tries();
     }
     // False where there is no memory for that.
