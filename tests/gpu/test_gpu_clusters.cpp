@@ -10,6 +10,7 @@
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
 #include "gpu/points/clusters.h"
+#include "gpu/runtime/check.h"
 #include "gpu/search/clustered_pass.h"
 #include "gpu/search/nearest_clusters.h"
 #include "gpu_arrays.h"
@@ -345,11 +346,82 @@ TEST(GpuClusterAnswers, OfAllTypes) {
 TEST(GpuClusterAnswers, AreNotTriedInVain) {
     if (!serves_here()) GTEST_SKIP() << "no sm_90a";
     const std::int64_t n = 40000, q = 600, d = 32;
-    const Clustered points(n, d, 80, 2e-3, 49), far(q, d, 1, 1.0, 50);
+    const Clustered points(n, d, 80, 2e-3, 49);
+    Clustered between(q, d, 80, 2e-3, 50);
+    for (std::int64_t i = 0; i < q; ++i)
+        for (std::int64_t j = 0; j < d; ++j)
+            between.at(i, j) = (between.at(i, j) + points.rows[static_cast<std::size_t>((i + 1) * d + j)]) / 2;
     const Options forced = options_of("sqeuclidean", "clustered");
     const Index index(points.view(), forced);
-    const Neighbors want = search(points.view(), far.view(), 10, options_of("sqeuclidean", "exact"));
-    for (int i = 0; i < 20; ++i) EXPECT_TRUE(same_answer(want, index.search(far.view(), 10, forced)));
+    const Neighbors want = search(points.view(), between.view(), 10, options_of("sqeuclidean", "exact"));
+    std::vector<double> candidates;
+    for (int i = 0; i < 20; ++i) {
+        const Neighbors got = index.search(between.view(), 10, forced);
+        EXPECT_TRUE(same_answer(want, got));
+        EXPECT_EQ(q, got.report.certified + got.report.retried + got.report.scanned);
+        candidates.push_back(got.report.candidates);
+    }
+    // In vain: the first, and one search in sixteen.
+    const double least = *std::ranges::min_element(candidates);
+    EXPECT_EQ(2, std::ranges::count_if(candidates, [&](double x) { return x > least + 100.0 * q; }));
+    EXPECT_LT(least, candidates.front());
+}
+
+// Whatever call of CUDA fails while some queries are answered by one cluster and others are filtered, in the order of
+// the clusters: the search throws, or its answers are the scan's.
+TEST(GpuClusterAnswers, AfterEveryFailureOfCuda) {
+    using gpu::InjectedFault;
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 40000, q = 1000, d = 32;
+    const Clustered points(n, d, 80, 2e-3, 54);
+    Clustered queries(q, d, 80, 2e-3, 55);
+    // Halfway between two clusters, more than one list of tiles serves.
+    for (std::int64_t i = 0; i < 400; ++i)
+        for (std::int64_t j = 0; j < d; ++j)
+            queries.at(i, j) = (queries.at(i, j) + points.rows[static_cast<std::size_t>((i + 1) * d + j)]) / 2;
+    EXPECT_LT(gpu::listed_queries, answers(points.view(), queries.view(), 10, "sqeuclidean", "between"));
+    const Options forced = options_of("sqeuclidean", "clustered");
+    const Index index(points.view(), forced);
+    const Neighbors want = search(points.view(), queries.view(), 10, options_of("sqeuclidean", "exact"));
+    std::int64_t answered = 0, thrown = 0;
+    bool happened = true;
+    for (std::int64_t fault = 0; happened; ++fault) {
+        InjectedFault::checks_left = fault;
+        try {
+            const Neighbors got = index.search(queries.view(), 10, forced);
+            happened = InjectedFault::checks_left < 0;
+            InjectedFault::checks_left = InjectedFault::none;
+            ++answered;
+            ASSERT_TRUE(same_answer(want, got)) << "fault " << fault;
+        } catch (const Error& error) {
+            InjectedFault::checks_left = InjectedFault::none;
+            ASSERT_EQ(ErrorCode::out_of_memory, error.code()) << "fault " << fault << ": " << error.what();
+            ++thrown;
+        }
+    }
+    EXPECT_LT(20, answered);
+    EXPECT_LT(0, thrown);
+}
+
+// Large clusters answer alone where their points are too near to each other for the filter, and where lists hold the
+// keys.
+TEST(GpuClusterAnswers, OfLargeClusters) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = 1 << 18, d = 32;
+    for (const auto& [spread, alone] : {std::pair{1e-4, true}, {0.2, false}}) {
+        const Clustered points(n, d, 40, spread, 57);
+        const PreparedFilter filter(points.view(), view(points.rows.data(), 1, d), "sqeuclidean", Path::clustered,
+                                    "sm_90a");
+        ASSERT_TRUE(filter.chunk().clusters);
+        const gpu::Clusters& clusters = *filter.chunk().clusters;
+        ASSERT_EQ(alone ? n : 0, clusters.rows.size()) << spread;
+        if (!alone) continue;
+        EXPECT_EQ(40, clusters.view.count);
+        EXPECT_TRUE(gpu::answers_in_clusters(clusters, n, 1000, 100, gpu::max_candidates));
+        EXPECT_TRUE(gpu::answers_in_clusters(clusters, n, 1000, 200, gpu::max_candidates));
+        EXPECT_FALSE(gpu::answers_in_clusters(clusters, n, 1000, 200, 4096));
+        EXPECT_FALSE(gpu::answers_in_clusters(clusters, n, 256, 10, gpu::max_candidates));
+    }
 }
 
 // Where all points are one cluster or two, none answers alone; the queries are too few for lists of tiles.

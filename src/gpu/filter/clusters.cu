@@ -85,6 +85,19 @@ __global__ void nearest_kernel(const float* values, std::int64_t ld, std::int64_
 }
 
 // A warp owns a row.
+__global__ void count_near_kernel(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
+                                  const float* least, const float* error, unsigned long long* total) {
+    const std::int64_t row = own_item() / 32;
+    if (row >= rows || !isfinite(error[row])) return;
+    const int lane = threadIdx.x % 32;
+    const float limit = least[row] + 4 * error[row];
+    unsigned found = 0;
+    for (std::int64_t i = lane; i < count; i += 32) found += values[row * ld + i] <= limit;
+    found = __reduce_add_sync(whole_warp, found);
+    if (lane == 0) atomicAdd(total, static_cast<unsigned long long>(found));
+}
+
+// A warp owns a row.
 __global__ void near_earlier_kernel(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows,
                                     const float* half_square, float apart2, std::uint8_t* near) {
     const std::int64_t row = own_item() / 32;
@@ -370,6 +383,13 @@ void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, st
                      std::uint32_t* centres, float* least, cudaStream_t stream) {
     nearest_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, rows, count, centres, least);
     check_launch("nearest_centres");
+}
+
+void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count, const float* least,
+                const float* error, unsigned long long* total, cudaStream_t stream) {
+    count_near_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, rows, count, least, error,
+                                                                                 total);
+    check_launch("count_near");
 }
 
 void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows, const float* half_square,

@@ -46,6 +46,11 @@ void centre_values(const ClusterView& view, const void* vectors, std::int64_t co
 void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
                      std::uint32_t* centres, float* least, cudaStream_t stream);
 
+// How many of the `count` values of rows are within twice a row's `error` on either side of its least one, summed over
+// the rows: added to *total. Rows whose error is not finite count for none.
+void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count, const float* least,
+                const float* error, unsigned long long* total, cudaStream_t stream);
+
 // Of rows [first, first + rows) of vectors and their values with all of these: whether one before it lies nearer than
 // the root of apart2. half_square: of the vectors.
 void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows, const float* half_square,

@@ -169,9 +169,10 @@ public:
 
     // Of `count` points from `first` on, which have been divided, what `pilots` queries behind them must be compared
     // with, if the nearest of those points is what their thresholds will be: the share of the points, and of the
-    // pilots those to which no more than one cluster is left. Synchronises.
+    // pilots those to which no more than one cluster is left; and how many of the points, in the mean, their values
+    // cannot tell from the nearest. Synchronises.
     struct Share {
-        double active, alone;
+        double active, alone, near;
     };
     Share share(std::int64_t first, std::int64_t count, std::int64_t pilots) {
         const ClusterView& view = out_.view;
@@ -188,6 +189,10 @@ public:
         among.ld = whole_tiles(count);
         filter_pass(among, isa_, stream_);
         nearest_centres(values.get(), among.ld, pilots, count, nullptr, thresholds.get(), stream_);
+        Buffer<unsigned long long> total(3, stream_);
+        total.clear_to(0);
+        count_near(values.get(), among.ld, pilots, count, thresholds.get(), filter_->point_error.get() + first + count,
+                   total.get() + 2, stream_);
         centre_values(view, queries, pilots, isa_, values.get(), stream_);
         // Each pilot for itself.
         Buffer<std::uint8_t> flags(pilots * view.count, stream_);
@@ -199,13 +204,13 @@ public:
                          .ld = whole_tiles(view.count),
                          .group = 1},
                         flags.get(), stream_);
-        Buffer<unsigned long long> total(2, stream_);
         count_active(view, flags.get(), pilots, total.get(), stream_);
         PinnedWords words;
-        words.fetch(total.get(), 2, stream_);
+        words.fetch(total.get(), 3, stream_);
         const unsigned long long* const seen = words.wait("clusters");
         const auto all = static_cast<double>(pilots);
-        return {static_cast<double>(seen[0]) / (all * static_cast<double>(count)), static_cast<double>(seen[1]) / all};
+        return {static_cast<double>(seen[0]) / (all * static_cast<double>(count)), static_cast<double>(seen[1]) / all,
+                static_cast<double>(seen[2]) / all};
     }
 
     Clusters take() { return std::move(out_); }
@@ -239,7 +244,7 @@ private:
 };
 
 // Clusters around few rows that lie apart, where a sample says that nearly every query has candidates in one of them
-// alone.
+// alone, of which the filter would leave much.
 std::optional<ClusterMaking> apart_clusters(const DeviceMetric& metric, const FilterVectors& filter, FilterIsa isa,
                                             const Sizes& sizes, std::int64_t n, cudaStream_t stream) {
     const std::int64_t rows = std::min(2 * sizes.centres, tuning::most_centres), pilots = rows + sizes.tried;
@@ -248,8 +253,10 @@ std::optional<ClusterMaking> apart_clusters(const DeviceMetric& metric, const Fi
     making.take_centres_apart(rows, pilots, sizes.pilots);
     if (making.centres() > sizes.centres) return std::nullopt;
     making.divide(rows, sizes.tried);
-    const auto [active, alone] = making.share(rows, sizes.tried, sizes.pilots);
+    const auto [active, alone, near] = making.share(rows, sizes.tried, sizes.pilots);
     if (active > tuning::most_active_share || alone < tuning::least_alone) return std::nullopt;
+    const double ratio = static_cast<double>(n) / static_cast<double>(sizes.tried);
+    if (active * static_cast<double>(n) > tuning::most_compared(near * ratio)) return std::nullopt;
     return making;
 }
 

@@ -109,5 +109,12 @@ inline constexpr double most_active_share = 1.0 / 32;
 // size. Reasoned: points of a Gaussian cluster of many dimensions are as far from each other, within a few percent.
 inline constexpr double near_centres = 2, least_alone = 0.75;
 inline constexpr std::int64_t least_clusters = 32;
+// Points of a cluster that a query is compared with at once, where the filter would leave so many candidates of it: one
+// takes as long as some pairs, and samples and passes as long as thousands. On an NVIDIA H100, 2026-11-26, n 1,048,576,
+// q 8,192, k 10, at once and filtered, ms: 100 clusters of deviation 0.3, d 128 5.1 and 2.6 (16 candidates), 40 of 0.1
+// 10.5 and 5.2 (307), 40 of 0.001 10.6 and 146 (all); 60 of 0.05, d 32 4.4 and 7.8 (2,679).
+inline double most_compared(double candidates) {
+    return 4096 + 6 * candidates;
+}
 
 }  // namespace kith::gpu::tuning

@@ -5,6 +5,7 @@
 #include "gpu/refine/cluster_keys.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "gpu/filter/clusters.h"
@@ -348,6 +349,12 @@ std::int64_t cluster_keys_capacity(std::int64_t k, std::int64_t largest) {
     if (k > most_bounded) return largest;
     const double ratio = static_cast<double>(largest) / first_points;
     return std::min(largest, static_cast<std::int64_t>(candidate_room(k, std::max(ratio, 1.0)) + 63) / 64 * 64);
+}
+
+std::int64_t cluster_keys_kept(std::int64_t k, std::int64_t points) {
+    if (k > most_bounded) return points;
+    const double ratio = static_cast<double>(points) / first_points, order = static_cast<double>(k);
+    return std::min(points, static_cast<std::int64_t>(std::max(ratio, 1.0) * (order + 2 * std::sqrt(order))));
 }
 
 void cluster_keys(const ClusterKeysTask& task, cudaStream_t stream) {

@@ -29,6 +29,8 @@ void cluster_keys(const ClusterKeysTask& task, cudaStream_t stream);
 
 // The capacity that nearly every cluster's keys fit in, of clusters of up to `largest` points in no order.
 std::int64_t cluster_keys_capacity(std::int64_t k, std::int64_t largest);
+// How many keys of a cluster of `points` points in no order are kept, with two deviations.
+std::int64_t cluster_keys_kept(std::int64_t k, std::int64_t points);
 
 // out[i] = the k-th of row i of keys (q x k), NaN where it is missing.
 void last_keys(const std::uint64_t* keys, std::int64_t q, std::int64_t k, double* out, cudaStream_t stream);

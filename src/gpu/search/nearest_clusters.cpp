@@ -10,8 +10,10 @@
 
 namespace kith::gpu {
 
-bool answers_in_clusters(const Clusters& clusters, std::int64_t n, std::int64_t q, std::int64_t k) {
-    return clusters.rows.size() > 0 && q > listed_queries && 2 * k * clusters.view.count <= n;
+bool answers_in_clusters(const Clusters& clusters, std::int64_t n, std::int64_t q, std::int64_t k,
+                         std::int64_t capacity) {
+    return clusters.rows.size() > 0 && q > listed_queries && 2 * k * clusters.view.count <= n &&
+           cluster_keys_kept(k, n / clusters.view.count) <= std::max(k, capacity);
 }
 
 ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters, const DeviceMetric& metric,

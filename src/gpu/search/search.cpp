@@ -146,7 +146,9 @@ private:
     bool tries_clusters() const {
         // Rows in host memory cross the bus for all of a cluster: not timed.
         const Clusters* const clusters = context_.points.on_host ? nullptr : own_clusters();
-        return clusters && answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k) &&
+        return clusters &&
+               answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k,
+                                   context_.plan.candidate_capacity) &&
                chunk_.finer->by_clusters.tries();
     }
     // False where there is no memory for that.
@@ -180,15 +182,17 @@ private:
     // The tile's queries become these of them.
     void gather(Buffer<std::int64_t> which) {
         GatheredQueries gathered(context_, queries_.rows, std::move(which), context_.graph ? self_.get() : nullptr);
+        Buffer<std::int64_t> order;
+        if (order_.size() > 0) {
+            order = Buffer<std::int64_t>(gathered.index.size(), context_.stream);
+            gather_ids(order_.get(), gathered.index.get(), order.size(), order.get(), context_.stream);
+        } else {
+            order = std::move(gathered.index);
+        }
+        // Nothing fails from here on: the queries and their order change together.
         queries_ = std::move(gathered.rows);
         if (gathered.self.size() > 0) self_ = std::move(gathered.self);
-        if (order_.size() > 0) {
-            Buffer<std::int64_t> order(gathered.index.size(), context_.stream);
-            gather_ids(order_.get(), gathered.index.get(), order.size(), order.get(), context_.stream);
-            order_ = std::move(order);
-        } else {
-            order_ = std::move(gathered.index);
-        }
+        order_ = std::move(order);
     }
     FilterOutcome filtered(const QueryTile& tile, const ProjectedVectors* projected, std::int64_t* final_ids) const {
         const Repeats* const repeats =
