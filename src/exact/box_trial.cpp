@@ -36,20 +36,21 @@ std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
     for (std::size_t at = 0; at < rows.size(); at += width) {
         const auto row = rows.begin() + static_cast<std::ptrdiff_t>(at);
         if (!std::all_of(row, row + d, [](double x) { return std::isfinite(x); })) continue;
-        std::copy(row, row + d, rows.begin() + static_cast<std::ptrdiff_t>(kept));
+        if (kept < at) std::copy(row, row + d, rows.begin() + static_cast<std::ptrdiff_t>(kept));
         kept += width;
     }
     rows.resize(kept);
     return static_cast<std::int64_t>(kept / width);
 }
 
-// How far each coordinate reaches, but for the outermost rows.
-std::vector<double> extents(const std::vector<double>& rows, std::int64_t count, std::int64_t d) {
-    std::vector<double> out, column(static_cast<std::size_t>(count));
-    const std::ptrdiff_t out_of_reach = count / 20;
-    for (std::int64_t j = 0; j < d; ++j) {
-        for (std::int64_t i = 0; i < count; ++i)
-            column[static_cast<std::size_t>(i)] = rows[static_cast<std::size_t>(i * d + j)];
+// How far each of the first coordinates reaches, but for the outermost rows.
+std::vector<double> extents(const std::vector<double>& rows, std::int64_t count, std::int64_t d, std::int64_t axes) {
+    const std::int64_t looked_at = std::min<std::int64_t>(count, 256);
+    std::vector<double> out, column(static_cast<std::size_t>(looked_at));
+    const std::ptrdiff_t out_of_reach = looked_at / 20;
+    for (std::int64_t j = 0; j < axes; ++j) {
+        for (std::int64_t i = 0; i < looked_at; ++i)
+            column[static_cast<std::size_t>(i)] = rows[static_cast<std::size_t>(i * count / looked_at * d + j)];
         const auto low = column.begin() + out_of_reach, high = column.end() - 1 - out_of_reach;
         std::nth_element(column.begin(), low, column.end());
         std::nth_element(low, high, column.end());
@@ -63,11 +64,10 @@ std::vector<double> extents(const std::vector<double>& rows, std::int64_t count,
 double share_in_boxes(BoxTrial trial) {
     const std::int64_t d = trial.d, count = keep_finite(trial.rows, d);
     if (count < 4 * trial_queries) return 1;
-    const std::vector<double> whole = extents(trial.rows, count, d);
-    std::vector<double> box = whole;
+    std::vector<double> box = extents(trial.rows, count, d, std::min(trial.axes, d));
     std::vector<std::int64_t> split;
     for (std::int64_t points = trial.n; points > trial.leaf; points /= 2) {
-        const auto widest = std::max_element(box.begin(), box.begin() + std::min(trial.axes, d));
+        const auto widest = std::max_element(box.begin(), box.end());
         *widest /= 2;
         const std::int64_t j = widest - box.begin();
         if (std::find(split.begin(), split.end(), j) == split.end()) split.push_back(j);

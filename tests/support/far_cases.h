@@ -44,6 +44,8 @@ inline Data divergences(std::int64_t n, std::int64_t q, std::int64_t finite, std
     // Some queries have nothing where points have zeros.
     for (std::int64_t i = 0; i < q; i += 5)
         for (std::int64_t j = i % 3; j < d; j += 2) data.queries[static_cast<std::size_t>(i * d + j)] = 0;
+    // And one has nothing anywhere.
+    for (std::int64_t j = 0; j < d; ++j) data.queries[static_cast<std::size_t>((q - 1) / 2 * d + j)] = 0;
     return data;
 }
 
