@@ -61,7 +61,7 @@ struct List {
     float threshold = infinity, e = 0;
     std::uint8_t overflowed = 0;
     std::vector<unsigned> lengths = {};
-    float ceiling = infinity;
+    float ceiling = infinity, farthest = std::numeric_limits<float>::max();
 
     std::vector<std::uint32_t> points() const {
         std::vector<std::uint32_t> out;
@@ -94,10 +94,11 @@ List with_lists(const List& in, const std::vector<float>& f, F call) {
     const OnDevice<std::uint8_t> overflowed({in.overflowed});
     const OnDevice<unsigned> lengths(std::vector<unsigned>(2 * gpu::length_classes));
     call(CandidateLists{1, static_cast<std::int64_t>(in.entries.size()), candidates.get(), counts.get(),
-                        threshold.get(), overflowed.get(), e.get(), errors.get(), lengths.get(), 1, in.ceiling});
+                        threshold.get(), overflowed.get(), e.get(), errors.get(), lengths.get(), 1, in.ceiling,
+                        in.farthest});
     gpu_arrays::check(cudaDeviceSynchronize());
     return {candidates.host(),    counts.host()[0], threshold.host()[0], in.e,
-            overflowed.host()[0], lengths.host(),   in.ceiling};
+            overflowed.host()[0], lengths.host(),   in.ceiling,          in.farthest};
 }
 
 List started(const std::vector<float>& values, const std::vector<float>& f, float e, std::int64_t order,
@@ -229,6 +230,36 @@ TEST(GpuBoundLists, UncoveredPointsAreNoWitnesses) {
     EXPECT_EQ((Points{0, 1}), closed(list_of(p), p.f, 1).candidates);
     const Pair alone{{-infinity}, {infinity}, 0};
     EXPECT_EQ((Points{0}), closed(list_of(alone), alone.f, 1).candidates);
+}
+
+// A list that has all values of finite keys, fewer than k of them, ends with the first rows; one that a lower threshold
+// has cut does not, and says what threshold would do.
+TEST(GpuBoundLists, FewerThanKFiniteKeysEndWithTheFirstRows) {
+    List list;
+    list.e = 1;
+    list.ceiling = 50;
+    list.farthest = 100;
+    list.entries = {{3, 90}, {7, 5}, {60, 200}};  // the last one's key may be infinite
+    list.count = 3;
+    list.entries.resize(64);
+    const std::vector<float> f(256, 0.0f);
+    list.threshold = 102;
+    Closed c = closed(list, f, 4);
+    EXPECT_EQ(gpu::certified, c.status);
+    EXPECT_EQ(1, std::count(c.candidates.begin(), c.candidates.end(), 5u));
+    for (const std::uint32_t row : {0u, 1u, 2u, 3u, 90u, 200u})
+        EXPECT_EQ(1, std::count(c.candidates.begin(), c.candidates.end(), row)) << row;
+    // Three would do, of which one may be infinite.
+    c = closed(list, f, 3);
+    EXPECT_EQ(1, std::count(c.candidates.begin(), c.candidates.end(), 0u));
+    list.threshold = 100.5f;
+    c = closed(list, f, 4);
+    EXPECT_EQ(gpu::uncertain, c.status);
+    EXPECT_GE(c.threshold, 101);
+    EXPECT_LT(c.threshold, 110);
+    list.threshold = 102;
+    list.overflowed = 1;
+    EXPECT_EQ(gpu::uncertain, closed(list, f, 4).status);
 }
 
 // From the ceiling on a key may be infinite: such a pair is no witness, but a candidate of every query that has too

@@ -53,7 +53,7 @@ inline void fewer_than_k_finite(const std::string& device) {
     std::uint64_t seed = 70;
     for (const std::int64_t n : {40, 3000, 9000}) {
         for (const std::int64_t q : {1, 3, 60}) {
-            for (const std::int64_t finite : {0, 1, 4, 500}) {
+            for (const std::int64_t finite : {0, 1, 4, 30, 500}) {
                 for (const std::int64_t k : {1, 10, 100}) {
                     const std::string label = "n " + std::to_string(n) + ", q " + std::to_string(q) + ", finite " +
                                               std::to_string(finite) + ", k " + std::to_string(k);
@@ -66,8 +66,8 @@ inline void fewer_than_k_finite(const std::string& device) {
     }
 }
 
-// Among them points with a NaN at the beginning, ones that no filter covers, and ones so far without a zero that their
-// values are those of infinite keys.
+// Among them points with a NaN at the beginning, and at the end ones that no filter covers or that are so far without a
+// zero that their values are those of infinite keys.
 inline void fewer_than_k_finite_among_others(const std::string& device) {
     constexpr std::int64_t n = 2500, q = 40, d = 24;
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -78,7 +78,7 @@ inline void fewer_than_k_finite_among_others(const std::string& device) {
                 Data data = divergences(n, q, 2, ++seed);
                 for (std::int64_t i = 0; i < 300; i += every)
                     for (std::int64_t j = 0; j < (other == other ? d : 1); ++j)
-                        data.points[static_cast<std::size_t>(i * d + j)] = other;
+                        data.points[static_cast<std::size_t>((other == other ? n - 1 - i : i) * d + j)] = other;
                 scanned(device, "kl_divergence", data, kith::ElementType::f64, k,
                         std::to_string(other) + " in every " + std::to_string(every) + ", k " + std::to_string(k));
             }
@@ -112,7 +112,7 @@ inline void queries_of_zeros(const std::string& device) {
                 for (std::int64_t i = 0; i < q; i += 2)
                     for (std::int64_t j = 0; j < d; ++j)
                         data.queries[static_cast<std::size_t>(i * d + j)] = i % 4 ? 1e-200 : j % 2 ? -0.0 : 0.0;
-                for (std::int64_t i = 0; i < 90 && other != 0; i += 3)
+                for (std::int64_t i = 0; i < 2000 && other != 0; i += other == infinity ? 1 : 30)
                     data.points[static_cast<std::size_t>(i * d + i % d)] = other;
                 for (const std::int64_t k : {1, 60}) {
                     const std::string label = "mean " + std::to_string(mean) + ", other " + std::to_string(other) +

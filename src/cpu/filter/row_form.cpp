@@ -53,7 +53,11 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
     std::int64_t sample = 0;
     for (std::int64_t i = 0; i < looked_at; ++i) {
         distance_keys.load(points, i * n / looked_at, 1, rows, sample);
-        sample += !rows.nan()[sample];
+        // Rows with a NaN, and of unit vectors those of zeros, say nothing.
+        if (rows.nan()[sample]) continue;
+        double norm = 1;
+        if (metric == metric::Gemm::cosine) make_unit(rows.row(sample), norm);
+        sample += norm > 0;
     }
     centre = zero;
     if (sample == 0) return true;
@@ -69,10 +73,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
             if (count > 0) centre[static_cast<std::size_t>(j)] = sum / count;
         }
     }
-    double norm = 0;
     std::vector<std::int64_t> zeros;
     for (std::int64_t i = 0; i < sample; ++i) {
-        if (metric == metric::Gemm::cosine) make_unit(rows.row(i), norm);
         if (metric == metric::Gemm::cross_entropy) make_logarithms(tiles, rows.row(i), zeros);
     }
     const auto norms = [&](const std::vector<double>& from) {

@@ -30,10 +30,6 @@ struct ClusterView {
     double gamma = 0;        // FilterForm::gamma
 };
 
-// out[i] = row order[i] of `count` vectors.
-void permute_vectors(const void* vectors, const std::uint32_t* order, std::int64_t count, std::int64_t width, void* out,
-                     cudaStream_t stream);
-
 // half_square of `count` vectors, with room for whole tiles.
 void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out, cudaStream_t stream);
 
@@ -55,10 +51,6 @@ void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::in
 // the root of apart2. half_square: of the vectors.
 void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows, const float* half_square,
                   float apart2, std::uint8_t* near, cudaStream_t stream);
-
-// How many of `rows` rows are of each cluster, as begin; at most 2^16 clusters.
-void cluster_begins(const std::uint32_t* clusters, std::int64_t rows, std::int64_t count, std::uint32_t* begin,
-                    cudaStream_t stream);
 
 // The bounds of clusters whose members are vectors[view.first + members[i]], with half norms likewise, i from
 // view.begin[c] on.
@@ -92,14 +84,5 @@ void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64
 inline constexpr std::int64_t most_listed_tiles = 1 << 18;
 void list_tiles(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, std::int64_t first,
                 std::int64_t tiles, std::uint32_t* out, std::uint32_t* counts, cudaStream_t stream);
-
-// Of queries in the order of their clusters, those of each group dealt out to the warps of the filter: neighbours in a
-// cluster have the same candidates, which one warp would append one after the other.
-void deal_queries(const std::uint32_t* ordered, std::int64_t q, std::int64_t* out, cudaStream_t stream);
-
-// order[p]: the row at position p of n, where those from `first` on are members (less first) of the order before, in
-// which the row at position p is p * stride mod n.
-void ordered_rows(const std::uint32_t* members, std::int64_t first, std::int64_t n, std::uint32_t stride,
-                  std::uint32_t* order, cudaStream_t stream);
 
 }  // namespace kith::gpu

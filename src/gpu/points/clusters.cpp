@@ -1,5 +1,6 @@
 // Centres are rows of a sample; as many as find clusters whose number is a quarter of theirs. See clusters.h.
 #include "gpu/points/clusters.h"
+#include "gpu/filter/cluster_order.h"
 
 #include <algorithm>
 #include <bit>

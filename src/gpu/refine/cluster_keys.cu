@@ -8,6 +8,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "gpu/filter/cluster_order.h"
 #include "gpu/filter/clusters.h"
 #include "gpu/filter/levels.h"
 #include "gpu/metric/rank.cuh"

@@ -1,5 +1,6 @@
 // See clustered_pass.h.
 #include "gpu/search/clustered_pass.h"
+#include "gpu/filter/cluster_order.h"
 
 #include <bit>
 
