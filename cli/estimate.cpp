@@ -153,7 +153,8 @@ Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, 
     const double k = static_cast<double>(shape.k);
     result.point_bytes = (n + (shape.graph ? 0 : q)) * d * static_cast<double>(size_of(shape.type));
     result.prepared_bytes = prepared_bytes(shape, plan);
-    result.has_tree = plan.path == Path::tree;
+    result.has_tree = plan.path == Path::tree || plan.tries_tree;
+    result.has_filter = plan.path != Path::tree;
     result.workspace_bytes = static_cast<double>(plan.workspace_bytes);
     result.result_bytes = q * k * (sizeof(std::int64_t) + (options.f64 ? sizeof(double) : sizeof(float)));
     if (!machine.empty()) {
@@ -184,7 +185,11 @@ std::string estimate_text(const Estimate& e) {
     std::string memory =
         fmt::format("about {}: points and queries {}", bytes_text(e.total_bytes()), bytes_text(e.point_bytes));
     if (e.prepared_bytes > 0)
-        memory += fmt::format(", the {} {}", e.has_tree ? "tree" : "filter's copy", bytes_text(e.prepared_bytes));
+        memory += fmt::format(", the {} {}",
+                              !e.has_tree    ? "filter's copy"
+                              : e.has_filter ? "filter's copy or a tree"
+                                             : "tree",
+                              bytes_text(e.prepared_bytes));
     memory += fmt::format(", workspace {}, results {}", bytes_text(e.workspace_bytes), bytes_text(e.result_bytes));
     return fmt::format("{:<12} {}\n{:<12} {}\n", "time", time, "memory", memory);
 }

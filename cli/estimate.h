@@ -9,12 +9,12 @@
 namespace kith::cli {
 
 struct Estimate {
-    double seconds = 0;         // 0: unknown
-    double rate = 0;            // distances a second over the whole search
-    std::string source;         // of the rate, or why there is none
-    double point_bytes = 0;     // the inputs
-    double prepared_bytes = 0;  // what the filter keeps of the points, or their tree
-    bool has_tree = false;
+    double seconds = 0;                        // 0: unknown
+    double rate = 0;                           // distances a second over the whole search
+    std::string source;                        // of the rate, or why there is none
+    double point_bytes = 0;                    // the inputs
+    double prepared_bytes = 0;                 // what the filter keeps of the points, or their tree
+    bool has_tree = false, has_filter = true;  // prepared_bytes: of which of them, or the larger
     double workspace_bytes = 0;
     double result_bytes = 0;
     double total_bytes() const { return point_bytes + prepared_bytes + workspace_bytes + result_bytes; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <optional>
 
 #include "exact/value_at_rank.h"
 
@@ -43,59 +45,73 @@ std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
     return static_cast<std::int64_t>(kept / width);
 }
 
-// How far each of the first coordinates reaches, but for the outermost rows.
-std::vector<double> extents(const std::vector<double>& rows, std::int64_t count, std::int64_t d, std::int64_t axes) {
-    const std::int64_t looked_at = std::min<std::int64_t>(count, 256);
-    std::vector<double> out, column(static_cast<std::size_t>(looked_at));
-    const std::ptrdiff_t out_of_reach = looked_at / 20;
-    for (std::int64_t j = 0; j < axes; ++j) {
-        for (std::int64_t i = 0; i < looked_at; ++i)
-            column[static_cast<std::size_t>(i)] = rows[static_cast<std::size_t>(i * count / looked_at * d + j)];
-        const auto low = column.begin() + out_of_reach, high = column.end() - 1 - out_of_reach;
-        std::nth_element(column.begin(), low, column.end());
-        std::nth_element(low, high, column.end());
-        out.push_back(*high - *low);
+// Boxes as wide as ranges of points become that are split at their medians, always along the widest coordinate; empty
+// where that is along too many.
+struct Boxes {
+    std::vector<double> width;
+    std::vector<char> is_split;
+};
+std::optional<Boxes> split(const BoxTrial& trial, const std::vector<double>& rows, std::int64_t count) {
+    const std::int64_t axes = std::min(trial.axes, trial.d);
+    Boxes out{std::vector<double>(static_cast<std::size_t>(axes)),
+              std::vector<char>(static_cast<std::size_t>(trial.d), 0)};
+    std::vector<double> low(rows.begin(), rows.begin() + axes), high = low;
+    for (std::int64_t i = 1; i < count; ++i) {
+        const double* const row = rows.data() + i * trial.d;
+        for (std::int64_t j = 0; j < axes; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            low[at] = std::min(low[at], row[j]);
+            high[at] = std::max(high[at], row[j]);
+        }
+    }
+    std::ranges::transform(high, low, out.width.begin(), std::minus());
+    std::int64_t coordinates = 0;
+    for (std::int64_t points = trial.n; points > trial.leaf; points /= 2) {
+        const auto widest = std::ranges::max_element(out.width);
+        *widest /= 2;
+        char& known = out.is_split[static_cast<std::size_t>(widest - out.width.begin())];
+        coordinates += !known;
+        known = 1;
+        if (coordinates > most_split_coordinates) return std::nullopt;
     }
     return out;
 }
 
+constexpr std::int64_t least_rows = 32;
+
 }  // namespace
 
-double share_in_boxes(BoxTrial trial) {
-    const std::int64_t d = trial.d, count = keep_finite(trial.rows, d);
-    if (count < 4 * trial_queries) return 1;
-    std::vector<double> box = extents(trial.rows, count, d, std::min(trial.axes, d));
-    std::vector<std::int64_t> split;
-    for (std::int64_t points = trial.n; points > trial.leaf; points /= 2) {
-        const auto widest = std::max_element(box.begin(), box.end());
-        *widest /= 2;
-        const std::int64_t j = widest - box.begin();
-        if (std::find(split.begin(), split.end(), j) == split.end()) split.push_back(j);
-        if (std::ssize(split) > most_split_coordinates) return 1;
-    }
+bool splits_few(const BoxTrial& trial, std::vector<double> rows) {
+    const std::int64_t count = keep_finite(rows, trial.d);
+    return count >= least_rows && split(trial, rows, count);
+}
+
+double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
+    const std::int64_t d = trial.d, count = keep_finite(rows, d);
+    if (count < least_rows) return 1;
+    const std::optional<Boxes> boxes = split(trial, rows, count);
+    if (!boxes) return 1;
     const Key key(trial.traits);
-    std::vector<char> is_split(static_cast<std::size_t>(d), 0);
-    for (const std::int64_t j : split) is_split[static_cast<std::size_t>(j)] = 1;
     double passed = 0, pairs = 0;
     std::vector<double> along, others, gaps;
     for (std::int64_t i = 0; i < trial_queries; ++i) {
         const std::int64_t query = i * count / trial_queries;
-        const double* const q = trial.rows.data() + query * d;
+        const double* const q = rows.data() + query * d;
         along.clear();
         others.clear();
         gaps.clear();
         for (std::int64_t row = 0; row < count; ++row) {
             if (row == query) continue;
-            const double* const x = trial.rows.data() + row * d;
+            const double* const x = rows.data() + row * d;
             double near = 0, rest = 0, gap = 0;
             for (std::int64_t j = 0; j < d; ++j) {
                 const double difference = std::abs(q[j] - x[j]);
-                if (!is_split[static_cast<std::size_t>(j)]) {
+                if (!boxes->is_split[static_cast<std::size_t>(j)]) {
                     rest = key.joined(rest, difference);
                     continue;
                 }
                 near = key.joined(near, difference);
-                gap = key.joined(gap, std::max(0.0, difference - box[static_cast<std::size_t>(j)]));
+                gap = key.joined(gap, std::max(0.0, difference - boxes->width[static_cast<std::size_t>(j)]));
             }
             along.push_back(near);
             others.push_back(rest);

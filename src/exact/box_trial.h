@@ -10,18 +10,20 @@
 namespace kith::exact {
 
 // Coordinates that boxes may be split along and still leave out most points, where others are about as wide.
-inline constexpr std::int64_t most_split_coordinates = 8;
+inline constexpr std::int64_t most_split_coordinates = 4;
 
 struct BoxTrial {
     const metric::Traits& traits;  // of a monotone metric
-    std::vector<double> rows;      // of a sample, d each, as the metric maps them
     std::int64_t d, n, k;          // n: of all points
     std::int64_t leaf;             // points of a box
     std::int64_t axes;             // first coordinates that boxes are split along
 };
 
+// Of rows of a sample, d each, as the metric maps them; rows that are not finite count for nothing. Whether boxes would
+// be split along few coordinates: a few rows say so.
+bool splits_few(const BoxTrial& trial, std::vector<double> rows);
 // The share of the points that a query like them would look at for k neighbours; 1 where boxes would be split along
-// too many coordinates to say.
-double share_in_boxes(BoxTrial trial);
+// more coordinates, or there are too few rows to say.
+double share_in_boxes(const BoxTrial& trial, std::vector<double> rows);
 
 }  // namespace kith::exact

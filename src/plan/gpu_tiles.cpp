@@ -91,9 +91,9 @@ double device_budget(const Request& r, const Machine::Device& device) {
 
 bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t least_share = 64, least_points = 1 << 16;
+    constexpr std::int64_t least_share = 64;
     const Shape& s = r.shape;
-    if (s.n < least_points || s.n > 0x7fffffff || s.k > std::min(s.n / least_share, t::most_tree_k)) return false;
+    if (s.n > 0x7fffffff || s.k > std::min(s.n / least_share, t::most_tree_k)) return false;
     if (r.all_points || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
     const auto n = static_cast<double>(s.n);
     // It holds all points, beside what a filter of all queries takes.

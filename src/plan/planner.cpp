@@ -236,7 +236,9 @@ bool tries_tree(const Request& r, const Machine::Device* device, const Machine& 
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out || r.all_points ||
         r.no_boxes || r.host_points || !r.metric.traits.monotone || r.metric.user)
         return false;
-    return device ? r.prepared && gpu_tree_saves(r, *device) : tree_saves(r, m);
+    constexpr std::int64_t least_points_gpu = 1 << 16;
+    return device ? r.prepared && r.memory == 0 && r.shape.n >= least_points_gpu && gpu_tree_saves(r, *device)
+                  : tree_saves(r, m);
 }
 
 // Queries of a tree are ordered together, as many as the budget holds, and each thread has the neighbours of one.
@@ -373,7 +375,8 @@ Plan make(const Request& r, const Machine& machine) {
     p.path = choose_path(r, device, machine, p.why);
     p.forced = !r.path.empty();
     p.tries_tree = tries_tree(r, device, machine, p);
-    if (p.tries_tree) p.why += "Path tree, where a sample says that boxes leave out most points. ";
+    if (p.tries_tree)
+        p.why += "path tree instead: where a sample of the points says that boxes leave out most of them. ";
     if (device && p.path == Path::tree) gpu_tree_tiles(r, *device, behind_tree(r, *device, machine), p);
     else if (device) gpu_tiles(r, *device, p);
     else cpu_tiles(r, machine, p);

@@ -28,7 +28,12 @@ std::vector<double> rows_of(const std::function<double(adversarial::Random&, std
 
 template <class M>
 double share(std::vector<double> rows, std::int64_t axes = d) {
-    return share_in_boxes(BoxTrial{M::traits, std::move(rows), d, n, k, leaf, axes});
+    return share_in_boxes(BoxTrial{M::traits, d, n, k, leaf, axes}, std::move(rows));
+}
+
+template <class M>
+bool splits(std::vector<double> rows) {
+    return kith::exact::splits_few(BoxTrial{M::traits, d, n, k, leaf, d}, std::move(rows));
 }
 
 double gaussian(adversarial::Random& random, std::int64_t, std::int64_t) {
@@ -41,6 +46,8 @@ double one_wide(adversarial::Random& random, std::int64_t, std::int64_t column) 
 TEST(BoxTrial, CoordinatesOfOneWidthLeaveNothingOut) {
     EXPECT_EQ(1, share<kith::metric::SqEuclidean>(rows_of(gaussian)));
     EXPECT_EQ(1, share<kith::metric::Cityblock>(rows_of(gaussian)));
+    EXPECT_FALSE(splits<kith::metric::SqEuclidean>(rows_of(gaussian)));
+    EXPECT_TRUE(splits<kith::metric::SqEuclidean>(rows_of(one_wide)));
 }
 
 TEST(BoxTrial, AFewWideOnesLeaveNearlyAllOut) {

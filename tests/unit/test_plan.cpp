@@ -942,6 +942,16 @@ TEST(PlanFilter, TheBoundGrowsWithTheWidth) {
 }
 
 // Of ordinary searches the measured machines can say how long they take.
+// Few dimensions from fewer points on than a sample is asked for where there are many.
+TEST(MeasuredMachines, TakeATreeOfFewDimensions) {
+    kith::Options options;
+    EXPECT_EQ(kith::Path::tree, kith::plan_on("h100", {.n = 20000, .q = 100000, .d = 3, .k = 10}, options).path);
+    EXPECT_EQ(kith::Path::tree,
+              kith::plan_on("h100", {.n = 10000, .q = 10, .d = 1, .k = 10, .prepared = true}, options).path);
+    EXPECT_FALSE(kith::plan_on("h100", {.n = 60000, .q = 10, .d = 20, .k = 10, .prepared = true}, options).tries_tree);
+    EXPECT_TRUE(kith::plan_on("h100", {.n = 70000, .q = 10, .d = 20, .k = 10, .prepared = true}, options).tries_tree);
+}
+
 TEST(MeasuredMachines, KnowOrdinarySearches) {
     for (const kith::MeasuredMachine& machine : kith::measured_machines()) {
         for (const std::int64_t n : {10000, 100000, 1000000}) {

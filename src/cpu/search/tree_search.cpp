@@ -26,6 +26,10 @@ constexpr std::int64_t tried_share = 32, least_tried = 8, few_share = 4, most_tr
 // Where they look at more than n / largest_share points on average, and at more than these few, a filter is as fast:
 // binary64 in boxes here and there takes some ten times what f32 in tiles does (Zen 3, d 3 to 8).
 constexpr std::int64_t largest_share = 10, few_keys = 2048, few_keys_for_each = 8;
+// Of more dimensions than trees are made for by their number: there leaves are far apart in memory, and filters of
+// products take a tenth (Zen 5, d 13 to 273, four to six wide columns: a tree was slower from n / 40 points on).
+constexpr std::int64_t few_dimensions = 8, largest_share_of_many = 64, few_keys_of_many = 256,
+                       few_keys_of_many_for_each = 4;
 
 class TreeSearch {
 public:
@@ -96,8 +100,11 @@ public:
         const std::int64_t few = std::min(queries.rows / few_share, least_tried),
                            count = std::clamp(queries.rows / tried_share, few, most_tried);
         if (count == 0) return true;
-        const double most = static_cast<double>(
-            std::max(n_ / largest_share, few_keys + few_keys_for_each * std::min(results_.k(), n_)));
+        const std::int64_t k = std::min(results_.k(), n_);
+        const auto most = static_cast<double>(
+            params_.d <= few_dimensions
+                ? std::max(n_ / largest_share, few_keys + few_keys_for_each * k)
+                : std::max(n_ / largest_share_of_many, few_keys_of_many + few_keys_of_many_for_each * k));
         std::vector<double> keys(static_cast<std::size_t>(count));
         watched_tasks(threads_, count, progress_, "search", [&](std::int64_t task, int worker) {
             // At multiples of the golden section: no period of the queries meets them all.

@@ -236,19 +236,17 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
 // take 10.2, 12.0, 4.9 and 12.2.
 constexpr double most_in_boxes = 1.0 / 400;
 // Ranges are split along the first coordinates (tree/order.cu).
-constexpr std::int64_t sampled_rows = 1024, typical_k = 10, split_axes = 64;
+constexpr std::int64_t sampled_rows = 1024, first_rows = 64, typical_k = 10, split_axes = 64;
 
 bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream) {
     if (!metric.kernels || !metric.kernels->traits.monotone) return false;
-    const std::int64_t n = points.rows.count, d = metric.params.d, count = std::min(n, sampled_rows);
-    exact::BoxTrial trial{metric.kernels->traits,
-                          sample_of(points, *metric.kernels, FilterForm{}, count, metric.params, stream),
-                          d,
-                          n,
-                          typical_k,
-                          leaf_points,
-                          split_axes};
-    return exact::share_in_boxes(std::move(trial)) <= most_in_boxes;
+    const std::int64_t n = points.rows.count, d = metric.params.d;
+    const exact::BoxTrial trial{metric.kernels->traits, d, n, typical_k, leaf_points, split_axes};
+    const auto sample = [&](std::int64_t rows) {
+        return sample_of(points, *metric.kernels, FilterForm{}, std::min(n, rows), metric.params, stream);
+    };
+    return exact::splits_few(trial, sample(first_rows)) &&
+           exact::share_in_boxes(trial, sample(sampled_rows)) <= most_in_boxes;
 }
 
 // Without memory for it all coordinates filter.

@@ -33,8 +33,10 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
     product = warp_sum(product);
     u2 = warp_sum(u2);
     v2 = warp_sum(v2);
-    const double of_row = trial.half_norm ? static_cast<double>(trial.half_norm[x]) : 0.0,
-                 half = trial.square ? v2 / 2 : isfinite(of_row) ? of_row : 0;
+    const double of_row = trial.half_norm ? static_cast<double>(trial.half_norm[x]) : 0.0, half = trial.square ? v2 / 2
+                                                                                                  : isfinite(of_row)
+                                                                                                      ? of_row
+                                                                                                      : 0;
     float* const own = out + pair * (trial.choices + 3);
     if (lane == 0) {
         own[0] = static_cast<float>(half - product);
