@@ -1,11 +1,11 @@
-// Boxes are taken to be as wide as medians leave them, and neighbours to be as far as a sample's nearest rows say.
+// Boxes are taken to hold as many points along each coordinate as medians leave them, and neighbours to be as far as a
+// sample's nearest rows say.
 #include "exact/box_trial.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <optional>
 
 #include "exact/value_at_rank.h"
 
@@ -45,17 +45,11 @@ std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
     return static_cast<std::int64_t>(kept / width);
 }
 
-// Boxes as wide as ranges of points become that are split at their medians, always along the widest coordinate; empty
-// where that is along too many.
-struct Boxes {
-    std::vector<double> width;
-    std::vector<char> is_split;
-};
-std::optional<Boxes> split(const BoxTrial& trial, const std::vector<double>& rows, std::int64_t count) {
+// How often ranges of points are split along each coordinate until they are boxes, always along the widest, as far as
+// these are few; empty where they are not for half of the splits.
+std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows, std::int64_t count) {
     const std::int64_t axes = std::min(trial.axes, trial.d);
-    Boxes out{std::vector<double>(static_cast<std::size_t>(axes)),
-              std::vector<char>(static_cast<std::size_t>(trial.d), 0)};
-    std::vector<double> low(rows.begin(), rows.begin() + axes), high = low;
+    std::vector<double> low(rows.begin(), rows.begin() + axes), high = low, width(low.size());
     for (std::int64_t i = 1; i < count; ++i) {
         const double* const row = rows.data() + i * trial.d;
         for (std::int64_t j = 0; j < axes; ++j) {
@@ -64,18 +58,45 @@ std::optional<Boxes> split(const BoxTrial& trial, const std::vector<double>& row
             high[at] = std::max(high[at], row[j]);
         }
     }
-    std::ranges::transform(high, low, out.width.begin(), std::minus());
-    std::int64_t coordinates = 0;
-    for (std::int64_t points = trial.n; points > trial.leaf; points /= 2) {
-        const auto widest = std::ranges::max_element(out.width);
+    std::ranges::transform(high, low, width.begin(), std::minus());
+    std::vector<int> out(static_cast<std::size_t>(trial.d), 0);
+    std::int64_t coordinates = 0, all = 0, done = 0;
+    for (std::int64_t points = trial.n; points > trial.leaf; points /= 2) ++all;
+    for (; done < all; ++done) {
+        const auto widest = std::ranges::max_element(width);
+        int& times = out[static_cast<std::size_t>(widest - width.begin())];
+        if (times == 0 && coordinates == most_split_coordinates) break;
+        coordinates += times == 0;
+        times += 1;
         *widest /= 2;
-        char& known = out.is_split[static_cast<std::size_t>(widest - out.width.begin())];
-        coordinates += !known;
-        known = 1;
-        if (coordinates > most_split_coordinates) return std::nullopt;
     }
+    if (2 * done < all) return {};
     return out;
 }
+
+// One coordinate of the boxes that rows lie in: a box has its share of the points, and may reach that far to either
+// side of a row.
+class Reach {
+public:
+    Reach(const std::vector<double>& rows, std::int64_t count, std::int64_t d, std::int64_t coordinate, int times) {
+        for (std::int64_t i = 0; i < count; ++i) sorted_.push_back(rows[static_cast<std::size_t>(i * d + coordinate)]);
+        std::ranges::sort(sorted_);
+        places_ = std::max<std::ptrdiff_t>(1, count >> std::min(times, 62));
+    }
+    // How far the box of x is from q, at least.
+    double gap(double q, double x) const {
+        if (q > x) {
+            const auto place = std::ranges::upper_bound(sorted_, x) - sorted_.begin() - 1 + places_;
+            return std::max(0.0, q - sorted_[static_cast<std::size_t>(std::min(place, std::ssize(sorted_) - 1))]);
+        }
+        const auto place = std::ranges::lower_bound(sorted_, x) - sorted_.begin() - places_;
+        return std::max(0.0, sorted_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(place, 0))] - q);
+    }
+
+private:
+    std::vector<double> sorted_;
+    std::ptrdiff_t places_;
+};
 
 constexpr std::int64_t least_rows = 32;
 
@@ -83,14 +104,21 @@ constexpr std::int64_t least_rows = 32;
 
 bool splits_few(const BoxTrial& trial, std::vector<double> rows) {
     const std::int64_t count = keep_finite(rows, trial.d);
-    return count >= least_rows && split(trial, rows, count);
+    return count >= least_rows && !splits(trial, rows, count).empty();
 }
 
 double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
     const std::int64_t d = trial.d, count = keep_finite(rows, d);
     if (count < least_rows) return 1;
-    const std::optional<Boxes> boxes = split(trial, rows, count);
-    if (!boxes) return 1;
+    const std::vector<int> times = splits(trial, rows, count);
+    if (times.empty()) return 1;
+    std::vector<Reach> reaches;
+    std::vector<std::int64_t> split;
+    for (std::int64_t j = 0; j < d; ++j) {
+        if (times[static_cast<std::size_t>(j)] == 0) continue;
+        split.push_back(j);
+        reaches.emplace_back(rows, count, d, j, times[static_cast<std::size_t>(j)]);
+    }
     const Key key(trial.traits);
     double passed = 0, pairs = 0;
     std::vector<double> along, others, gaps;
@@ -104,14 +132,11 @@ double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
             if (row == query) continue;
             const double* const x = rows.data() + row * d;
             double near = 0, rest = 0, gap = 0;
-            for (std::int64_t j = 0; j < d; ++j) {
-                const double difference = std::abs(q[j] - x[j]);
-                if (!boxes->is_split[static_cast<std::size_t>(j)]) {
-                    rest = key.joined(rest, difference);
-                    continue;
-                }
-                near = key.joined(near, difference);
-                gap = key.joined(gap, std::max(0.0, difference - boxes->width[static_cast<std::size_t>(j)]));
+            for (std::int64_t j = 0; j < d; ++j)
+                if (times[static_cast<std::size_t>(j)] == 0) rest = key.joined(rest, std::abs(q[j] - x[j]));
+            for (std::size_t c = 0; c < split.size(); ++c) {
+                near = key.joined(near, std::abs(q[split[c]] - x[split[c]]));
+                gap = key.joined(gap, reaches[c].gap(q[split[c]], x[split[c]]));
             }
             along.push_back(near);
             others.push_back(rest);

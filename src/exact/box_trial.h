@@ -9,7 +9,7 @@
 
 namespace kith::exact {
 
-// Coordinates that boxes may be split along and still leave out most points, where others are about as wide.
+// Coordinates that boxes are looked at along: where others are about as wide they leave little out.
 inline constexpr std::int64_t most_split_coordinates = 4;
 
 struct BoxTrial {
@@ -20,10 +20,10 @@ struct BoxTrial {
 };
 
 // Of rows of a sample, d each, as the metric maps them; rows that are not finite count for nothing. Whether boxes would
-// be split along few coordinates: a few rows say so.
+// be split along few coordinates, more often than not: a few rows say so.
 bool splits_few(const BoxTrial& trial, std::vector<double> rows);
-// The share of the points that a query like them would look at for k neighbours; 1 where boxes would be split along
-// more coordinates, or there are too few rows to say.
+// The share of the points that a query like them would look at for k neighbours, about; 1 where boxes would be split
+// along more coordinates, or there are too few rows to say.
 double share_in_boxes(const BoxTrial& trial, std::vector<double> rows);
 
 }  // namespace kith::exact

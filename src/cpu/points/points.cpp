@@ -67,7 +67,7 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
 // A tree looks at a point in binary64. On two cores of Zen 5, 2026-11-26 (60,000 points, 500 queries, k 10), 128
 // dimensions of one deviation: 159 ms where filters take 39; a column of 30 times that 117 and 68, of 1,000 times 28
 // and 170, of 100,000 times 16 and 181.
-constexpr double most_in_boxes = 1.0 / 64;
+constexpr double most_in_boxes = 1.0 / 48;
 constexpr std::int64_t sampled_rows = 512, first_rows = 64, typical_k = 10;
 
 bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {

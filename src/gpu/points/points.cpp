@@ -234,7 +234,7 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
 // 1,000 times as much as the others (2,000 queries, k 10; n 1,000,000 x 16 and x 50, 500,000 x 128 and x 300):
 // 0.6, 2.3, 4.0 and 23 ms where filters take 9.9, 11.8, 4.8 and 9.9; 100,000 times 0.1, 0.2, 0.4 and 1.2 where they
 // take 10.2, 12.0, 4.9 and 12.2.
-constexpr double most_in_boxes = 1.0 / 400;
+constexpr double most_in_boxes = 1.0 / 128;
 // Ranges are split along the first coordinates (tree/order.cu).
 constexpr std::int64_t sampled_rows = 1024, first_rows = 64, typical_k = 10, split_axes = 64;
 
