@@ -51,13 +51,13 @@ __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys
                                                  in_all, word);
 }
 
-// How many first rows have k neighbours: as many as a block looks at at a time, n where there are fewer; 0 where that
-// is more than `most`.
+// How many first rows have k neighbours, or some more, n where there are fewer; 0 where that is more than `most`.
 template <int block>
 __device__ std::int64_t first_rows(const CloseTask& task, std::int64_t most) {
+    const std::int64_t step = min((task.k + 31) / 32 * 32, static_cast<std::int64_t>(block));
     std::int64_t rows = 0, neighbours = 0;
     while (rows < task.n && neighbours < task.k) {
-        const std::int64_t row = rows + threadIdx.x, next = min(min(rows + block, task.n), most);
+        const std::int64_t row = rows + threadIdx.x, next = min(min(rows + step, task.n), most);
         if (next == rows) return 0;
         neighbours += __syncthreads_count(row < next && task.nan[row] == 0);
         rows = next;
