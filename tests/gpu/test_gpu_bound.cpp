@@ -94,13 +94,17 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
         for (std::size_t j = 0; j < size; ++j) sum += a[j] * a[j];
         return sum;
     };
+    // Zero as a metric of unit vectors sees it: the norm is the last auxiliary value.
+    const auto zero = [&](const Prepared& p, std::size_t row) {
+        return p.aux[row * metric::max_aux + static_cast<std::size_t>(judge.aux - 1)] == 0;
+    };
     // The vectors before scaling and, unless they are centred, before they become unit.
     const bool centred_units = form.unit && form.gemm == Gemm::l2;
     const auto moved = [&](const Prepared& p) {
         std::vector<long double> v(p.values.begin(), p.values.end());
         for (std::size_t i = 0; i < v.size() && centred_units; i += size) {
             const long double norm = std::sqrt(norm2(&v[i]));
-            for (std::size_t j = i; j < i + size && norm > 0; ++j) v[j] /= norm;
+            for (std::size_t j = i; j < i + size; ++j) v[j] = zero(p, i / size) ? 0 : v[j] / norm;
         }
         for (std::size_t i = 0; i < v.size() && !centre.empty(); ++i) v[i] -= centre[i % size];
         return v;
@@ -148,10 +152,6 @@ Truth truth_of(const Judge& judge, const Prepared& q, const Prepared& x, std::in
         }
         return out;
     }
-    // Zero as a metric of unit vectors sees it: the norm is the last auxiliary value.
-    const auto zero = [&](const Prepared& p, std::size_t row) {
-        return p.aux[row * metric::max_aux + static_cast<std::size_t>(judge.aux - 1)] == 0;
-    };
     const std::vector<long double> u = moved(q), v = moved(x);
     Truth out;
     for (std::size_t i = 0; i < queries; ++i) {

@@ -409,7 +409,8 @@ TEST(GpuValues, GiveUpWhereTooManyTie) {
             EXPECT_EQ(std::numeric_limits<float>::infinity(), scanned.threshold[i]);
             EXPECT_EQ(0u, none.counted[i]);
             EXPECT_EQ(gpu::certified, none.status[i]);
-            EXPECT_EQ(static_cast<unsigned long long>(room), alike.counted[i]);
+            EXPECT_LE(5u, alike.counted[i]);
+            EXPECT_GE(static_cast<unsigned long long>(room), alike.counted[i]);
             EXPECT_EQ(gpu::certified, alike.status[i]);
         }
     }
