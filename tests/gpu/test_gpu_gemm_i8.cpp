@@ -48,7 +48,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     gpu::Buffer<float> error(q, nullptr), threshold(q, nullptr), own(q, nullptr);
     gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
     gpu::Buffer<std::int32_t> counts(q, nullptr);
-    gpu::Buffer<char> terms(gpu::augmented_query_rows(q) * gpu::byte_terms, nullptr);
+    gpu::Buffer<char> terms(gpu::augmented_query_rows(q) * gpu::byte_terms * gpu::wide_planes, nullptr);
     gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), {}, nullptr);
     const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
@@ -71,6 +71,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     }
     const float infinity = std::numeric_limits<float>::infinity();
     double needed = 0, passed = 0, beyond = 0;
+    int with_terms = 0;
     for (const double rank : {0.0, 0.002, 0.05, 0.4, 1.0, 2.0, -1.0}) {
         std::vector<float> thresholds(static_cast<std::size_t>(q));
         for (std::int64_t i = 0; i < q; ++i) {
@@ -97,15 +98,17 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
         pass.candidates = found.get();
         pass.counts = counts.get();
         pass.capacity = n;
-        for (const bool augmented : {false, true}) {
+        const gpu::ByteTermRows *const own_terms = &chunk.projected->byte_terms, *const wide =
+                                                                                     &gpu::wide_terms_of(chunk);
+        for (const gpu::ByteTermRows* augmented : {static_cast<const gpu::ByteTermRows*>(nullptr), own_terms, wide}) {
             gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
             const auto full = static_cast<std::int32_t>(n + 1);
             if (augmented) {
-                if (chunk.projected->terms.size() == 0) continue;
-                gpu::augment_byte_queries(reinterpret_cast<const int*>(own.get()), q, chunk.projected->base, full,
+                if (!*augmented) continue;
+                ++with_terms;
+                gpu::augment_byte_queries(reinterpret_cast<const int*>(own.get()), q, augmented->form, full,
                                           counts.get(), terms.get(), nullptr);
-                pass.query_terms = terms.get();
-                pass.point_terms = chunk.projected->terms.get();
+                gpu::use_byte_terms(augmented->form, terms.get(), augmented->rows.get(), pass);
             }
             gpu::bytes_pass_sm_90a(pass, nullptr);
             const std::vector<gpu::Candidate> all = to_host(found.get(), q * n);
@@ -138,8 +141,9 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
             }
         }
     }
-    ::testing::Test::RecordProperty(what + "-" + metric,
-                                    std::to_string(passed / needed) + ", " + std::to_string(beyond));
+    ::testing::Test::RecordProperty(
+        what + "-" + metric,
+        std::to_string(passed / needed) + ", " + std::to_string(beyond) + ", " + std::to_string(with_terms));
 }
 
 // Whole numbers of a range, as images have them.

@@ -120,7 +120,7 @@ bool has_matrix_units() {
 std::string described(const gpu::ProjectedPass::Counts& counts, const gpu::ProjectedVectors& vectors) {
     return std::to_string(counts.passed) + " of " + std::to_string(counts.pairs) + " pass, overflowed " +
            std::to_string(counts.overflowed) + ", columns " + std::to_string(vectors.directions.columns) + ", share " +
-           std::to_string(vectors.share) + ", base " + std::to_string(vectors.base) + ", step " +
+           std::to_string(vectors.share) + ", base " + std::to_string(vectors.byte_terms.form.base) + ", step " +
            std::to_string(vectors.directions.bytes.step);
 }
 
@@ -144,7 +144,7 @@ TEST(GpuPilots, ThresholdsThatTermsDoNotHold) {
         bool terms_serve, ints_serve;
         double least_of_terms, most_of_terms, least_of_ints, most_of_ints;  // shares that pass
     };
-    constexpr std::int64_t reach = gpu::byte_reach;
+    const std::int64_t reach = gpu::ByteTerms{}.reach();
     for (const Case& c : {Case{"within reach", whole_numbers(q, 3), 10000 - reach, true, true, 0, 0.001, 0, 0.001},
                           // A fortieth of these values lies below what terms hold, and none four times as far below.
                           Case{"low", corners(q, 2), -4 * reach, false, true, 0.01, 0.1, 0, 1e-5},
@@ -152,9 +152,10 @@ TEST(GpuPilots, ThresholdsThatTermsDoNotHold) {
         const PreparedFilter filter(points.view(), c.queries.view(), "sqeuclidean", Path::gemm_i8, "sm_90a");
         ASSERT_TRUE(filter.chunk().projected);
         const gpu::ProjectedVectors& vectors = *filter.chunk().projected;
-        ASSERT_GT(vectors.terms.size(), 0);
+        ASSERT_TRUE(vectors.byte_terms);
         const double unit = vectors.directions.bytes.step * vectors.directions.bytes.step;
-        const gpu::Buffer<float> threshold = equal_thresholds(static_cast<double>(vectors.base + c.above) * unit);
+        const gpu::Buffer<float> threshold =
+            equal_thresholds(static_cast<double>(vectors.byte_terms.form.base + c.above) * unit);
         gpu::FilterPass pass = filter.pass();
         pass.threshold = threshold.get();
         gpu::ProjectedPass projected(vectors, filter.chunk().filter, pass, gpu::FilterIsa::sm_90a, nullptr);
@@ -170,7 +171,14 @@ TEST(GpuPilots, ThresholdsThatTermsDoNotHold) {
         EXPECT_TRUE(projected.uses_terms());
         const gpu::ProjectedPass::Counts of_terms = expect(c.terms_serve, c.least_of_terms, c.most_of_terms);
         EXPECT_EQ(c.above > reach ? gpu::tuning::projected_pilots : 0, of_terms.overflowed) << c.what;
-        projected.leave_terms();
+        // Wider ones hold what lies four times as far below, and not what lies eight times as far above.
+        const gpu::ByteTermRows& wide = gpu::wide_terms_of(filter.chunk());
+        ASSERT_TRUE(wide);
+        projected.take_terms(&wide);
+        EXPECT_TRUE(projected.uses_terms());
+        if (c.above > reach) expect(c.terms_serve, c.least_of_terms, c.most_of_terms);
+        else expect(c.ints_serve, c.least_of_ints, c.most_of_ints);
+        projected.take_terms(nullptr);
         EXPECT_FALSE(projected.uses_terms());
         const gpu::ProjectedPass::Counts of_ints = expect(c.ints_serve, c.least_of_ints, c.most_of_ints);
         // A range has no more points than that.

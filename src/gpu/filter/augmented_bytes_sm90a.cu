@@ -8,7 +8,9 @@ void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
     static_assert(byte_terms == term_bytes && most_augmented_bytes == most_resident_steps * 32);
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
-    launch_pass(augmented_kernels<Bytes>.at(static_cast<std::size_t>(schedule.steps - 1)), pass, {}, schedule, stream);
+    const auto& kernels =
+        pass.term_planes == 1 ? augmented_kernels<Bytes> : augmented_kernels<Bytes, Start::wide_terms>;
+    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps - 1)), pass, {}, schedule, stream);
 }
 
 }  // namespace kith::gpu

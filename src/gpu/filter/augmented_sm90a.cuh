@@ -36,10 +36,13 @@ __device__ __forceinline__ void append_negative(const Sum (&v)[64], const Thread
     for (int group = 0; group < 4; ++group) {
         if (!__any_sync(0xffffffffu, signs[group] < 0)) continue;
         const Sum* const values = v + group * 16;
-        std::uint32_t mask = 0;
+        std::uint32_t low = 0, high = 0;
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
-            if (values[i] < 0) mask |= 1u << i;
+        for (int i = 7; i >= 0; --i) {
+            low = __funnelshift_l(static_cast<unsigned>(bits_of(values[i])), low, 1);
+            high = __funnelshift_l(static_cast<unsigned>(bits_of(values[i + 8])), high, 1);
+        }
+        const std::uint32_t mask = low | high << 8;
         append_to_list(mask, values, list, pass, [&](Sum difference, int i, Candidate& entry, std::uint32_t& query) {
             const bool lower = i & 2;
             entry = {value_of(difference, lower ? tile.lower_threshold : tile.upper_threshold),
@@ -65,10 +68,10 @@ struct AppendNegative : Epilogue {
 };
 
 // By the steps of an MMA, less one.
-template <class Arithmetic, bool listed = false>
+template <class Arithmetic, Start start = Start::terms, bool listed = false>
 constexpr auto augmented_kernels = []<int... i>(std::integer_sequence<int, i...>) {
     return std::array<FusedKernel*, sizeof...(i)>{
-        fused_sm_90a<Mainloop<Arithmetic, Start::terms, FixedSteps<i + 1>, listed>, AppendNegative>...};
+        fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<i + 1>, listed>, AppendNegative>...};
 }
 (std::make_integer_sequence<int, most_resident_steps>{});
 

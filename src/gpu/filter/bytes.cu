@@ -138,35 +138,48 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
     out[i] = overflowed && overflowed[i] ? ByteLimits::never : coarse_threshold(threshold[i], error[i], unit);
 }
 
-// Eight numbers, of which seven times 127 and the last make x, within byte_reach.
-__device__ __forceinline__ uint2 digits_of(int x) {
+// Numbers of which all but the last times 127 and that one make x, within ByteTerms::reach().
+template <int words>
+__device__ __forceinline__ void write_digits(int x, std::uint32_t (&out)[words]) {
     int high = (abs(x) + 63) / 127;
     const int low = abs(x) - 127 * high, sign = x < 0 ? -1 : 1;
-    uint2 out{};
-    auto* const digits = reinterpret_cast<signed char*>(&out);
+    auto* const digits = reinterpret_cast<signed char*>(out);
 #pragma unroll
-    for (int i = 0; i < 7; ++i) {
+    for (int i = 0; i < 4 * words - 1; ++i) {
         const int digit = min(high, 127);
         high -= digit;
         digits[i] = static_cast<signed char>(sign * digit);
     }
-    digits[7] = static_cast<signed char>(sign * low);
-    return out;
+    digits[4 * words - 1] = static_cast<signed char>(sign * low);
 }
-
 // What the other side multiplies them by.
-__device__ __forceinline__ uint2 weights() {
-    return {0x7f7f7f7fu, 0x017f7f7fu};
+template <int words>
+__device__ __forceinline__ void write_weights(std::uint32_t (&out)[words]) {
+#pragma unroll
+    for (int i = 0; i < words; ++i) out[i] = i + 1 < words ? 0x7f7f7f7fu : 0x017f7f7fu;
 }
 
-__device__ __forceinline__ uint4 joined(uint2 a, uint2 b) {
-    return {a.x, a.y, b.x, b.y};
+// A row's terms: of points the digits come first, of queries what multiplies those.
+template <int planes>
+__device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row, std::int64_t rows, uint4* terms) {
+    std::uint32_t digits[2 * planes], weights[2 * planes], all[4 * planes];
+    write_digits(x, digits);
+    write_weights(weights);
+#pragma unroll
+    for (int i = 0; i < 2 * planes; ++i) {
+        all[i] = query ? weights[i] : digits[i];
+        all[2 * planes + i] = query ? digits[i] : weights[i];
+    }
+#pragma unroll
+    for (int plane = 0; plane < planes; ++plane)
+        terms[plane * rows + row] = {all[4 * plane], all[4 * plane + 1], all[4 * plane + 2], all[4 * plane + 3]};
 }
 
-__global__ void range_kernel(const int* half_norm, std::int64_t n, bool counts, ByteRange* out) {
+__global__ void range_kernel(const int* half_norm, std::int64_t n, std::int64_t highest, bool from_least, bool counts,
+                             ByteRange* out) {
     int least = ByteLimits::excluded, most = ByteLimits::always;
     unsigned beyond = 0, always = 0;
-    const std::int64_t highest = static_cast<std::int64_t>(out->least) + byte_span;
+    if (from_least) highest += out->least;
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
         const int h = half_norm[i];
@@ -186,28 +199,29 @@ __global__ void range_kernel(const int* half_norm, std::int64_t n, bool counts, 
     }
 }
 
-// A sum is -products + h - (T + 1), all less the base; h is at least -byte_reach + 1, so that T + 1 at its least passes
-// nothing of a row of zeros, and T + 1 at most byte_reach, that of an excluded point.
-__global__ void point_terms_kernel(const int* half_norm, std::int64_t count, int base, uint4* terms) {
+// A sum is -products + h - (T + 1), all less the base; h is at least -reach + 1, so that T + 1 at its least passes
+// nothing of a row of zeros, and T + 1 at most reach, that of an excluded point.
+template <int planes>
+__global__ void point_terms_kernel(const int* half_norm, std::int64_t count, ByteTerms form, uint4* terms) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
-    const std::int64_t h = static_cast<std::int64_t>(half_norm[i]) - base;
-    terms[i] = joined(digits_of(static_cast<int>(min(max(h, std::int64_t{1 - byte_reach}), std::int64_t{byte_reach}))),
-                      weights());
+    const std::int64_t h = static_cast<std::int64_t>(half_norm[i]) - form.base, reach = form.reach();
+    write_terms<planes>(static_cast<int>(min(max(h, 1 - reach), reach)), false, i, count, terms);
 }
 
-__global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::int64_t rows, int base, std::int32_t full,
-                                   std::int32_t* counts, uint4* terms) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+template <int planes>
+__global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::int64_t rows, ByteTerms form,
+                                   std::int32_t full, std::int32_t* counts, uint4* terms) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x, reach = form.reach();
     if (i >= rows) return;
-    std::int64_t next = -byte_reach;
+    std::int64_t next = -reach;
     if (i < q) {
-        const std::int64_t wanted = static_cast<std::int64_t>(threshold[i]) - base + 1;
-        const bool beyond = wanted > byte_reach;
+        const std::int64_t wanted = static_cast<std::int64_t>(threshold[i]) - form.base + 1;
+        const bool beyond = wanted > reach;
         counts[i] = beyond ? full : 0;
         if (!beyond) next = max(wanted, next);
     }
-    terms[i] = joined(weights(), digits_of(static_cast<int>(-next)));
+    write_terms<planes>(static_cast<int>(-next), true, i, rows, terms);
 }
 
 }  // namespace
@@ -233,14 +247,14 @@ void byte_thresholds(const float* threshold, const float* error, const std::uint
     check_launch("byte_thresholds");
 }
 
-ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream) {
+ByteRange byte_range(const int* half_norm, std::int64_t n, int highest, bool from_least, cudaStream_t stream) {
     ByteRange start{.least = ByteLimits::excluded, .most = ByteLimits::always};
     const Buffer<ByteRange> range(1, stream);
     InFlight work(stream);
     check(cudaMemcpyAsync(range.get(), &start, sizeof(start), cudaMemcpyDefault, stream), "cudaMemcpy");
     const unsigned blocks = std::min<unsigned>(item_blocks(n), 1024);
-    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, false, range.get());
-    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, true, range.get());
+    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, highest, from_least, false, range.get());
+    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, highest, from_least, true, range.get());
     check_launch("byte_range");
     ByteRange out;
     check(cudaMemcpyAsync(&out, range.get(), sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
@@ -248,18 +262,27 @@ ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream) 
     return out;
 }
 
-void augment_byte_points(const int* half_norm, std::int64_t count, int base, void* terms, cudaStream_t stream) {
-    point_terms_kernel<<<item_blocks(count), item_threads, 0, stream>>>(half_norm, count, base,
-                                                                        static_cast<uint4*>(terms));
+void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms, cudaStream_t stream) {
+    const auto kernel = form.planes == 1 ? point_terms_kernel<1> : point_terms_kernel<wide_planes>;
+    kernel<<<item_blocks(count), item_threads, 0, stream>>>(half_norm, count, form, static_cast<uint4*>(terms));
     check_launch("augment_byte_points");
 }
 
-void augment_byte_queries(const int* threshold, std::int64_t q, int base, std::int32_t full, std::int32_t* counts,
+void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
                           void* terms, cudaStream_t stream) {
     const std::int64_t rows = augmented_query_rows(q);
-    query_terms_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(threshold, q, rows, base, full, counts,
-                                                                       static_cast<uint4*>(terms));
+    const auto kernel = form.planes == 1 ? query_terms_kernel<1> : query_terms_kernel<wide_planes>;
+    kernel<<<item_blocks(rows), item_threads, 0, stream>>>(threshold, q, rows, form, full, counts,
+                                                           static_cast<uint4*>(terms));
     check_launch("augment_byte_queries");
+}
+
+void use_byte_terms(ByteTerms form, const void* query_terms, const void* point_terms, FilterPass& pass) {
+    pass.query_terms = query_terms;
+    pass.point_terms = point_terms;
+    pass.term_planes = form.planes;
+    pass.query_plane = augmented_query_rows(pass.q) * byte_terms;
+    pass.point_plane = whole_tiles(pass.n) * byte_terms;
 }
 
 }  // namespace kith::gpu

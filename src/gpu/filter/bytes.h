@@ -46,27 +46,31 @@ void byte_thresholds(const float* threshold, const float* error, const std::uint
 void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
 void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
 
-// Terms: byte_terms numbers of a row. Of a half norm h and a threshold T less `base` they hold h - T - 1 exactly, as
-// seven digits times 127 and one times 1 each, within +- byte_reach; padding rows pass nothing.
-inline constexpr int byte_terms = 16, byte_reach = 7 * 127 * 127, byte_span = 2 * byte_reach - 1;
+// Terms: planes of byte_terms numbers a row, half of all for half norms and half for thresholds. Of a half norm h and a
+// threshold T less `base` they hold h - T - 1 exactly, as digits times 127 each and one times 1, within +- reach();
+// padding rows pass nothing. One plane goes with an MMA of its own, wide_planes with two.
+inline constexpr int byte_terms = 16, wide_planes = 4;
+struct ByteTerms {
+    int planes = 1, base = 0;
+    KITH_HD int reach() const { return (8 * planes - 1) * 127 * 127; }
+};
 // The widest vectors with a kernel for them.
 inline constexpr std::int64_t most_augmented_bytes = 512;
 
 // What half norms of n points are: the least and the largest that are not `excluded`, how many are `always`, and how
-// many more than byte_span above the least. Synchronises.
+// many are more than `highest`, which is counted from the least where that is asked for. Synchronises.
 struct ByteRange {
     int least = 0, most = 0;
     std::int64_t beyond = 0, always = 0;
-    // As low as half norms allow, since thresholds lie below most of them: the highest that terms hold is the largest
-    // of these, or byte_span above the least.
-    int base() const { return most - least <= byte_span ? most - byte_reach : least + byte_reach - 1; }
 };
-ByteRange byte_range(const int* half_norm, std::int64_t n, cudaStream_t stream);
-// Of `count` points, whole tiles: half norms further above `base` than terms reach are lowered.
-void augment_byte_points(const int* half_norm, std::int64_t count, int base, void* terms, cudaStream_t stream);
+ByteRange byte_range(const int* half_norm, std::int64_t n, int highest, bool from_least, cudaStream_t stream);
+// Of `count` points, whole tiles: half norms further above the base than terms reach are lowered.
+void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms, cudaStream_t stream);
 // Of q queries, with augmented_query_rows(q) rows. Initialises counts: 0, or `full` of a query whose threshold lies
 // higher than terms reach, which passes nothing.
-void augment_byte_queries(const int* threshold, std::int64_t q, int base, std::int32_t full, std::int32_t* counts,
+void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
                           void* terms, cudaStream_t stream);
+// For a pass of such queries and points.
+void use_byte_terms(ByteTerms form, const void* query_terms, const void* point_terms, FilterPass& pass);
 
 }  // namespace kith::gpu

@@ -65,8 +65,8 @@ struct Bytes {
 };
 
 // How the accumulators of a tile start: the half norms are read into them; the first product starts them; the product
-// of the terms does.
-enum class Start { half_norms, first_product, terms };
+// of the terms does, of one plane, or of wide_planes in two products.
+enum class Start { half_norms, first_product, terms, wide_terms };
 
 // The K-tiles of a tile: multiply<steps>(c, is_first) for each, in order. The compiler knows how many steps of an MMA
 // there are.
@@ -117,6 +117,7 @@ struct Mainloop {
     using Arithmetic = ArithmeticOf;
     using Steps = StepsOf;
     static constexpr Start start = how;
+    static constexpr bool has_terms = how == Start::terms || how == Start::wide_terms;
     static constexpr bool listed = is_listed;  // passes over lists of tiles
     static_assert(start != Start::first_product || std::is_same_v<Arithmetic, Bytes>);
 };
@@ -165,9 +166,16 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
         __syncwarp();
         if (lane == 0) mbarrier_arrive(s.half_norms_empty(slot));
     };
-    // Rows of eight terms in bf16, or 16 in 8 bits, and zeros for as many more that an MMA multiplies.
-    const auto terms_at = [&](std::uint32_t address) { return core_matrices(address, s.zeros() - address); };
-    const std::uint64_t query_terms = terms_at(s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes));
+    // Rows of eight terms in bf16, or 16 in 8 bits, and for as many more that an MMA multiplies zeros or another plane.
+    const auto terms_at = [&](std::uint32_t address, int plane_rows) {
+        return core_matrices(address, start == Start::wide_terms ? static_cast<std::uint32_t>(plane_rows * term_bytes)
+                                                                 : s.zeros() - address);
+    };
+    const std::uint64_t query_terms =
+        terms_at(s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes), tile_queries);
+    // Of wide terms a descriptor's distance from the first two planes to the others.
+    constexpr std::uint64_t other_query_planes = 2 * tile_queries * term_bytes >> 4,
+                            other_point_planes = 2 * tile_points * term_bytes >> 4;
     const bool resident = Steps::resident || schedule.resident;
     PipelineState at, slot;
     int loaded = -1, reload = 0;
@@ -201,10 +209,12 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                                     b = wgmma_descriptor(s.point_k_tile(at.stage) +
                                                          static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2);
                 wgmma_fence();
-                if (start == Start::terms && is_first) {
-                    Arithmetic::start(
-                        d, query_terms,
-                        terms_at(s.point_terms(at.stage) + static_cast<std::uint32_t>(half * 128 * term_bytes)));
+                if (Mainloop::has_terms && is_first) {
+                    const std::uint64_t point_terms = terms_at(
+                        s.point_terms(at.stage) + static_cast<std::uint32_t>(half * 128 * term_bytes), tile_points);
+                    Arithmetic::start(d, query_terms, point_terms);
+                    if constexpr (start == Start::wide_terms)
+                        Arithmetic::multiply(d, query_terms + other_query_planes, point_terms + other_point_planes);
                 }
                 if (start == Start::first_product && is_first) Arithmetic::start(d, a, b);
                 else Arithmetic::multiply(d, a, b);
@@ -231,7 +241,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                 d, ThreadValues{query_tile, row, tile, tile * tile_points + half * 128 + lane % 4 * 2, half_norms},
                 list, pass);
             if (Epilogue::reads_half_norms) release_slot(slot.stage);
-            if (start != Start::terms) slot.next(schedule.slots);
+            if (!Mainloop::has_terms) slot.next(schedule.slots);
         }
         epilogue.end(sure, row);
         work = work.next(pass, schedule, cta_rank);
@@ -255,7 +265,7 @@ __global__ void __launch_bounds__(threads, 1)
     if (threadIdx.x < 128) {
         setmaxnreg_dec<56>();
         if (threadIdx.x == 0)
-            produce<Mainloop::start == Start::terms, Mainloop::listed>(maps, pass, schedule, s, cta_rank, cluster);
+            produce<Mainloop::has_terms, Mainloop::listed>(maps, pass, schedule, s, cta_rank, cluster);
     } else {
         setmaxnreg_inc<104>();
         // From a shuffle, so that the compiler knows it to be one number for the warp: descriptors and addresses are

@@ -21,7 +21,7 @@ inline constexpr int tile_points = static_cast<int>(filter_tile_points);
 inline constexpr int k_tile = 64, k_tile_bytes = k_tile * 2;  // a row of a K-tile: what one swizzle spans
 inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_tile_bytes = tile_points * k_tile_bytes;
 inline constexpr int half_norm_bytes = tile_points * 4;
-inline constexpr int term_bytes = augmented_terms * 2;  // of a row's terms
+inline constexpr int term_bytes = augmented_terms * 2;  // of a row of a plane of terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
 inline constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Candidate)) + 4);
 inline constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
@@ -41,9 +41,9 @@ struct TileSchedule {
     int stage_bytes = 0;                                                   // of a stage's K-tiles
     int slots = 0;                                                         // of the pipeline of half norms
     int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
-    // Of augmented vectors, whose points' terms lie behind a stage's K-tile: offsets of the queries' terms and of as
-    // many zeros as a half of a tile's points has terms.
-    int query_terms = 0, zeros = 0;
+    // Of augmented vectors, whose points' terms lie behind a stage's K-tile: planes of terms, and offsets of the
+    // queries' terms and, where there is one plane, of as many zeros as a half of a tile's points has terms.
+    int planes = 0, query_terms = 0, zeros = 0;
 };
 
 struct TensorMaps {
@@ -126,6 +126,14 @@ struct SharedStorage {
     __device__ std::uint32_t half_norms_empty(int slot) const { return full(2 * max_stages + 2 + slot); }
 };
 
+// Rows [first, first + rows) of the planes of terms.
+__device__ __forceinline__ void copy_terms(const void* terms, std::int64_t plane, int first, int rows, int planes,
+                                           std::uint32_t to, std::uint32_t full) {
+    const char* from = static_cast<const char*>(terms) + std::int64_t{first} * term_bytes;
+    for (int i = 0; i < planes; ++i, from += plane, to += static_cast<std::uint32_t>(rows * term_bytes))
+        bulk_copy(to, from, rows * term_bytes, full);
+}
+
 // The producer: one thread. Of augmented vectors the terms come with a tile's first K-tile, else the half norms do.
 template <bool augmented, bool listed = false>
 __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass& pass, const TileSchedule& schedule,
@@ -140,17 +148,16 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
         if (schedule.resident && query_tile != loaded) {
             mbarrier_wait(s.queries_empty(), (reload & 1) ^ 1);
             mbarrier_expect_tx(s.queries_full(),
-                               schedule.k_tiles * query_k_tile_bytes + (augmented ? tile_queries * term_bytes : 0));
+                               schedule.k_tiles * query_k_tile_bytes + schedule.planes * tile_queries * term_bytes);
             for (int c = 0; c < schedule.k_tiles; ++c)
                 tma_load(s.query_k_tile(c), &maps.queries, s.queries_full(), c * k_tile, query_tile * tile_queries);
             if constexpr (augmented)
-                bulk_copy(s.query_terms(),
-                          static_cast<const char*>(pass.query_terms) + query_tile * tile_queries * term_bytes,
-                          tile_queries * term_bytes, s.queries_full());
+                copy_terms(pass.query_terms, pass.query_plane, query_tile * tile_queries, tile_queries, schedule.planes,
+                           s.query_terms(), s.queries_full());
             loaded = query_tile;
             ++reload;
         }
-        const int first_bytes = augmented ? tile_points * term_bytes : schedule.half_norm_stride;
+        const int first_bytes = augmented ? schedule.planes * tile_points * term_bytes : schedule.half_norm_stride;
         for (int t = work.first; t < work.end; ++t) {
             const auto row = static_cast<int>(pass.first) + work.tile(t) * tile_points;
             for (int c = 0; c < schedule.k_tiles; ++c) {
@@ -169,9 +176,8 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
                 if (!schedule.resident)
                     tma_load(s.query_k_tile(at.stage), &maps.queries, full, c * k_tile, query_tile * tile_queries);
                 if (augmented && c == 0) {
-                    bulk_copy(s.point_terms(at.stage),
-                              static_cast<const char*>(pass.point_terms) + std::int64_t{row} * term_bytes,
-                              tile_points * term_bytes, full);
+                    copy_terms(pass.point_terms, pass.point_plane, row, tile_points, schedule.planes,
+                               s.point_terms(at.stage), full);
                 } else if (c == 0) {
                     mbarrier_wait(s.half_norms_empty(slot.stage), slot.parity ^ 1);
                     bulk_copy(s.half_norms(slot.stage), pass.half_norm + row, half_norm_bytes, full);
@@ -227,19 +233,20 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     c.stage_bytes = point_k_tile_bytes + (c.resident ? 0 : query_k_tile_bytes);
     const bool augmented = p.point_terms != nullptr;
     if (augmented) {
-        c.stage_bytes += tile_points * term_bytes;
+        c.planes = p.term_planes;
+        c.stage_bytes += c.planes * tile_points * term_bytes;
     } else {
         // As many tiles in flight as stages, where a tile is one of these.
         c.slots = c.k_tiles == 1 ? max_slots : max_slots / 2;
         c.half_norm_stride = p.column_threshold ? 2 * half_norm_bytes : half_norm_bytes;
     }
-    const int query_bytes = c.resident * query_k_tile_bytes,
-              terms = augmented ? (tile_queries + tile_points / 2) * term_bytes : 0,
+    const int query_bytes = c.resident * query_k_tile_bytes, zeros = c.planes == 1 ? tile_points / 2 * term_bytes : 0,
+              terms = c.planes * tile_queries * term_bytes + zeros,
               fixed = query_bytes + terms + c.slots * c.half_norm_stride + warps * list_bytes + 1024 + 256;
     c.stages = std::min(max_stages, (shared_limit - fixed) / c.stage_bytes);
     c.pipeline = query_bytes;
     c.query_terms = c.pipeline + c.stages * c.stage_bytes;
-    c.zeros = c.query_terms + tile_queries * term_bytes;
+    c.zeros = zeros > 0 ? c.query_terms + tile_queries * term_bytes : 0;
     c.half_norms = c.query_terms + terms;
     c.lists = c.half_norms + c.slots * c.half_norm_stride;
     c.barriers = c.lists + warps * list_bytes;

@@ -50,7 +50,10 @@ struct FilterPass {
     std::int64_t ld = 0;
     // Where not null (sm_90a, neither `all` nor columns that are queries), half norms and thresholds are terms of the
     // products (augmented.h): a candidate is a pair whose sum is negative, and its a that sum plus its threshold.
+    // Terms of more than 16 bytes a row are one plane of such rows behind the other, so many bytes apart.
     const void *query_terms = nullptr, *point_terms = nullptr;
+    int term_planes = 1;
+    std::int64_t query_plane = 0, point_plane = 0;
     // Where not null, with the latter: only these tiles, counted from `first`. Of each listed_queries queries,
     // tile_counts says how many, at tiles[group * tile_stride].
     const std::uint32_t* tiles = nullptr;

@@ -105,6 +105,24 @@ const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
     return *found;
 }
 
+const ByteTermRows& wide_terms_of(const Chunk& chunk) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    auto& found = chunk.finer->wider;
+    if (!found) {
+        auto terms = std::make_shared<ByteTermRows>();
+        try {
+            InFlight work(nullptr);
+            const auto* const half_norm = reinterpret_cast<const int*>(chunk.projected->half_norm.get());
+            *terms = make_byte_terms(half_norm, chunk.points.rows.count, wide_planes, nullptr);
+            work.wait("wider terms");
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+        }
+        found = std::move(terms);
+    }
+    return *found;
+}
+
 const Repeats* known_repeats(const Chunk& chunk) {
     const std::lock_guard lock(chunk.finer->mutex);
     const Repeats* const found = chunk.finer->repeats.get();

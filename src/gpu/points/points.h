@@ -53,6 +53,7 @@ struct FilterVectors {
 struct Clusters;          // clusters.h
 struct Repeats;           // repeats.h
 struct ProjectedVectors;  // projection.h
+struct ByteTermRows;      // the same
 
 // Points that a search handles at once: all of them, or a chunk that streams.
 struct Chunk {
@@ -82,7 +83,10 @@ struct Chunk {
             bool tries() { return queries.pays() || ++passed_over % tried_again == 0; }
         } by_passes, as_values, by_clusters;
         Pilots pilots;
-        std::atomic<bool> terms_mislead{false};  // pilots have found thresholds that terms of bytes do not hold
+        // Terms of bytes whose reach pilots have found to be enough: the projection's own, wider ones, or none.
+        enum Terms { own_terms, wide_terms, no_terms };
+        std::atomic<int> terms{own_terms};
+        std::shared_ptr<const ByteTermRows> wider;
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
@@ -141,6 +145,8 @@ inline bool is_coarse(const FilterForm& form) {
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
 // Of points in clusters, that of one term in which every run of positions is a sample; made likewise.
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
+// Wider terms of its projection in bytes; empty where they hold too little, or there is no memory for them. Likewise.
+const ByteTermRows& wide_terms_of(const Chunk& chunk);
 // Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
 // several threads.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);

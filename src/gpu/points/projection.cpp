@@ -122,7 +122,8 @@ public:
         std::ranges::transform(out.further, further.begin(), [](const Buffer<char>& rows) { return rows.get(); });
         project_points(directions, rows(), filter_.half_norm.get(), n_, out.vectors.get(), out.half_norm.get(), further,
                        stream_);
-        if (directions.bytes && byte_width(directions.columns) <= most_augmented_bytes) add_byte_terms(out);
+        if (directions.bytes && byte_width(directions.columns) <= most_augmented_bytes)
+            out.byte_terms = make_byte_terms(reinterpret_cast<const int*>(out.half_norm.get()), n_, 1, stream_);
         if (!directions.bytes && is_augmented(directions.columns)) {
             out.terms = Buffer<char>(whole_tiles(n_) * augmented_terms * 2, stream_);
             augment_points(out.half_norm.get(), whole_tiles(n_), out.terms.get(), stream_);
@@ -132,16 +133,6 @@ public:
     }
 
 private:
-    // Where half norms reach further than terms do, but for a few.
-    void add_byte_terms(ProjectedVectors& out) const {
-        const auto* const half_norm = reinterpret_cast<const int*>(out.half_norm.get());
-        const ByteRange range = byte_range(half_norm, n_, stream_);
-        if (range.always > 0 || range.beyond > n_ / tuning::one_beyond) return;
-        out.base = range.base();
-        out.terms = Buffer<char>(whole_tiles(n_) * byte_terms, stream_);
-        augment_byte_points(half_norm, whole_tiles(n_), out.base, out.terms.get(), stream_);
-    }
-
     const __half* rows() const { return reinterpret_cast<const __half*>(filter_.vectors.get()); }
     const __half* other_rows() const { return rows() + made_of_ * form_.width; }
 
@@ -387,6 +378,21 @@ private:
 };
 
 }  // namespace
+
+ByteTermRows make_byte_terms(const int* half_norm, std::int64_t n, int planes, cudaStream_t stream) {
+    ByteTermRows out{.form = {.planes = planes}, .rows = {}};
+    // One plane lies as low as half norms allow, since thresholds lie below most of them: the highest that it holds is
+    // the largest of these, or as many above the least. Thresholds of queries like the points lie as far below 0 as
+    // half norms above it, which more planes hold.
+    const int reach = out.form.reach(), span = 2 * reach - 1;
+    const ByteRange range =
+        planes == 1 ? byte_range(half_norm, n, span, true, stream) : byte_range(half_norm, n, reach, false, stream);
+    if (range.always > 0 || range.beyond > n / tuning::one_beyond) return out;
+    if (planes == 1) out.form.base = range.most - range.least <= span ? range.most - reach : range.least + reach - 1;
+    out.rows = Buffer<char>(whole_tiles(n) * byte_terms * planes, stream);
+    augment_byte_points(half_norm, whole_tiles(n), out.form, out.rows.get(), stream);
+    return out;
+}
 
 std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
                                                 cudaStream_t stream) {

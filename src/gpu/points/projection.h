@@ -4,10 +4,18 @@
 #include <array>
 #include <optional>
 
+#include "gpu/filter/bytes.h"
 #include "gpu/filter/projection.h"
 #include "gpu/points/points.h"
 
 namespace kith::gpu {
+
+// Terms of numbers of 8 bits (bytes.h), where they fit.
+struct ByteTermRows {
+    ByteTerms form;
+    Buffer<char> rows;  // empty: they do not
+    explicit operator bool() const { return rows.size() > 0; }
+};
 
 // Vectors of a filter's own vectors, by position.
 struct ProjectedVectors {
@@ -15,13 +23,15 @@ struct ProjectedVectors {
     Buffer<double> matrix, shift;  // what `directions` points into
     Buffer<char> vectors;          // rows of directions.form.width halves, or of twice as many numbers of 8 bits
     Buffer<float> half_norm;       // of numbers of 8 bits, ints
-    // Terms of fp16's augmented vectors, where passes take these; of bytes where they fit (bytes.h), less `base`.
-    Buffer<char> terms;
-    int base = 0;
+    Buffer<char> terms;            // of fp16's augmented vectors, where passes take these
+    ByteTermRows byte_terms;       // of one plane
     std::array<Buffer<char>, most_stages> further;  // rows of the stages (further.h)
     double share = 0;           // of the points that pass, as a sample says, for some dozens of neighbours
     double candidate_cost = 0;  // what looking at one of these takes, in picoseconds
 };
+
+// Terms of so many planes: none where half norms reach further than they do, but for a few.
+ByteTermRows make_byte_terms(const int* half_norm, std::int64_t n, int planes, cudaStream_t stream);
 
 // What may be made of a filter's vectors.
 struct ProjectionChoices {

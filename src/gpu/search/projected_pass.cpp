@@ -18,9 +18,8 @@ static constexpr std::int64_t term_bytes = byte_terms;
 static_assert(term_bytes == 2 * augmented_terms);
 
 bool ProjectedPass::uses_terms() const {
-    if (!terms_serve_ || points_.terms.size() == 0) return false;
-    const Directions& directions = points_.directions;
-    return directions.bytes || AugmentedPass::serves(directions.form, isa_, pass_.q, pass_.n);
+    if (uses_byte_terms()) return true;
+    return points_.terms.size() > 0 && AugmentedPass::serves(points_.directions.form, isa_, pass_.q, pass_.n);
 }
 
 void ProjectedPass::prepare(std::int64_t q) {
@@ -31,7 +30,8 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (uses_terms()) terms_ = Buffer<char>(augmented_query_rows(step_) * term_bytes, stream_);
+    const int planes = uses_byte_terms() ? byte_terms_->form.planes : 1;
+    if (uses_terms()) terms_ = Buffer<char>(augmented_query_rows(step_) * term_bytes * planes, stream_);
     if (uses_terms() && !directions.bytes) grown_ = Buffer<float>(step_, stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(directions.stages); ++stage) {
@@ -47,8 +47,7 @@ std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
         static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
     const std::int64_t growth = tuning::range_growth(pass_.q, static_cast<bool>(points_.directions.bytes));
     const auto most = static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen)));
-    const std::int64_t more = std::max<std::int64_t>(whole_tiles(most), tuning::least_range);
-    return pass_.n - seen - more < more / 4 ? pass_.n : seen + more;
+    return tuning::end_of_range(seen, most, pass_.n);
 }
 
 void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowed) {
@@ -71,17 +70,18 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.counts = counts_.get();
     pass.capacity = tuning::projected_room;
     pass.column_threshold = nullptr;
-    if (uses_terms()) {
-        pass.query_terms = terms_.get();
-        pass.point_terms = points_.terms.get();
-    }
     if (uses_byte_terms()) {
-        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, points_.base,
+        use_byte_terms(byte_terms_->form, terms_.get(), byte_terms_->rows.get(), pass);
+        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, byte_terms_->form,
                              static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
     } else {
         check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
               "cudaMemset");
-        if (uses_terms()) augment(at, count);
+        if (uses_terms()) {
+            pass.query_terms = terms_.get();
+            pass.point_terms = points_.terms.get();
+            augment(at, count);
+        }
     }
     if (points_.directions.bytes) bytes_pass_sm_90a(pass, stream_);
     else filter_pass(pass, isa_, stream_);

@@ -14,7 +14,7 @@ class ProjectedPass {
 public:
     ProjectedPass(const ProjectedVectors& points, const FilterVectors& filter, const FilterPass& pass, FilterIsa isa,
                   cudaStream_t stream)
-        : points_(points), filter_(filter), pass_(pass), isa_(isa), stream_(stream) {}
+        : points_(points), filter_(filter), pass_(pass), isa_(isa), stream_(stream), byte_terms_(&points.byte_terms) {}
 
     // Whether few enough points pass for the first queries, which may be unlike the points: of the range that begins
     // with point `seen`. Where there are few queries or no such points nothing is tried: directions serve, and numbers
@@ -26,11 +26,11 @@ public:
         std::int64_t overflowed = 0;   // queries that have no room for all
     };
     Counts count_pilots(std::int64_t seen);
-    // Half norms and thresholds as terms of the sums, of bytes unless that is left: thresholds may lie lower than their
-    // terms reach (bytes.h), and then let more points pass.
+    // Half norms and thresholds as terms of the sums. Of bytes the points' own terms unless others are taken, or none:
+    // thresholds may lie lower than terms reach (bytes.h), and then let more points pass.
     bool uses_terms() const;
-    bool uses_byte_terms() const { return points_.directions.bytes && uses_terms(); }
-    void leave_terms() { terms_serve_ = false; }
+    bool uses_byte_terms() const { return byte_terms_ && *byte_terms_; }
+    void take_terms(const ByteTermRows* terms) { byte_terms_ = terms; }
     // Projects the first q queries.
     void prepare(std::int64_t q);
     // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still
@@ -49,7 +49,7 @@ private:
     FilterPass pass_;
     FilterIsa isa_;
     cudaStream_t stream_;
-    bool terms_serve_ = true;
+    const ByteTermRows* byte_terms_;
     std::int64_t step_ = 0;                          // queries whose candidates are in memory at a time
     Buffer<char> vectors_;                           // of all queries
     Buffer<float> error_, threshold_;                // the same

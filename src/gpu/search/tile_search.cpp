@@ -105,7 +105,8 @@ public:
             tighten_lists(lists(), whole.order[1], stream_);
         }
         if (clustered_ && augments_) through_clusters();
-        through(n_);
+        if (pass_.column_threshold || listed_) through(n_);
+        else through_ranges();
     }
 
     // All values of very few queries, where that is what the plan has.
@@ -314,6 +315,15 @@ private:
         pass_.count = to - pass_.first;
         if (pass_.count > 0) run(pass_);
     }
+    // To the last point, in ranges whose thresholds follow from those before.
+    void through_ranges() {
+        const std::int64_t growth = tuning::filter_range_growth(q_, n_);
+        for (std::int64_t seen = pass_.first + pass_.count; seen < n_;) {
+            seen = tuning::end_of_range(seen, growth * seen, n_);
+            through(seen);
+            if (seen < n_) tighten_lists(lists(), sample_order(wanted_, seen, n_), stream_);
+        }
+    }
     // The points after the samples, along few directions; false where too many pass of a few of the queries, or there
     // is no memory for those that do.
     bool through_projected() {
@@ -340,17 +350,24 @@ private:
     // What few queries want follows from their number, that of others from the first of them, unless it is known.
     bool serves(ProjectedPass& projected, std::int64_t first) {
         if (q_ <= few_queries) return projected.serves(first);
+        using Finer = Chunk::Finer;
         Pilots& pilots = chunk_.finer->pilots;
-        std::atomic<bool>& terms_mislead = chunk_.finer->terms_mislead;
-        if (terms_mislead) projected.leave_terms();
+        int terms = chunk_.finer->terms;
+        const auto take = [&] {
+            if (terms == Finer::wide_terms) projected.take_terms(&wide_terms_of(chunk_));
+            else if (terms == Finer::no_terms) projected.take_terms(nullptr);
+        };
+        take();
         const Pilots::Answer known = pilots.known(wanted_);
         if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
         bool found = projected.serves(first);
-        if (!found && projected.uses_byte_terms()) {
-            projected.leave_terms();
-            found = projected.serves(first);
-            terms_mislead = found;
+        while (!found && projected_->directions.bytes && terms < Finer::no_terms) {
+            const bool tried = projected.uses_byte_terms();
+            ++terms;
+            take();
+            if (tried || projected.uses_byte_terms()) found = projected.serves(first);
         }
+        if (found) chunk_.finer->terms = terms;
         pilots.note(wanted_, found);
         return found;
     }
