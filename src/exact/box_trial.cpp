@@ -14,6 +14,8 @@ namespace kith::exact {
 namespace {
 
 constexpr std::int64_t trial_queries = 16;
+// Rows that say whether boxes would be split along few coordinates, and without which nothing is said.
+constexpr std::int64_t first_rows = 64, least_rows = 32;
 
 // A distance key of differences, one coordinate after the other.
 class Key {
@@ -98,14 +100,12 @@ private:
     std::ptrdiff_t places_;
 };
 
-constexpr std::int64_t least_rows = 32;
-
-}  // namespace
-
 bool splits_few(const BoxTrial& trial, std::vector<double> rows) {
     const std::int64_t count = keep_finite(rows, trial.d);
     return count >= least_rows && !splits(trial, rows, count).empty();
 }
+
+}  // namespace
 
 double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
     const std::int64_t d = trial.d, count = keep_finite(rows, d);
@@ -150,6 +150,11 @@ double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
         pairs += static_cast<double>(gaps.size());
     }
     return passed / pairs;
+}
+
+bool boxes_pay(const BoxTrial& trial, const BoxLimits& limits, const Sampler& sample) {
+    return splits_few(trial, sample(std::min(trial.n, first_rows))) &&
+           share_in_boxes(trial, sample(std::min(trial.n, limits.sampled_rows))) <= limits.most_in_boxes;
 }
 
 }  // namespace kith::exact

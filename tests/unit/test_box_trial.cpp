@@ -13,10 +13,11 @@
 
 namespace {
 
+using kith::exact::boxes_pay;
 using kith::exact::BoxTrial;
 using kith::exact::share_in_boxes;
 
-constexpr std::int64_t count = 512, d = 40, n = 1 << 20, k = 10, leaf = 32;
+constexpr std::int64_t count = 512, d = 40, n = 1 << 20, leaf = 32;
 
 std::vector<double> rows_of(const std::function<double(adversarial::Random&, std::int64_t row, std::int64_t)>& value) {
     adversarial::Random random(5);
@@ -28,12 +29,7 @@ std::vector<double> rows_of(const std::function<double(adversarial::Random&, std
 
 template <class M>
 double share(std::vector<double> rows, std::int64_t axes = d) {
-    return share_in_boxes(BoxTrial{M::traits, d, n, k, leaf, axes}, std::move(rows));
-}
-
-template <class M>
-bool splits(std::vector<double> rows) {
-    return kith::exact::splits_few(BoxTrial{M::traits, d, n, k, leaf, d}, std::move(rows));
+    return share_in_boxes(BoxTrial{M::traits, d, n, leaf, axes}, std::move(rows));
 }
 
 double gaussian(adversarial::Random& random, std::int64_t, std::int64_t) {
@@ -46,8 +42,6 @@ double one_wide(adversarial::Random& random, std::int64_t, std::int64_t column) 
 TEST(BoxTrial, CoordinatesOfOneWidthLeaveNothingOut) {
     EXPECT_EQ(1, share<kith::metric::SqEuclidean>(rows_of(gaussian)));
     EXPECT_EQ(1, share<kith::metric::Cityblock>(rows_of(gaussian)));
-    EXPECT_FALSE(splits<kith::metric::SqEuclidean>(rows_of(gaussian)));
-    EXPECT_TRUE(splits<kith::metric::SqEuclidean>(rows_of(one_wide)));
 }
 
 TEST(BoxTrial, AFewWideOnesLeaveNearlyAllOut) {
@@ -85,6 +79,43 @@ TEST(BoxTrial, AFarRowDoesNotWidenAColumn) {
     std::vector<double> rows = rows_of(gaussian);
     rows[3] = 1e9;
     EXPECT_GT(share<kith::metric::SqEuclidean>(rows), 0.5);
+}
+
+struct Trial {
+    bool pays;
+    std::vector<std::int64_t> asked;  // how many rows, each time
+};
+Trial trial_of(const std::vector<double>& rows, double most, std::int64_t points = n) {
+    Trial out{};
+    const auto sample = [&](std::int64_t some) {
+        out.asked.push_back(some);
+        return std::vector<double>(rows.begin(), rows.begin() + some * d);
+    };
+    out.pays = boxes_pay({.traits = kith::metric::SqEuclidean::traits, .d = d, .n = points, .leaf = leaf, .axes = d},
+                         {.sampled_rows = count, .most_in_boxes = most}, sample);
+    return out;
+}
+
+TEST(BoxTrial, AFewRowsSayThatBoxesLeaveNothingOut) {
+    const Trial trial = trial_of(rows_of(gaussian), 1);
+    EXPECT_FALSE(trial.pays);
+    ASSERT_EQ(1u, trial.asked.size());
+    EXPECT_LT(trial.asked[0], count);
+}
+
+TEST(BoxTrial, BoxesPayUpToTheShareThatTheyMayHold) {
+    const double held = share<kith::metric::SqEuclidean>(rows_of(one_wide));
+    const Trial trial = trial_of(rows_of(one_wide), held);
+    EXPECT_TRUE(trial.pays);
+    ASSERT_EQ(2u, trial.asked.size());
+    EXPECT_EQ(count, trial.asked[1]);
+    EXPECT_FALSE(trial_of(rows_of(one_wide), held * (1 - 1e-9)).pays);
+}
+
+TEST(BoxTrial, NoMoreRowsAreAskedForThanThereAre) {
+    const Trial trial = trial_of(rows_of(one_wide), 1, 40);
+    EXPECT_TRUE(trial.pays);
+    EXPECT_EQ((std::vector<std::int64_t>{40, 40}), trial.asked);
 }
 
 }  // namespace

@@ -67,15 +67,14 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
 // A tree looks at a point in binary64. On two cores of Zen 5, 2026-11-26 (60,000 points, 500 queries, k 10), 128
 // dimensions of one deviation: 159 ms where filters take 39; a column of 30 times that 117 and 68, of 1,000 times 28
 // and 170, of 100,000 times 16 and 181.
-constexpr double most_in_boxes = 1.0 / 48;
-constexpr std::int64_t sampled_rows = 512, first_rows = 64, typical_k = 10;
+constexpr exact::BoxLimits box_limits{.sampled_rows = 512, .most_in_boxes = 1.0 / 48};
 
 bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {
     const MatrixView& rows = points.rows;
     const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
-    if (!traits.monotone) return false;
-    const exact::BoxTrial trial{traits, rows.cols, rows.rows, typical_k, leaf_points, rows.cols};
-    const auto sample = [&](std::int64_t count) {
+    const exact::BoxTrial trial{
+        .traits = traits, .d = rows.cols, .n = rows.rows, .leaf = leaf_points, .axes = rows.cols};
+    return exact::boxes_pay(trial, box_limits, [&](std::int64_t count) {
         std::vector<double> out;
         for (std::int64_t i = 0; i < count && !progress.cancelled(); ++i) {
             const MappedRows row = map_rows(rows, i * rows.rows / count, 1, points.metric, isa, 1, progress, "prepare");
@@ -83,9 +82,7 @@ bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {
         }
         progress.throw_if_cancelled();
         return out;
-    };
-    return exact::splits_few(trial, sample(std::min(rows.rows, first_rows))) &&
-           exact::share_in_boxes(trial, sample(std::min(rows.rows, sampled_rows))) <= most_in_boxes;
+    });
 }
 
 }  // namespace

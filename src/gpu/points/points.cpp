@@ -16,6 +16,7 @@
 #include "gpu/points/tuning.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/upload.h"
+#include "gpu/tree/order.h"
 
 #include <algorithm>
 #include <cmath>
@@ -252,19 +253,17 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
 // 1,000 times as much as the others (2,000 queries, k 10; n 1,000,000 x 16 and x 50, 500,000 x 128 and x 300):
 // 0.6, 2.3, 4.0 and 23 ms where filters take 9.9, 11.8, 4.8 and 9.9; 100,000 times 0.1, 0.2, 0.4 and 1.2 where they
 // take 10.2, 12.0, 4.9 and 12.2.
-constexpr double most_in_boxes = 1.0 / 128;
-// Ranges are split along the first coordinates (tree/order.cu).
-constexpr std::int64_t sampled_rows = 1024, first_rows = 64, typical_k = 10, split_axes = 64;
+constexpr exact::BoxLimits box_limits{.sampled_rows = 1024, .most_in_boxes = 1.0 / 128};
 
 bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream) {
-    if (!metric.kernels || !metric.kernels->traits.monotone) return false;
-    const std::int64_t n = points.rows.count, d = metric.params.d;
-    const exact::BoxTrial trial{metric.kernels->traits, d, n, typical_k, leaf_points, split_axes};
-    const auto sample = [&](std::int64_t rows) {
-        return sample_of(points, *metric.kernels, FilterForm{}, std::min(n, rows), metric.params, stream);
-    };
-    return exact::splits_few(trial, sample(first_rows)) &&
-           exact::share_in_boxes(trial, sample(sampled_rows)) <= most_in_boxes;
+    const exact::BoxTrial trial{.traits = metric.kernels->traits,
+                                .d = metric.params.d,
+                                .n = points.rows.count,
+                                .leaf = leaf_points,
+                                .axes = most_split_axes};
+    return exact::boxes_pay(trial, box_limits, [&](std::int64_t rows) {
+        return sample_of(points, *metric.kernels, FilterForm{}, rows, metric.params, stream);
+    });
 }
 
 // Without memory for it all coordinates filter.

@@ -16,10 +16,8 @@ namespace kith::gpu {
 
 namespace {
 
-// Rows of a range that a block holds, of which the widest coordinate is estimated (of ranges in its hands, a warp), and
-// coordinates that ranges may be split along.
+// Rows of a range that a block holds, and of which the widest coordinate is estimated (of ranges in its hands, a warp).
 constexpr int block_rows = 2048, sampled_rows = 256, sampled_by_warp = 128, threads = 256, warps = threads / 32;
-constexpr std::int64_t most_axes = 64;
 // Bits of a rank that a split does not look at: so many points more or less on a side are as good.
 constexpr int spared_bits = 5;
 
@@ -206,7 +204,7 @@ void split(const Axes& by, std::int64_t span, Buffer<std::uint32_t>& rows, cudaS
 
 Buffer<std::uint32_t> kd_order(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d,
                                bool narrow, std::int64_t leaf, cudaStream_t stream) {
-    const std::int64_t axes = std::min(d, most_axes);
+    const std::int64_t axes = std::min(d, most_split_axes);
     Buffer<std::uint32_t> rows(count, stream), ranks(count * axes, stream);
     for (std::int64_t axis = 0; axis < axes; ++axis) {
         std::uint32_t* const to = ranks.get() + axis * count;

@@ -5,6 +5,9 @@
 
 namespace kith::gpu {
 
+// Coordinates that ranges of rows may be split along: the first ones.
+inline constexpr std::int64_t most_split_axes = 64;
+
 // Rows such that every aligned range of `leaf` times a power of two of them is on one side of its twin range, in the
 // coordinate in which both together extend the most, as far as a sample of them tells, but for a few rows near the cut.
 // Of equal values the smaller row comes first; those with a NaN come last. `values`: count x d, of which f32 tells
