@@ -296,6 +296,14 @@ void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cu
     }
 }
 
+// The filter of the plan's path, with what it may look at less by.
+void add_filter(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
+    chunk.filter = prepare_filter(chunk.points, metric, kind_of(plan), stream);
+    if (plan.path == Path::clustered) add_clusters(chunk, metric, plan, stream);
+    const bool clusters = plan.path == Path::clustered && (plan.forced || chunk.clusters);
+    if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, plan, stream);
+}
+
 }  // namespace
 
 std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec, const Plan& plan, bool copy,
@@ -340,16 +348,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     if (chunk.by_tree)
         chunk.finer->tree = std::make_unique<const Tree>(
             make_tree(chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
-    else if (plan.path != Path::exact)
-        chunk.filter = prepare_filter(chunk.points, points->metric, kind_of(plan), stream);
-    if (points->boxes_pay) {
-        progress.throw_if_cancelled();
-        work.wait("preparing the points");
-        return points;
-    }
-    if (plan.path == Path::clustered) add_clusters(chunk, points->metric, plan, stream);
-    const bool clusters = plan.path == Path::clustered && (plan.forced || chunk.clusters);
-    if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, plan, stream);
+    else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
     work.wait("preparing the points");
