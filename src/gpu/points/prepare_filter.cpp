@@ -120,7 +120,7 @@ private:
     }
     // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves exact.
     void make_coarse(std::vector<double>& centre) {
-        if (!(typical_ > 0) || !std::isfinite(typical_)) return;
+        if (!(typical_ > 0)) return;
         const double grid = std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
         std::vector<double> change = centre;
         for (double& c : centre) c = std::nearbyint(c / grid) * grid;
