@@ -12,7 +12,7 @@ BELOW = {
     "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
     "src/estimators": {"api", "exact", "machine"},
     "src/recommend": {"api", "exact"},
-    "src/plan": {"metric", "cpu/filter/tuning.h", "exact/ceil_div.h", "exact/deal.h", "exact/refuse.h", "gpu/distance/distance_kernels.h", "gpu/distance/tuning.h", "gpu/filter/levels.h", "gpu/filter/value_groups.h", "gpu/filter/tuning.h", "gpu/fused/fused_kernels.h", "gpu/search/batches.h", "gpu/search/tuning.h",
+    "src/plan": {"metric", "cpu/filter/tuning.h", "exact/box_trial.h", "exact/ceil_div.h", "exact/deal.h", "exact/refuse.h", "gpu/distance/distance_kernels.h", "gpu/distance/tuning.h", "gpu/filter/levels.h", "gpu/filter/value_groups.h", "gpu/filter/tuning.h", "gpu/fused/fused_kernels.h", "gpu/search/batches.h", "gpu/search/tuning.h",
                  "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h"},
     "src/scale": {"exact"},
     "src/cpu": {"exact", "formula", "machine", "metric"},

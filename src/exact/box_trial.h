@@ -10,6 +10,9 @@
 
 namespace kith::exact {
 
+// Up to so many dimensions boxes are taken to leave out most points whatever these are like; of more, where a sample
+// says so.
+inline constexpr std::int64_t tree_dimensions = 8;
 // Coordinates that boxes are looked at along: where others are about as wide they leave little out.
 inline constexpr std::int64_t most_split_coordinates = 4;
 

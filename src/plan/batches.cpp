@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "exact/box_trial.h"
 #include "gpu/search/batches.h"
 
 namespace kith::planner {
@@ -88,13 +89,12 @@ BatchesPlan batches(const Request& r, const BatchesShape& s, const Machine& mach
 // tree. Of 64 queries: n 256, d 3, k 16: 299, 122; n 1,024: 451, 205; d 8: 476, 334; n 2,048, d 8: 610, 527. Of as many
 // queries as points: n 1,024, d 3: 6,044, 1,471; d 8: 10,108, 3,151; k 128: 27,654, 12,956. Of 16 queries, n 1,024:
 // 184, 133; d 8: 198, 224.
-constexpr std::int64_t least_tree_queries = 64, points_per_query = 16, points_per_neighbor = 8, tree_dimensions = 8,
-                       small_batch = 4096;
+constexpr std::int64_t least_tree_queries = 64, points_per_query = 16, points_per_neighbor = 8, small_batch = 4096;
 
 const char* batch_path(const metric::Traits& traits, const Batch& b, std::int64_t d, std::int64_t k) {
     const bool pays = b.points < small_batch && b.queries >= least_tree_queries &&
                       b.points <= points_per_query * b.queries && points_per_neighbor * k <= b.points;
-    return traits.monotone && d <= tree_dimensions && pays ? name(Path::tree) : "";
+    return traits.monotone && d <= exact::tree_dimensions && pays ? name(Path::tree) : "";
 }
 
 bool is_task(double pairs, double all_pairs, int threads) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "exact/box_trial.h"
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
@@ -105,11 +106,10 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
 
 bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool direct) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t most_dimensions = 8;
     const Shape& s = r.shape;
     if (!gpu_tree_saves(r, device)) return false;
     if (r.boxes_pay) return true;
-    if (s.d > most_dimensions || !t::tree_leaves_out(s.n, s.d, direct)) return false;
+    if (s.d > exact::tree_dimensions || !t::tree_leaves_out(s.n, s.d, direct)) return false;
     return r.has_tree || r.prepared ||
            static_cast<double>(s.q) * static_cast<double>(s.n) >= t::tree_pairs(s.n, direct);
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "cpu/filter/tuning.h"
+#include "exact/box_trial.h"
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
@@ -32,12 +33,9 @@ double largest_filter_share(bool gpu) {
     return gpu ? gpu::tuning::filter_max_share : 0.1;
 }
 
-// Up to so many dimensions a CPU filters squared differences as they are, not by products.
-constexpr std::int64_t cpu_direct_dimensions = 8;
-
-// A tree leaves out enough of so many dimensions, of so many points, for up to n / tree_share neighbours; making one
-// costs what filtering so many queries does.
-constexpr std::int64_t tree_dimensions = 8, tree_points = 4096, tree_share = 64, tree_queries = 1536;
+// A tree leaves out enough of so many points, for up to n / tree_share neighbours; making one costs what filtering so
+// many queries does.
+constexpr std::int64_t tree_points = 4096, tree_share = 64, tree_queries = 1536;
 // Points of a leaf, as cpu/tree/kernels.h has it.
 constexpr std::int64_t tree_leaf = 32;
 
@@ -88,7 +86,7 @@ std::int64_t most_dimensions(const MetricFacts& metric) {
 // Whether the metric itself in f32 can filter, as it does instead of products where dimensions are few: it tells near
 // points apart that products do not.
 bool direct_serves(const Request& r, bool gpu, const Machine& m) {
-    if (r.shape.d > (gpu ? gpu::tuning::direct_dimensions : cpu_direct_dimensions)) return false;
+    if (r.shape.d > (gpu ? gpu::tuning::direct_dimensions : cpu::direct_dimensions)) return false;
     const auto direct = std::find_if(paths().begin(), paths().end(),
                                      [](const PathFacts& path) { return path.path == Path::direct_f32; });
     return obstacle(*direct, r, gpu, m).empty();
@@ -104,7 +102,7 @@ bool tree_saves(const Request& r, const Machine& m) {
            (r.prepared || s.q >= tree_queries);
 }
 bool tree_pays(const Request& r, const Machine& m) {
-    return (r.shape.d <= tree_dimensions || r.boxes_pay) && tree_saves(r, m);
+    return (r.shape.d <= exact::tree_dimensions || r.boxes_pay) && tree_saves(r, m);
 }
 
 // A sample is looked at for directions where there are so many coordinates, points and queries (pairs of these), and at
@@ -232,7 +230,7 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
 
 // Whether a sample of the points is asked about boxes.
 bool tries_tree(const Request& r, const Machine::Device* device, const Machine& m, const Plan& p) {
-    const bool filters = p.path != Path::tree && p.path != Path::exact && r.shape.d > tree_dimensions;
+    const bool filters = p.path != Path::tree && p.path != Path::exact && r.shape.d > exact::tree_dimensions;
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out || r.all_points ||
         r.no_boxes || r.host_points || !r.metric.traits.monotone || r.metric.user)
         return false;

@@ -5,6 +5,8 @@
 
 namespace kith::cpu {
 
+// Up to so many dimensions differences are as fast as products, and tell more.
+inline constexpr std::int64_t direct_dimensions = 8;
 // Below so many dimensions bf16 gains less than its looser bound costs.
 inline constexpr std::int64_t min_bf16_dimensions = 32;
 // The most directions of a projection, and the dimensions that one is looked for in.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cpu/backend.h"
+#include "cpu/filter/tuning.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/scan.h"
@@ -18,7 +19,6 @@ namespace {
 
 // The plan of the filter that takes the place of a tree, within the tree's workspace.
 Plan filter_plan(const Plan& tree, const MetricSpec& metric, std::int64_t d) {
-    constexpr std::int64_t direct_dimensions = 8;  // up to which differences are as fast as products, and tell more
     Plan plan = tree;
     const metric::Traits& traits = metric_kernels(metric.id, Isa::baseline).traits;
     const bool products = metric::product_form(traits) != metric::Gemm::none,

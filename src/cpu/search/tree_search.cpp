@@ -11,6 +11,7 @@
 #include "cpu/primitives/nearest.h"
 #include "cpu/search/traversal.h"
 #include "cpu/tree/order.h"
+#include "exact/box_trial.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {
@@ -26,10 +27,9 @@ constexpr std::int64_t tried_share = 32, least_tried = 8, few_share = 4, most_tr
 // Where they look at more than n / largest_share points on average, and at more than these few, a filter is as fast:
 // binary64 in boxes here and there takes some ten times what f32 in tiles does (Zen 3, d 3 to 8).
 constexpr std::int64_t largest_share = 10, few_keys = 2048, few_keys_for_each = 8;
-// Of more dimensions than trees are made for by their number leaves are far apart in memory, and filters of products
-// take less (Zen 5, 20,936 x 61, six wide columns: a tree that looked at n / 15 points took 2.4 times as long).
-constexpr std::int64_t few_dimensions = 8, largest_share_of_many = 64, few_keys_of_many = 256,
-                       few_keys_of_many_for_each = 4;
+// Of more dimensions (exact::tree_dimensions) leaves are far apart in memory, and filters of products take less (Zen 5,
+// 20,936 x 61, six wide columns: a tree that looked at n / 15 points took 2.4 times as long).
+constexpr std::int64_t largest_share_of_many = 64, few_keys_of_many = 256, few_keys_of_many_for_each = 4;
 
 class TreeSearch {
 public:
@@ -102,7 +102,7 @@ public:
         if (count == 0) return true;
         const std::int64_t k = std::min(results_.k(), n_);
         const auto most = static_cast<double>(
-            params_.d <= few_dimensions
+            params_.d <= exact::tree_dimensions
                 ? std::max(n_ / largest_share, few_keys + few_keys_for_each * k)
                 : std::max(n_ / largest_share_of_many, few_keys_of_many + few_keys_of_many_for_each * k));
         std::vector<double> keys(static_cast<std::size_t>(count));
