@@ -329,17 +329,6 @@ __global__ void __launch_bounds__(threads, steps > 4 || (steps == 4 && !plain) ?
     else search_item<steps, plain, 8>(task, item, s);
 }
 
-__global__ void last_kernel(const std::uint64_t* keys, std::int64_t q, std::int64_t k, double* out) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < q) out[i] = exact::Order<double>::value(keys[i * k + k - 1]);
-}
-
-__global__ void left_kernel(const std::uint8_t* state, const std::uint8_t* reached, std::int64_t q, std::int64_t* left,
-                            unsigned long long* count) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < q && (state[i] != 0 || reached[i])) left[atomicAdd(count, 1ull)] = i;
-}
-
 }  // namespace
 
 bool has_cluster_keys(MetricId metric, std::int64_t d) {
@@ -384,17 +373,6 @@ void cluster_keys(const ClusterKeysTask& task, cudaStream_t stream) {
     else if (task.d <= 128) launch.template operator()<4>();
     else launch.template operator()<most_steps>();
     check_launch("cluster_keys");
-}
-
-void last_keys(const std::uint64_t* keys, std::int64_t q, std::int64_t k, double* out, cudaStream_t stream) {
-    last_kernel<<<item_blocks(q), item_threads, 0, stream>>>(keys, q, k, out);
-    check_launch("last_keys");
-}
-
-void list_left(const std::uint8_t* state, const std::uint8_t* reached, std::int64_t q, std::int64_t* left,
-               unsigned long long* count, cudaStream_t stream) {
-    left_kernel<<<item_blocks(q), item_threads, 0, stream>>>(state, reached, q, left, count);
-    check_launch("list_left");
 }
 
 }  // namespace kith::gpu

@@ -32,12 +32,4 @@ std::int64_t cluster_keys_capacity(std::int64_t k, std::int64_t largest);
 // How many keys of a cluster of `points` points in no order are kept, with two deviations.
 std::int64_t cluster_keys_kept(std::int64_t k, std::int64_t points);
 
-// out[i] = the k-th of row i of keys (q x k), NaN where it is missing.
-void last_keys(const std::uint64_t* keys, std::int64_t q, std::int64_t k, double* out, cudaStream_t stream);
-
-// The queries that are not both answered (state 0) and without a reached cluster: listed in `left`, counted in *count,
-// which is added to.
-void list_left(const std::uint8_t* state, const std::uint8_t* reached, std::int64_t q, std::int64_t* left,
-               unsigned long long* count, cudaStream_t stream);
-
 }  // namespace kith::gpu

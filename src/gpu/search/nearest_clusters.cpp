@@ -7,6 +7,7 @@
 #include "gpu/primitives/sort_rows.h"
 #include "gpu/refine/cluster_keys.h"
 #include "gpu/search/clustered_pass.h"
+#include "gpu/search/queries_left.h"
 
 namespace kith::gpu {
 
@@ -77,7 +78,6 @@ ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters, 
                                            .ld = ld},
                                           clusters.row_begin.get(), own.get() + first, reached + first, stream);
                        });
-    static_assert(ball_answered == 0);
     list_left(state, reached, q, out.left.get(), totals.get() + 1, stream);
     out.totals.fetch(totals.get(), 2, stream);
     return out;
