@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "gpu/primitives/f32.h"
 #include "metric/metric.h"
 
 namespace kith::gpu::distance {
@@ -28,10 +29,9 @@ struct ExpandedBound {
 // A value in f32, from -2 <q, x>, the point's square less what it pays, and the query's. Points that are not covered,
 // and those with a NaN, have an infinity for that, whatever their words are.
 KITH_HD float expanded_value(float product, float point_square, float query_square) {
-    constexpr float most = 3.402823466e38f;
-    if (point_square > most || point_square < -most) return point_square;
+    if (point_square > largest_f32 || point_square < -largest_f32) return point_square;
     const float value = (product + point_square) + query_square;
-    return value < most ? value : most;
+    return value < largest_f32 ? value : largest_f32;
 }
 
 }  // namespace kith::gpu::distance

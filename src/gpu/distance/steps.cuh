@@ -10,6 +10,7 @@
 #include "gpu/filter/direct.h"
 #include "gpu/filter/direct_steps.cuh"
 #include "gpu/filter/norm_steps.cuh"
+#include "gpu/primitives/f32.h"
 #include "kith/error.h"
 
 namespace kith::gpu::distance {
@@ -43,7 +44,7 @@ __device__ __forceinline__ Index word_place(Index i) {
 // A sum that overflowed stays below the +inf of points with a NaN; the -inf of one that the bound does not cover holds
 // whatever its words are, NaN included.
 __device__ __forceinline__ float value_of(float sum, float half_norm) {
-    return fminf(sum, 3.402823466e38f) + half_norm;
+    return fminf(sum, largest_f32) + half_norm;
 }
 // Of a pair's accumulator; `size`: size_of_query.
 template <class Step>

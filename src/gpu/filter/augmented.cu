@@ -3,6 +3,7 @@
 
 #include <cuda_bf16.h>
 
+#include "gpu/primitives/f32.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -17,7 +18,7 @@ struct Terms {
 };
 __device__ Terms terms_of(float x) {
     const auto leading = [](float v) { return __int_as_float(__float_as_int(v) & static_cast<int>(0xffff0000u)); };
-    if (!(fabsf(x) <= 3.402823466e38f)) return {x, 0, 0};
+    if (!(fabsf(x) <= largest_f32)) return {x, 0, 0};
     const float first = leading(x), rest = x - first, second = leading(rest);
     return {first, second, rest - second};
 }
@@ -38,10 +39,9 @@ __global__ void queries_kernel(std::int64_t q, std::int64_t padded, float gamma,
                                float* threshold, float* error, uint4* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= padded) return;
-    constexpr float largest = 3.402823466e38f;
-    // Past q, and where a query has no threshold, nothing passes: the product with 1 is of -largest, subtracted.
-    if (i >= q || !(threshold[i] >= -largest)) {
-        out[i] = make_uint4(0, pair_of(0, terms_of(-largest).t[0]), 0, 0);
+    // Past q, and where a query has no threshold, nothing passes: the product with 1 is of -largest_f32, subtracted.
+    if (i >= q || !(threshold[i] >= -largest_f32)) {
+        out[i] = make_uint4(0, pair_of(0, terms_of(-largest_f32).t[0]), 0, 0);
         return;
     }
     const float before = error[i], used = threshold[i];
@@ -51,7 +51,7 @@ __global__ void queries_kernel(std::int64_t q, std::int64_t padded, float gamma,
     float t = __fadd_ru(used, __fmaf_ru(2, __fadd_ru(grown, -before), 0x1p-20f * fabsf(used)));
     // One more, as the sum of a pair with a = T may be 0; and what terms_of cannot hold.
     t = nextafterf(__fadd_ru(t, 0x1p-100f), __int_as_float(0x7f800000));
-    t = fminf(t, largest);
+    t = fminf(t, largest_f32);
     error[i] = grown;
     threshold[i] = t;
     const Terms parts = terms_of(t);

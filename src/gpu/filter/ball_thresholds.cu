@@ -6,6 +6,7 @@
 
 #include "gpu/filter/ball_bound.h"
 #include "gpu/metric/prepared_rows.h"
+#include "gpu/primitives/f32.h"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
@@ -107,7 +108,7 @@ __global__ void thresholds_kernel(ThresholdTask task) {
     float excluded = nothing, included = -infinity;
     if (state == ball_answered) {
         const KeyImage image = image_of(task, query);
-        excluded = fminf(__double2float_ru(excluded_above(image, outer)), 3.402823466e38f);
+        excluded = fminf(__double2float_ru(excluded_above(image, outer)), largest_f32);
         included = __double2float_rd(included_up_to(image, task.bounds.inner[query]));
     }
     if (threadIdx.x % 32 != 0) return;

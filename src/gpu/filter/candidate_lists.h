@@ -6,6 +6,7 @@
 
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
+#include "gpu/primitives/f32.h"
 
 namespace kith::gpu {
 
@@ -30,7 +31,7 @@ struct CandidateLists {
     unsigned* lengths = nullptr;
     float growth = 1;                                        // of a relative bound (FilterForm::growth)
     float ceiling = std::numeric_limits<float>::infinity();  // upper values from here on are infinite
-    float farthest = std::numeric_limits<float>::max();      // FilterForm::farthest
+    float farthest = largest_f32;                            // FilterForm::farthest
 
     // Those of queries [first, first + count).
     CandidateLists part(std::int64_t first, std::int64_t count) const {

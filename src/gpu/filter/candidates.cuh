@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpu/filter/pass.h"
+#include "gpu/primitives/f32.h"
 
 namespace kith::gpu {
 
@@ -86,7 +87,7 @@ struct ThreadCounts {
         std::uint32_t sure = 0;
 #pragma unroll
         for (int i = 0; i < 16; ++i)
-            if (values[i] <= (i & 2 ? lower_sure : upper_sure) && values[i] >= -3.402823466e38f) sure |= 1u << i;
+            if (values[i] <= (i & 2 ? lower_sure : upper_sure) && values[i] >= -largest_f32) sure |= 1u << i;
         sure &= mask;
         upper += __popc(sure & 0x3333u);
         lower += __popc(sure & 0xccccu);

@@ -4,6 +4,7 @@
 #include <cub/block/block_reduce.cuh>
 
 #include "gpu/primitives/block.cuh"
+#include "gpu/primitives/f32.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -159,7 +160,7 @@ struct QueryReach {
 __device__ __forceinline__ QueryReach reach_of(double gamma, double norm2, float threshold) {
     const double error = accumulation(gamma, sqrt(norm2)), t = static_cast<double>(threshold);
     // Nothing passes without a threshold.
-    if (!(threshold >= -3.402823466e38f)) return {norm2, -static_cast<double>(__int_as_float(0x7f800000))};
+    if (!(threshold >= -largest_f32)) return {norm2, -static_cast<double>(__int_as_float(0x7f800000))};
     return {norm2 - 2 * error, norm2 + 2 * t + 2 * error + 4 * gamma * fabs(t)};
 }
 

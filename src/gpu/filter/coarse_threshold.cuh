@@ -2,13 +2,14 @@
 #pragma once
 
 #include "gpu/filter/bytes.h"
+#include "gpu/primitives/f32.h"
 
 namespace kith::gpu {
 
 // Of values along directions, from that of all coordinates and the query's share of the error.
 __device__ __forceinline__ float coarse_threshold(float threshold, float error) {
     if (threshold == __int_as_float(0xff800000)) return threshold;  // nothing passes
-    return fminf(__fadd_ru(threshold, error), 3.402823466e38f);
+    return fminf(__fadd_ru(threshold, error), largest_f32);
 }
 
 // Of whole numbers of 8 bits, in units of `unit`, their step squared.

@@ -11,6 +11,7 @@
 
 #include "gpu/filter/direct_step.cuh"
 #include "gpu/filter/norm_steps.cuh"
+#include "gpu/primitives/f32.h"
 
 namespace kith::gpu::direct {
 
@@ -120,7 +121,7 @@ struct LogarithmStep : FloatStep {
     }
     // A row that is not covered may bring an infinity, which the half norm of padding and of NaN must not meet.
     __device__ static float finish(float a, float factor, float query_term) {
-        return fmaxf(fmaf(-factor, a, query_term), -3.402823466e38f);
+        return fmaxf(fmaf(-factor, a, query_term), -largest_f32);
     }
 };
 

@@ -9,6 +9,7 @@
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct_schedule.cuh"
 #include "gpu/filter/direct_step.cuh"
+#include "gpu/primitives/f32.h"
 
 namespace kith::gpu::direct {
 
@@ -60,7 +61,7 @@ __device__ __forceinline__ std::uint32_t count_sure(std::uint32_t mask, const fl
 #pragma unroll
     for (int i = 0; i < 16; ++i)
         // -inf is of a point that is not covered.
-        if (values[i] <= limits[i / 8] && values[i] >= -3.402823466e38f) sure |= 1u << i;
+        if (values[i] <= limits[i / 8] && values[i] >= -largest_f32) sure |= 1u << i;
     sure &= mask;
     if (!__any_sync(0xffffffffu, sure != 0)) return mask;
     // Eight lanes have the same queries: at most 64 pairs of each.
@@ -158,8 +159,8 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
         }
         const auto value = [&](int a, int b) {
             if constexpr (S::has_query_term)
-                return fminf(S::finish(acc[a][b], pass.exponent, term[a]), 3.402823466e38f) + h[b];
-            else return fminf(S::finish(acc[a][b]), 3.402823466e38f) + h[b];
+                return fminf(S::finish(acc[a][b], pass.exponent, term[a]), largest_f32) + h[b];
+            else return fminf(S::finish(acc[a][b]), largest_f32) + h[b];
         };
         if constexpr (All) {
 #pragma unroll

@@ -119,7 +119,7 @@ std::string filter_step_text(const formula::Program& program) {
 std::string filter_text(const formula::Program& program) {
     // Words that a thread takes in one stretch of text: as many as keep it short enough to compile within a second.
     const int operations = operations_of(program), words = operations <= 6 ? 4 : operations <= 16 ? 2 : 1;
-    return std::string(portable_source) + prelude + mbarrier_source + async_copy_source + pass_source +
+    return std::string(portable_source) + prelude + f32_source + mbarrier_source + async_copy_source + pass_source +
            segments_source + candidates_source + direct_schedule_source + direct_step_source + direct_tile_source +
            functions + filter_step_text(program) + fmt::format("constexpr int words_unrolled = {};\n", words) + kernels;
 }

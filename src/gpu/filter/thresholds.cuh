@@ -5,6 +5,7 @@
 #include "exact/order.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/primitives/block_threshold.cuh"
+#include "gpu/primitives/f32.h"
 
 namespace kith::gpu {
 
@@ -20,19 +21,19 @@ __device__ __forceinline__ float threshold_of(std::uint32_t key, float e, const 
     // A query that is not filtered has none.
     if (e == __int_as_float(0xff800000)) return e;
     return fminf(__fmaf_ru(Order::value(key), lists.growth, 2.0f * e),
-                 fminf(__fadd_ru(lists.farthest, 2.0f * e), 3.402823466e38f));
+                 fminf(__fadd_ru(lists.farthest, 2.0f * e), largest_f32));
 }
 
 // A threshold that all finite keys are within, where there is one of `fit` queries; else +inf, which is none.
 __device__ __forceinline__ float most_certain(float e, const CandidateLists& lists, bool fit) {
     const float infinity = __int_as_float(0x7f800000);
-    return fit && lists.farthest < 3.402823466e38f ? threshold_of(Order::key(infinity), e, lists) : infinity;
+    return fit && lists.farthest < largest_f32 ? threshold_of(Order::key(infinity), e, lists) : infinity;
 }
 
 // Whether fewer than k points may have finite keys, and a list up to that threshold has all of them: the first rows
 // follow. `key`: of the k-th smallest upper value.
 __device__ __forceinline__ bool ends_finite(std::uint32_t key, float threshold, float e, const CandidateLists& lists) {
-    return lists.farthest < 3.402823466e38f && !(Order::value(key) < __int_as_float(0x7f800000)) &&
+    return lists.farthest < largest_f32 && !(Order::value(key) < __int_as_float(0x7f800000)) &&
            threshold >= __fadd_ru(lists.farthest, e);
 }
 

@@ -6,6 +6,7 @@
 
 #include "exact/direct_form.h"
 #include "gpu/metric/factor.h"
+#include "gpu/primitives/f32.h"
 #include "metric/metric.h"
 
 namespace kith::gpu {
@@ -27,7 +28,7 @@ struct FilterForm {
     // becomes 1 where one is not; of cross entropies where a finite key may lie above `farthest`.
     bool finite_points = false;
     int* unknown = nullptr;
-    float farthest = std::numeric_limits<float>::max();  // values above this and E are those of infinite keys
+    float farthest = largest_f32;  // values above this and E are those of infinite keys
     int terms = 1;
     std::int64_t width = 0;    // halves per row: d rounded up to a multiple of 16, three times that for two terms
     double kappa = 0;          // typical relative rounding error of a vector

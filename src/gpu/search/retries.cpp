@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/repeats.h"
+#include "gpu/primitives/f32.h"
 #include "gpu/runtime/device.h"
 #include "gpu/search/tuning.h"
 
@@ -69,8 +69,8 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
         (certain ? which : left).push_back(uncertain.rows[i]);
         // A little wider: the threshold's values may have been computed with the other side of the pair as query.
         if (certain)
-            thresholds.push_back(std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f,
-                                          std::numeric_limits<float>::max()));
+            thresholds.push_back(
+                std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f, largest_f32));
     }
     if (which.empty()) return left;
     const InFlight reading(context.stream);
