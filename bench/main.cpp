@@ -246,7 +246,7 @@ int run_main(int argc, char** argv) {
     add_goals(search, args.goals);
     add_tables(search, args.tables, args.streams);
     search->add_flag("--host-points", args.host_points.asked,
-                     "An Index whose -n f32 points stay in host memory, beside the same points streaming");
+                     "An Index whose -n points, of --type f32 or u8, stay in host memory, beside the same points streaming");
     search->add_flag("--regret", args.rule.regret,
                      "The composed path that Hanak 2023, 5.6 takes against the others, over a grid of shapes");
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
@@ -306,6 +306,7 @@ int run_main(int argc, char** argv) {
     }
     if (args.host_points.asked) {
         args.host_points.n = args.workload.n;
+        args.host_points.type = kith::bench::type_named(args.type);
         args.host_points.q = args.workload.q;
         args.host_points.d = args.workload.d;
         args.host_points.k = args.workload.k;

@@ -1,4 +1,4 @@
-// Points that a device has no room for, of random f32: prepared to stay in host memory, and as they stream.
+// Points that a device has no room for, of random f32 or u8: prepared to stay in host memory, and as they stream.
 #include "search/host_points.h"
 
 #include <fmt/format.h>
@@ -21,18 +21,40 @@ namespace kith::bench {
 
 namespace {
 
-// Sums of four uniform numbers, near enough to Gaussian ones and made at the rate of memory; each row has its seed.
-void fill(float* values, std::int64_t rows, std::int64_t d, std::uint64_t seed, int threads) {
+// Sums of four uniform numbers, near enough to Gaussian ones and made at the rate of memory.
+float value(std::uint64_t bits, float) {
+    const auto part = [&](int shift) { return static_cast<float>(bits >> shift & 0xffff); };
+    return (part(0) + part(16) + part(32) + part(48)) * 0x1p-15f - 4.0f;
+}
+std::uint8_t value(std::uint64_t bits, std::uint8_t) {
+    const auto part = [&](int shift) { return bits >> shift & 0x3f; };
+    return static_cast<std::uint8_t>(part(0) + part(16) + part(32) + part(48));
+}
+
+template <class T>
+void fill(T* values, std::int64_t rows, std::int64_t d, std::uint64_t seed, int threads) {
     constexpr std::int64_t grain = 1 << 14;
     machine::parallel_tasks(threads, (rows + grain - 1) / grain, [&](std::int64_t task) {
         const std::int64_t first = task * grain * d, last = std::min(rows, (task + 1) * grain) * d;
-        for (std::int64_t i = first; i < last; ++i) {
-            const std::uint64_t bits = split_mix(seed, static_cast<std::uint64_t>(i));
-            const auto part = [&](int shift) { return static_cast<float>(bits >> shift & 0xffff); };
-            values[i] = (part(0) + part(16) + part(32) + part(48)) * 0x1p-15f - 4.0f;
-        }
+        for (std::int64_t i = first; i < last; ++i)
+            values[i] = value(split_mix(seed, static_cast<std::uint64_t>(i)), T{});
     });
 }
+
+// Rows in large memory, made of a seed.
+struct MadeRows {
+    machine::LargeMemory memory;
+    MatrixView view;
+    MadeRows(std::int64_t rows, std::int64_t d, ElementType type, std::uint64_t seed, int threads)
+        : memory(machine::make_large_memory(rows * d * static_cast<std::int64_t>(size_of(type)))) {
+        if (type == ElementType::u8) fill(reinterpret_cast<std::uint8_t*>(memory.get()), rows, d, seed, threads);
+        else fill(reinterpret_cast<float*>(memory.get()), rows, d, seed, threads);
+        view.data = memory.get();
+        view.rows = rows;
+        view.cols = view.stride = d;
+        view.type = type;
+    }
+};
 
 bool same_bits(const Output& a, const Output& b, std::int64_t cells) {
     const auto count = static_cast<std::size_t>(cells);
@@ -60,28 +82,29 @@ Json entry(const char* what, const Timing& t, bool same) {
 
 bool run(const HostPointsStudy& study, const Options& options) {
     const std::int64_t n = study.n, q = study.q, d = study.d, k = study.k;
-    const Plan prepared = plan({n, q, d, k, ElementType::f32, false, true}, options);
+    if (study.type != ElementType::f32 && study.type != ElementType::u8)
+        throw Error(ErrorCode::invalid_argument, "--host-points: --type f32 or u8");
+    const Plan prepared = plan({n, q, d, k, study.type, false, true}, options);
     if (!prepared.host_points)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--host-points: {} x {} f32 would not stay in host memory: {}", n, d, prepared.why));
+                    fmt::format("--host-points: {} x {} {} would not stay in host memory: {}", n, d, name(study.type),
+                                prepared.why));
     const int threads = options.threads ? options.threads : machine::default_threads();
-    const std::int64_t bytes = n * d * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t bytes = n * d * static_cast<std::int64_t>(size_of(study.type));
     Json document = head(gpu::device_info(prepared.device).name, false);
     document["n"] = n;
+    document["type"] = name(study.type);
     document["q"] = q;
     document["d"] = d;
     document["k"] = k;
     document["why"] = prepared.why;
-    fmt::print("{} x {} f32 ({:.1f} GB), q {}, k {}: {}\n", n, d, 1e-9 * static_cast<double>(bytes), q, k,
-               prepared.why);
+    fmt::print("{} x {} {} ({:.1f} GB), q {}, k {}: {}\n", n, d, name(study.type), 1e-9 * static_cast<double>(bytes), q,
+               k, prepared.why);
 
-    const machine::LargeMemory memory = machine::make_large_memory(bytes),
-                               query_memory = machine::make_large_memory(q * d * 4);
-    auto* const values = reinterpret_cast<float*>(memory.get());
-    auto* const query_values = reinterpret_cast<float*>(query_memory.get());
-    const double made = timed([&] { fill(values, n, d, 1, threads); });
-    fill(query_values, q, d, 2, threads);
-    const MatrixView points = view(values, n, d), queries = view(query_values, q, d);
+    std::unique_ptr<const MadeRows> point_rows;
+    const double made = timed([&] { point_rows = std::make_unique<const MadeRows>(n, d, study.type, 1, threads); });
+    const MadeRows query_rows(q, d, study.type, 2, threads);
+    const MatrixView &points = point_rows->view, &queries = query_rows.view;
 
     std::unique_ptr<const Index> index;
     const auto make = [&] { return std::make_unique<const Index>(Index::borrowing(points, options)); };
@@ -89,7 +112,7 @@ bool run(const HostPointsStudy& study, const Options& options) {
     fmt::print("made in {:.2f} s, Index in {:.2f} s\n", made, build);
     document["index_s"] = build;
     // Another one of the same memory need not register it.
-    if (plan({n, 1, d, 1, ElementType::f32, false, true}, options).host_points) {
+    if (plan({n, 1, d, 1, study.type, false, true}, options).host_points) {
         const double again = timed([&] { make(); });
         fmt::print("of that without registering the memory {:.2f} s\n", again);
         document["index_of_registered_s"] = again;

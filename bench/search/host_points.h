@@ -11,6 +11,7 @@ namespace kith::bench {
 struct HostPointsStudy {
     bool asked = false;
     std::int64_t n = 0, q = 0, d = 0, k = 0;
+    ElementType type = ElementType::f32;  // or u8
     int repeat = 7;
     std::string json = {};  // file; "": none
 };

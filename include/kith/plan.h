@@ -61,7 +61,8 @@ struct Plan {
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
     // The points stay in host memory: on the GPU lies what the filter needs of each, and what passes is read over the
-    // bus. Of an Index.
+    // bus. Of an Index. With the path gemm_i8 that is numbers of 8 bits alone: queries that these leave without a
+    // certificate, and a radius, stream the points, chunk_points at a time.
     bool host_points = false;
     std::int64_t workspace_bytes = 0;  // what the run will allocate beyond inputs, outputs and the prepared points
     bool symmetric = false;            // graph on a GPU: each tile of pairs serves its rows and its columns

@@ -91,11 +91,12 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
                      d = static_cast<double>(shape.d);
         const char* const metric = name(options.metric.id);
         // What directions or clusters save the data decide: all coordinates of all points are what it may take.
-        const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered;
+        const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered,
+                   bytes = plan.path == Path::gemm_i8 && plan.host_points;
         const Path coordinates_path = plan.device == host_memory ? Path::gemm_i8 : Path::gemm_f16;
         double rate = plan.distances.empty()
-                          ? planner::known_rate(known, directions || clusters ? coordinates_path : plan.path, metric, d,
-                                                static_cast<double>(shape.k))
+                          ? planner::known_rate(known, directions || clusters || bytes ? coordinates_path : plan.path,
+                                                metric, d, static_cast<double>(shape.k))
                           : 0;
         if (rate == 0)
             return MeasuredTime{
@@ -105,9 +106,10 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
                           fmt::format("rates of {}, {}{}", known.facts.what, known.source,
                                       directions ? ", by all coordinates; along few directions it takes less"
                                       : clusters ? ", with all points; in clusters it takes less"
+                                      : bytes    ? ", by fp16; numbers of 8 bits take less"
                                                  : "")};
         // Prepared points that stream come in each search all the same.
-        const bool there = shape.prepared && plan.chunk_points >= shape.n;
+        const bool there = shape.prepared && (plan.host_points || plan.chunk_points >= shape.n);
         const double coordinates = ((there ? 0 : n) + (shape.graph ? 0 : q)) * d,
                      element = static_cast<double>(size_of(shape.type));
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));

@@ -32,23 +32,6 @@ void append_row(const PartialNeighbors& part, std::int64_t i, std::vector<cpu::N
 
 }  // namespace
 
-MatrixView rows_of(const MatrixView& view, std::int64_t first, std::int64_t count) {
-    MatrixView part = view;
-    part.data = static_cast<const char*>(view.data) +
-                exact::offset(view, first, 0) * static_cast<std::int64_t>(size_of(view.type));
-    part.rows = count;
-    return part;
-}
-
-NeighborsView rows_of(const NeighborsView& out, std::int64_t first, std::int64_t k, bool f64) {
-    NeighborsView part = out;
-    part.ids += first * k;
-    if (out.distances)
-        part.distances = static_cast<char*>(out.distances) +
-                         first * k * static_cast<std::int64_t>(f64 ? sizeof(double) : sizeof(float));
-    return part;
-}
-
 void put_without_own(const Neighbors& found, std::int64_t first, const NeighborsView& out) {
     const std::int64_t k = found.k - 1;
     for (std::int64_t i = 0; i < found.queries; ++i) {

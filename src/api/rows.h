@@ -1,16 +1,15 @@
-// Ranges of the rows of matrices and results, and rows of a graph that leave out their own point.
+// Rows of results put together, and rows of a graph that leave out their own point.
 #pragma once
 
 #include <cstdint>
 
+#include "exact/row_range.h"
 #include "kith/shards.h"
 #include "kith/types.h"
 
 namespace kith::api {
 
-// Rows [first, first + count) of a matrix; those of a result from `first` on.
-MatrixView rows_of(const MatrixView& view, std::int64_t first, std::int64_t count);
-NeighborsView rows_of(const NeighborsView& out, std::int64_t first, std::int64_t k, bool f64);
+using exact::rows_of;
 
 // All rows of `found` to a result on the host.
 void put(const Neighbors& found, const NeighborsView& out);

@@ -39,6 +39,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::gemm_bf16:
             return 2 * coordinates;
         case Path::gemm_i8:
+            // Of points in host memory bytes alone.
+            if (plan.host_points) return static_cast<double>(shape.n) * static_cast<double>(shape.d);
             return (plan.device == host_memory ? 5 : 3) * coordinates;
         case Path::gemm_f32:
         case Path::direct_f32:

@@ -62,6 +62,30 @@ bool stay_on_host(const Request& r, const Machine::Device& device, Path path, do
     return host_points_bytes(r, path) + gpu_workspace(least, device, path, t::host_points_queries, r.shape.n) <= budget;
 }
 
+// Whether numbers of 8 bits of such points have room on the device where their fp16 vectors have none: they answer, and
+// what they leave streams in chunks.
+bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, double budget) {
+    namespace t = gpu::tuning;
+    constexpr std::int64_t most_points = 0x7fffffff, least_points = 1 << 17, least_dimensions = 32;
+    const Shape& s = r.shape;
+    const metric::Gemm form = metric::product_form(r.metric.traits);
+    if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.all_points || !r.leaves_out || !r.path.empty())
+        return false;
+    if (s.n > most_points || s.n < least_points || s.d < least_dimensions || s.d > t::most_projected_width)
+        return false;
+    if (path != Path::gemm_f16 || device.capability != 90 || r.isa == "sm_80") return false;
+    if (form == metric::Gemm::cross_entropy || r.metric.traits.factored) return false;
+    Request least = r;
+    least.shape.k = t::host_points_k;
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    const std::int64_t chunk = std::int64_t{1} << 16;
+    return t::host_point_bytes(s.d, Path::gemm_i8, r.metric.has_aux) * static_cast<double>(s.n) +
+               t::listed_bytes(s.d, element) +
+               2 * t::point_bytes(s.d, element, path, true) * static_cast<double>(chunk) +
+               gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, chunk) <=
+           budget;
+}
+
 // What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
 double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
@@ -124,18 +148,27 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
     // flight.
     const double budget = device_budget(r, device);
-    const double per_point = t::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), p.path, on_host);
-    const double all = per_point * static_cast<double>(s.n);
+    const auto element = static_cast<std::int64_t>(size_of(s.type));
+    const double per_point = t::point_bytes(s.d, element, p.path, on_host), all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
-    p.host_points = r.host_points || (on_host && all > budget / 2 && stay_on_host(r, device, p.path, budget));
+    const bool scarce = on_host && all > budget / 2, stays = scarce && stay_on_host(r, device, p.path, budget);
+    const bool in_bytes =
+        r.host_points ? r.host_path == Path::gemm_i8 : scarce && !stays && stays_in_bytes(r, device, p.path, budget);
+    p.host_points = r.host_points || stays || in_bytes;
+    // A radius, and paths that are asked for, stream.
+    if (in_bytes && p.path == Path::gemm_f16 && r.path.empty() && !r.all_points) p.path = Path::gemm_i8;
+    const double held = host_points_bytes(r, p.path) + (in_bytes ? t::listed_bytes(s.d, element) : 0);
     if (p.host_points) {
-        workspace = budget - host_points_bytes(r, p.path);
+        workspace = budget - held;
         // Of an Index: unless a budget was asked for, what is free now is free beside them.
         if (r.host_points && r.memory == 0) workspace = std::max(workspace, budget / 2);
-    } else if (on_host && all > budget / 2) {
-        p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / 4 / per_point), 1, s.n);
-        workspace = budget / 2;
+    }
+    // Half of what is left for two chunks of the points.
+    const double streamed = in_bytes ? workspace / 2 : !p.host_points && scarce ? budget / 2 : 0;
+    if (streamed > 0) {
+        p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
+        workspace = streamed;
     }
     const double spread = r.all_points && r.in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
     const bool spreads = spread > 0 && spread <= workspace / 2;
@@ -183,10 +216,15 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
     const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
-    p.why += p.host_points ? fmt::format(
-                                 "points stay in host memory ({:.2f} GiB), where those that pass the filter "
-                                 "are read; what the filter needs of them is on the device ({:.2f} GiB). ",
-                                 elements / gib, host_points_bytes(r, p.path) / gib)
+    p.why += in_bytes ? fmt::format(
+                            "points stay in host memory ({:.2f} GiB); their numbers of 8 bits are on the device "
+                            "({:.2f} GiB), what passes is read, and queries that these leave stream the points in "
+                            "chunks of {}. ",
+                            elements / gib, held / gib, p.chunk_points)
+             : p.host_points ? fmt::format(
+                                   "points stay in host memory ({:.2f} GiB), where those that pass the filter "
+                                   "are read; what the filter needs of them is on the device ({:.2f} GiB). ",
+                                   elements / gib, held / gib)
              : p.chunk_points < s.n
                  ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / gib)
                  : "points stay on the device. ";

@@ -92,7 +92,7 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     const std::int64_t held = plan.device_points > 0 ? plan.device_points : s.n;
     const bool sharded = held < s.n;
     out.sent_bytes = heap_bytes(s) / (sharded ? 1 : count);
-    const std::int64_t prepared = std::min(held, plan.chunk_points);
+    const std::int64_t prepared = plan.host_points ? held : std::min(held, plan.chunk_points);
     const double per_point =
         plan.host_points ? gpu::tuning::host_point_bytes(s.d, plan.path, request.metric.has_aux)
                          : gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);

@@ -566,4 +566,68 @@ TEST(GpuBoundSearch, UnitQueriesNeedTheErrorTwice) {
             EXPECT_EQ(1, nearest(bound_opposites::units(fp16_bits), metric, isa)) << isa << ", " << name(metric);
 }
 
+// Short lists are a warp's, longer ones a block's.
+TEST(GpuBoundLists, OfEveryLength) {
+    for (const int length : {1, 31, 32, 33, 200, 255, 256, 257, 258, 511, 512, 513, 1000, 1024}) {
+        List list;
+        list.count = length;
+        std::vector<float> values;
+        for (int i = 0; i < 1024; ++i) {
+            // Numbers 0 .. length - 1 in another order, one after the other.
+            const int value = i < length ? static_cast<int>((static_cast<std::int64_t>(i) * 617 + 5) % length) : -1;
+            list.entries.push_back({static_cast<float>(value), static_cast<std::uint32_t>(i)});
+        }
+        // 617 is prime and divides none of the lengths: all values are there.
+        const std::vector<float> f(1024, 0.0f);
+        for (const int order : {1, 10, 100, length}) {
+            if (order > length) continue;
+            const List after = tightened(list, f, order);
+            ASSERT_GE(after.threshold, static_cast<float>(order - 1)) << length << ", " << order;
+            std::vector<std::uint32_t> within;
+            for (int i = 0; i < length; ++i)
+                if (list.entries[static_cast<std::size_t>(i)].a <= after.threshold)
+                    within.push_back(static_cast<std::uint32_t>(i));
+            ASSERT_EQ(within, after.points()) << length << ", " << order;
+            ASSERT_LE(after.count, order + order / 16 + 1) << length << ", " << order;
+            const Closed done = closed(list, f, order);
+            ASSERT_EQ(gpu::certified, done.status) << length << ", " << order;
+            for (const Candidate& entry : list.entries)
+                if (entry.a >= 0 && entry.a < static_cast<float>(order)) {
+                    ASSERT_TRUE(std::ranges::binary_search(done.candidates, entry.point)) << length << ", " << order;
+                }
+        }
+    }
+}
+
+// So many pairs that points behind the samples come in ranges: the bits of tiles that are too small for these, and a
+// certificate each time.
+TEST(GpuBoundLists, RangesBehindTheSamples) {
+    constexpr std::int64_t n = 1 << 20, q = 4096, d = 16;
+    std::vector<float> values(static_cast<std::size_t>((n + q) * d));
+    std::uint64_t state = 1;
+    for (float& x : values) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        x = static_cast<float>(state >> 40) * 0x1p-24f + static_cast<float>(state >> 20 & 0xfffff) * 0x1p-20f;
+    }
+    const auto rows = [&](std::int64_t first, std::int64_t count) {
+        MatrixView v;
+        v.data = values.data() + first * d;
+        v.rows = count;
+        v.cols = v.stride = d;
+        return v;
+    };
+    Options options;
+    options.device = "cuda";
+    options.path = "gemm-f16";
+    const Index index(rows(0, n), options);
+    for (const std::int64_t k : {1, 10, 100, 700}) {
+        const Neighbors all = index.search(rows(n, q), k, options);
+        EXPECT_EQ(q, all.report.certified) << k;
+        for (std::int64_t first = 0; first < q; first += q / 4) {
+            const Neighbors some = index.search(rows(n + first, q / 4), k, options);
+            ASSERT_TRUE(std::equal(some.ids.begin(), some.ids.end(), all.ids.begin() + first * k)) << k;
+        }
+    }
+}
+
 }  // namespace

@@ -98,9 +98,12 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
         pass.candidates = found.get();
         pass.counts = counts.get();
         pass.capacity = n;
-        const gpu::ByteTermRows *const own_terms = &chunk.projected->byte_terms, *const wide =
-                                                                                     &gpu::wide_terms_of(chunk);
-        for (const gpu::ByteTermRows* augmented : {static_cast<const gpu::ByteTermRows*>(nullptr), own_terms, wide}) {
+        const auto wide = gpu::wide_terms_of(chunk);
+        if (gpu::byte_width(directions.columns) > gpu::most_augmented_bytes) {
+            EXPECT_FALSE(*wide) << "no kernel takes them";
+        }
+        for (const gpu::ByteTermRows* augmented :
+             {static_cast<const gpu::ByteTermRows*>(nullptr), &chunk.projected->byte_terms, wide.get()}) {
             gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
             const auto full = static_cast<std::int32_t>(n + 1);
             if (augmented) {
@@ -206,6 +209,20 @@ TEST(GpuGemmI8, LeaveOutNothingOfWholeNumbers) {
             attack(points, between, metric, "between-" + std::to_string(d));
         }
     }
+}
+
+// Half norms around products' mean, of which some lie below what wide terms hold; and rows too wide for these, whose
+// half norms they would hold.
+TEST(GpuGemmI8, LeaveOutNothingOfUncommonHalfNorms) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    const std::vector<double> flat(128, 1.0);
+    for (const double mean : {6.0, 12.0, 25.0}) {
+        const Spectrum points(3000, flat, 31, mean), like(60, flat, 32, mean), unlike(40, flat, 33, -mean);
+        attack(points, like, "inner_product", "mean-" + std::to_string(mean));
+        attack(points, unlike, "inner_product", "minus-mean-" + std::to_string(mean));
+    }
+    const Spectrum small = whole_numbers(700, 768, -20, 20, 34), queries = whole_numbers(60, 768, -20, 20, 35);
+    attack(small, queries, "sqeuclidean", "small-768");
 }
 
 // Of products at the ends of the range of a byte, as long as rows may be.

@@ -56,11 +56,46 @@ TEST(PlanHostPoints, HoldThreeTimesAsManyOfF32) {
         EXPECT_TRUE(p.host_points) << kith::name(type);
         EXPECT_GE(p.query_tile, 128);
     }
-    for (const std::int64_t n : {300 * million, 500 * million}) {
-        const Plan p = plan_of(prepared(n, 128, ElementType::u8));
-        EXPECT_FALSE(p.host_points) << n;
+}
+
+// In numbers of 8 bits alone; what these leave streams.
+TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
+    for (const auto& [n, type] : {std::pair{300 * million, ElementType::u8},
+                                  {500 * million, ElementType::u8},
+                                  {400 * million, ElementType::f32}}) {
+        const kith::planner::Request r = prepared(n, 128, type);
+        const Plan p = plan_of(r, 80 * gigabyte);
+        EXPECT_TRUE(p.host_points) << n;
+        EXPECT_EQ(Path::gemm_i8, p.path);
         EXPECT_LT(p.chunk_points, n);
+        EXPECT_GE(p.chunk_points, million / 4);
+        EXPECT_GE(p.query_tile, 128);
+        EXPECT_NE(std::string::npos, p.why.find("numbers of 8 bits are on the device")) << p.why;
+        const double held = kith::gpu::tuning::host_point_bytes(128, p.path, false) * static_cast<double>(n);
+        EXPECT_LE(held + static_cast<double>(p.workspace_bytes), 0.85 * 80 * gigabyte);
+        // As the index' later calls ask for it: a radius, another path and a scan stream.
+        kith::planner::Request later = r;
+        later.chunk_points = p.chunk_points;
+        later.host_points = true;
+        later.host_path = p.path;
+        EXPECT_EQ(Path::gemm_i8, plan_of(later, 10 * gigabyte).path);
+        EXPECT_EQ(p.chunk_points, plan_of(later, 10 * gigabyte).chunk_points);
+        later.all_points = true;
+        EXPECT_EQ(Path::gemm_f16, plan_of(later, 10 * gigabyte).path);
+        later.all_points = false;
+        later.path = "gemm-f16";
+        EXPECT_EQ(Path::gemm_f16, plan_of(later, 10 * gigabyte).path);
+        later.path = "exact";
+        EXPECT_EQ(Path::exact, plan_of(later, 10 * gigabyte).path);
     }
+    // Without the matrix units for it, and beyond what bytes have room for.
+    kith::planner::Request r = prepared(500 * million, 128, ElementType::u8);
+    r.isa = "sm_80";
+    EXPECT_FALSE(plan_of(r, 80 * gigabyte).host_points);
+    r.isa.clear();
+    EXPECT_FALSE(plan_of(r, 70 * gigabyte).host_points);
+    r.path = "gemm-i8";
+    EXPECT_FALSE(plan_of(r, 80 * gigabyte).host_points) << "a path that is asked for has its vectors on the device";
 }
 
 TEST(PlanHostPoints, KeepWithinTheBudget) {
@@ -137,8 +172,9 @@ TEST(PlanHostPoints, WhatStreamsInstead) {
     other.data_device = 0;
     other.shape.n = 10 * million;
     EXPECT_FALSE(plan_of(other).host_points);
-    // Without room for a tile beside them, or with room for all.
-    EXPECT_FALSE(plan_of(r, 30 * gigabyte).host_points);
+    // Without room for a tile beside them, in bytes either, or with room for all.
+    EXPECT_EQ(Path::gemm_i8, plan_of(r, 30 * gigabyte).path);
+    EXPECT_FALSE(plan_of(r, 15 * gigabyte).host_points);
     EXPECT_FALSE(plan_of(r, 600 * gigabyte).host_points);
     EXPECT_EQ(100 * million, plan_of(r, 600 * gigabyte).chunk_points);
 }
@@ -176,10 +212,17 @@ TEST(PlanHostPoints, OfAMeasuredMachine) {
     EXPECT_GT(time.seconds, 0.4);  // 10^12 pairs at some 2,100 G/s
     EXPECT_LT(time.seconds, 0.6);
     EXPECT_NE(std::string::npos, time.source.find("which was not measured")) << time.source;
-    // Five times as many stream, and the bus takes longer than their products.
-    const Shape more{500 * million, 1000, 128, 10, ElementType::u8, false, true};
+    // Ten times as many stream, and the bus takes longer than their products; half of these answer in bytes.
+    Shape more{1000 * million, 1000, 128, 10, ElementType::u8, false, true};
     const double streamed = kith::measured_time("h100", more, {}, kith::plan_on("h100", more)).seconds;
-    EXPECT_GT(streamed, 64e9 / 52e9);
+    EXPECT_GT(streamed, 128e9 / 52e9);
+    more.n = 450 * million;
+    const kith::Plan in_bytes = kith::plan_on("h100", more);
+    EXPECT_EQ(Path::gemm_i8, in_bytes.path);
+    const kith::MeasuredTime by_bytes = kith::measured_time("h100", more, {}, in_bytes);
+    EXPECT_GT(by_bytes.seconds, 0.1);
+    EXPECT_LT(by_bytes.seconds, 0.5);
+    EXPECT_NE(std::string::npos, by_bytes.source.find("numbers of 8 bits take less")) << by_bytes.source;
     Shape once = shape;
     once.prepared = false;
     EXPECT_FALSE(kith::plan_on("h100", once).host_points);

@@ -24,7 +24,7 @@ __device__ __forceinline__ float value_of(int, float) {
 }
 
 // Appends the pairs of a thread's tile whose values are negative: see append_candidates of candidates.cuh, whose layout
-// this is. One vote tells whether any of a warp's values is.
+// this is. One vote tells whether any of a warp's values is. Signs say it: the matrix units' NaN has none.
 template <class Sum>
 __device__ __forceinline__ void append_negative(const Sum (&v)[64], const ThreadTile& tile, WarpList& list,
                                                 const FilterPass& pass) {

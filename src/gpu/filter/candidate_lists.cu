@@ -227,9 +227,10 @@ __global__ void lengths_kernel(const unsigned* lengths, unsigned few, unsigned l
     out[threadIdx.x] = longer > left ? longest_of_class(c) : 0;
 }
 
-__global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64_t* out) {
+__global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64_t first, std::int64_t count,
+                                     std::int64_t* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i < n) out[i] = row_at(form, i, n);
+    if (i < count) out[i] = row_at(form, first + i, n);
 }
 
 __global__ void column_thresholds_kernel(const float* threshold, const float* half_norm, std::int64_t n, float* out) {
@@ -257,8 +258,9 @@ void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
 
 }  // namespace
 
-void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream) {
-    position_rows_kernel<<<item_blocks(n), item_threads, 0, stream>>>(form, n, out);
+void position_rows(const FilterForm& form, std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t* out,
+                   cudaStream_t stream) {
+    position_rows_kernel<<<item_blocks(count), item_threads, 0, stream>>>(form, n, first, count, out);
     check_launch("position_rows");
 }
 

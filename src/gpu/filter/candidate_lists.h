@@ -46,8 +46,9 @@ struct CandidateLists {
     }
 };
 
-// out[p] = the row at position p, of n.
-void position_rows(const FilterForm& form, std::int64_t n, std::int64_t* out, cudaStream_t stream);
+// out[i] = the row at position first + i, of n, for `count` positions.
+void position_rows(const FilterForm& form, std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t* out,
+                   cudaStream_t stream);
 
 // From the values of all pairs with positions [0, count), `ld` apart: the threshold of each query is the order-th
 // smallest upper value (or one a little larger), its list the pairs within.

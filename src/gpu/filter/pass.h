@@ -49,7 +49,7 @@ struct FilterPass {
     float* all = nullptr;
     std::int64_t ld = 0;
     // Where not null (sm_90a, neither `all` nor columns that are queries), half norms and thresholds are terms of the
-    // products (augmented.h): a candidate is a pair whose sum is negative, and its a that sum plus its threshold.
+    // products (augmented.h): a candidate is a pair whose sum has its sign set, and its a that sum plus its threshold.
     // Terms of more than 16 bytes a row are one plane of such rows behind the other, so many bytes apart.
     const void *query_terms = nullptr, *point_terms = nullptr;
     int term_planes = 1;

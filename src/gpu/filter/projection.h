@@ -49,11 +49,16 @@ inline std::int64_t projected_width(std::int64_t columns) {
     return (columns + 1 + 15) / 16 * 16;
 }
 
-// Of n points by position: phi of their vectors (rows of form.width halves), rounded, and the half norms less what phi
-// and its rounding may add to a product: with room for whole tiles. Of bytes both are what bytes.h says. And their rows
-// of each stage.
-void project_points(const Directions& directions, const __half* vectors, const float* half_norm, std::int64_t n,
-                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
+// Vectors of positions [first, first + count), of n points: rows of form.width halves, whole tiles but for the last.
+struct VectorRange {
+    const __half* vectors = nullptr;
+    std::int64_t first = 0, count = 0, n = 0;
+};
+// Of such points: phi of their vectors, rounded, and the half norms less what phi and its rounding may add to a
+// product: with room for whole tiles. Of bytes both are what bytes.h says. And their rows of each stage. All but the
+// vectors are arrays of all points.
+void project_points(const Directions& directions, const VectorRange& range, const float* half_norm, void* projected,
+                    float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
 // Of q queries: phi, and the queries' share of that error; and their rows of each stage, unless further[0] is null.
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream);

@@ -100,11 +100,16 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
         std::uint32_t point[batch];
 #pragma unroll
         for (int j = 0; j < batch; ++j) point[j] = found[min(first + j, left - 1)].point;
-        const float value = row_products(query, task.points, point, words);
         std::uint32_t own_point = point[0];
 #pragma unroll
         for (int j = 1; j < batch; ++j)
             if (lane == j) own_point = point[j];
+        if (!staged && task.offset) {
+#pragma unroll
+            for (int j = 0; j < batch; ++j)
+                point[j] = static_cast<std::uint32_t>(task.offset[q] + begin + min(first + j, left - 1));
+        }
+        const float value = row_products(query, task.points, point, words);
         if (lane >= batch || first + lane >= left) continue;
         const float a = task.half_norm[own_point] - value;
         if (!(a <= threshold)) continue;
@@ -113,7 +118,21 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
     }
 }
 
+__global__ void candidate_rows_kernel(RereadTask task, FilterForm form, std::int64_t n, std::int64_t* out) {
+    const std::int64_t q = blockIdx.x;
+    const std::int64_t count = task.counts[q];
+    if (count > task.room) return;
+    for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        out[task.offset[q] + i] = row_at(form, task.found[q * task.room + i].point, n);
+}
+
 }  // namespace
+
+void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t q, std::int64_t n, std::int64_t* out,
+                    cudaStream_t stream) {
+    candidate_rows_kernel<<<static_cast<unsigned>(q), threads, 0, stream>>>(task, form, n, out);
+    check_launch("candidate_rows");
+}
 
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(task.width) * 2;

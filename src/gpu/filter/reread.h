@@ -23,7 +23,15 @@ struct RereadTask {
     int stages = 0;
     RereadStage stage[most_stages];
     const float* threshold = nullptr;  // of stages: those that the candidates passed
+    // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
+    // on.
+    const std::int64_t* offset = nullptr;
 };
+
+// The rows of the candidates of q queries, of n points: out[offset[i] + c] of candidate c of query i, of which none has
+// more than `room`.
+void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t q, std::int64_t n, std::int64_t* out,
+                    cudaStream_t stream);
 
 // Appends those whose values by all coordinates are within the lists' thresholds to the lists, without reading the rows
 // of those that a stage says are beyond, and marks lists as overflowed whose candidates did not fit.

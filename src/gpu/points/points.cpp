@@ -9,6 +9,7 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/clusters.h"
+#include "gpu/points/listed_vectors.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/projection.h"
 #include "gpu/points/repeats.h"
@@ -106,22 +107,26 @@ const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
     return *found;
 }
 
-const ByteTermRows& wide_terms_of(const Chunk& chunk) {
+std::shared_ptr<const ByteTermRows> wide_terms_of(const Chunk& chunk) {
     const std::lock_guard lock(chunk.finer->mutex);
     auto& found = chunk.finer->wider;
     if (!found) {
         auto terms = std::make_shared<ByteTermRows>();
         try {
             InFlight work(nullptr);
-            const auto* const half_norm = reinterpret_cast<const int*>(chunk.projected->half_norm.get());
-            *terms = make_byte_terms(half_norm, chunk.points.rows.count, wide_planes, nullptr);
+            *terms = make_byte_terms(*chunk.projected, chunk.points.rows.count, wide_planes, nullptr);
             work.wait("wider terms");
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
         }
         found = std::move(terms);
     }
-    return *found;
+    return found;
+}
+
+void leave_wide_terms(const Chunk& chunk) {
+    const std::lock_guard lock(chunk.finer->mutex);
+    chunk.finer->wider = std::make_shared<ByteTermRows>();
 }
 
 const Repeats* known_repeats(const Chunk& chunk) {
@@ -304,6 +309,21 @@ void add_filter(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cuda
     if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, plan, stream);
 }
 
+// Where no bytes serve the points they just stream.
+void add_bytes(Points& points, const Host& host, cudaStream_t stream) {
+    const auto poll = [&] {
+        host.progress.poll(stage);
+        host.progress.throw_if_cancelled();
+    };
+    points.registered = registered(points.source, host);
+    Chunk& chunk = points.resident;
+    chunk.points.rows = rows_of(points.source);
+    measure(chunk.points, points.metric, stream);
+    if (prepare_bytes(chunk, points.metric, stream, poll)) return;
+    chunk = Chunk{};
+    points.registered = {};
+}
+
 }  // namespace
 
 std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec, const Plan& plan, bool copy,
@@ -332,6 +352,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
             points->owned_on_device = upload(view, 0, view.rows, true, stream, watch);
             points->source = view_of(points->owned_on_device.rows, view.cols, plan.device);
         }
+        if (points->on_host) add_bytes(*points, host, stream);
         work.wait("preparing the points");
         return points;
     }
@@ -356,7 +377,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
 }
 
 bool has_projection(const Points& points) {
-    return points.resident.projected != nullptr;
+    return !points.streams && points.resident.projected;
 }
 
 bool has_clusters(const Points& points) {

@@ -113,13 +113,15 @@ public:
     int device;
     std::int64_t n = 0, d = 0;
     DeviceMetric metric;
-    MatrixView source;                      // what streams or stays on the host, or the caller's or own device memory
-    machine::LargeMemory owned;             // copies of points on the host,
-    DeviceRows owned_on_device;             // and of more points on a device than a chunk may have
-    RegisteredMemory registered;            // `source`, where it stays on the host (Plan::host_points)
-    Chunk resident;                         // where everything fits, or all but the elements
-    bool streams = false, on_host = false;  // on_host: kernels read `source`
-    bool boxes_pay = false;                 // a sample says so: there is a tree
+    MatrixView source;            // what streams or stays on the host, or the caller's or own device memory
+    machine::LargeMemory owned;   // copies of points on the host,
+    DeviceRows owned_on_device;   // and of more points on a device than a chunk may have
+    RegisteredMemory registered;  // `source`, where it stays on the host (Plan::host_points)
+    Chunk resident;               // where everything fits, or all but the elements
+    // on_host: kernels read `source`. Points of which both is true stream where their bytes (listed_vectors.h), which
+    // `resident` has then, leave queries without an answer.
+    bool streams = false, on_host = false;
+    bool boxes_pay = false;  // a sample says so: there is a tree
 };
 
 // Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.
@@ -145,8 +147,10 @@ inline bool is_coarse(const FilterForm& form) {
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
 // Of points in clusters, that of one term in which every run of positions is a sample; made likewise.
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
-// Wider terms of its projection in bytes; empty where they hold too little, or there is no memory for them. Likewise.
-const ByteTermRows& wide_terms_of(const Chunk& chunk);
+// Wider terms of its projection in bytes; empty where they hold too little, there is no memory for them, or they have
+// been left. Likewise.
+std::shared_ptr<const ByteTermRows> wide_terms_of(const Chunk& chunk);
+void leave_wide_terms(const Chunk& chunk);
 // Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
 // several threads.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);

@@ -356,6 +356,13 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
     else out.form.farthest = farthest_value(form);
 }
 
+FilterVectors prepare_form(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream) {
+    FilterVectors out;
+    out.form.stride = spread(points.rows.count);
+    prepare_product(points, metric, 1, out, stream);
+    return out;
+}
+
 FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
                              cudaStream_t stream) {
     FilterVectors out;

@@ -9,7 +9,9 @@ namespace kith::gpu {
 bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind);
 // The vectors of its form, in its order, with what belongs to them.
 void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream);
-// Vectors of the filter. Synchronises for centre and scale.
+// Its form alone, of products in one term. Synchronises for centre and scale.
+FilterVectors prepare_form(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream);
+// Vectors of the filter. Synchronises likewise.
 FilterVectors prepare_filter(const DeviceRows& points, const DeviceMetric& metric, FilterKind kind,
                              cudaStream_t stream);
 

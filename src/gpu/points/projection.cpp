@@ -84,9 +84,12 @@ private:
 // One choice after the other, and what the cheapest of them makes of the points.
 class Projecting {
 public:
-    Projecting(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices, cudaStream_t stream)
+    Projecting(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices, cudaStream_t stream,
+               const VectorSource* source)
         : filter_(filter),
           form_(filter.form),
+          source_(source),
+          byte_terms_(choices.byte_terms),
           n_(n),
           made_of_(std::min(directed, n / 2)),
           others_(std::min(tried, n - made_of_)),
@@ -120,10 +123,16 @@ public:
         add_stages(out);
         FurtherRows further{};
         std::ranges::transform(out.further, further.begin(), [](const Buffer<char>& rows) { return rows.get(); });
-        project_points(directions, rows(), filter_.half_norm.get(), n_, out.vectors.get(), out.half_norm.get(), further,
-                       stream_);
-        if (directions.bytes && byte_width(directions.columns) <= most_augmented_bytes)
-            out.byte_terms = make_byte_terms(reinterpret_cast<const int*>(out.half_norm.get()), n_, 1, stream_);
+        const auto project = [&](const __half* vectors, std::int64_t first, std::int64_t count) {
+            project_points(directions, {vectors, first, count, n_}, filter_.half_norm.get(), out.vectors.get(),
+                           out.half_norm.get(), further, stream_);
+        };
+        const std::int64_t step = source_ ? tuning::listed_rows(form_.width) : n_;
+        for (std::int64_t first = 0; first < n_; first += step) {
+            const std::int64_t count = std::min(step, n_ - first);
+            project(source_ ? (*source_)(first, count) : rows(), first, count);
+        }
+        if (directions.bytes && byte_terms_) out.byte_terms = make_byte_terms(out, n_, 1, stream_);
         if (!directions.bytes && is_augmented(directions.columns)) {
             out.terms = Buffer<char>(whole_tiles(n_) * augmented_terms * 2, stream_);
             augment_points(out.half_norm.get(), whole_tiles(n_), out.terms.get(), stream_);
@@ -365,6 +374,8 @@ private:
 
     const FilterVectors& filter_;
     const FilterForm& form_;
+    const VectorSource* source_;
+    bool byte_terms_;
     std::int64_t n_, made_of_, others_;
     cudaStream_t stream_;
     bool augmented_ = false;
@@ -379,24 +390,28 @@ private:
 
 }  // namespace
 
-ByteTermRows make_byte_terms(const int* half_norm, std::int64_t n, int planes, cudaStream_t stream) {
+ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int planes, cudaStream_t stream) {
     ByteTermRows out{.form = {.planes = planes}, .rows = {}};
+    if (byte_width(points.directions.columns) > most_augmented_bytes) return out;
+    const auto* const half_norm = reinterpret_cast<const int*>(points.half_norm.get());
     // One plane lies as low as half norms allow, since thresholds lie below most of them: the highest that it holds is
     // the largest of these, or as many above the least. Thresholds of queries like the points lie as far below 0 as
     // half norms above it, which more planes hold.
     const int reach = out.form.reach(), span = 2 * reach - 1;
     const ByteRange range =
         planes == 1 ? byte_range(half_norm, n, span, true, stream) : byte_range(half_norm, n, reach, false, stream);
-    if (range.always > 0 || range.beyond > n / tuning::one_beyond) return out;
+    if (range.most < range.least || range.always > 0 || range.beyond > n / tuning::one_beyond) return out;
     if (planes == 1) out.form.base = range.most - range.least <= span ? range.most - reach : range.least + reach - 1;
+    // What is higher is lowered, which lets more pass; what is lower would be raised.
+    if (range.least - out.form.base < 1 - reach) return out;
     out.rows = Buffer<char>(whole_tiles(n) * byte_terms * planes, stream);
     augment_byte_points(half_norm, whole_tiles(n), out.form, out.rows.get(), stream);
     return out;
 }
 
 std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
-                                                cudaStream_t stream) {
-    return Projecting(filter, n, choices, stream).found();
+                                                cudaStream_t stream, const VectorSource* source) {
+    return Projecting(filter, n, choices, stream, source).found();
 }
 
 }  // namespace kith::gpu

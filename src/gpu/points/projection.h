@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 
 #include "gpu/filter/bytes.h"
@@ -30,8 +31,9 @@ struct ProjectedVectors {
     double candidate_cost = 0;  // what looking at one of these takes, in picoseconds
 };
 
-// Terms of so many planes: none where half norms reach further than they do, but for a few.
-ByteTermRows make_byte_terms(const int* half_norm, std::int64_t n, int planes, cudaStream_t stream);
+// Terms of so many planes of n such points: none where no kernel takes rows of that width, or where half norms reach
+// further than they do, but for a few of the highest.
+ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int planes, cudaStream_t stream);
 
 // What may be made of a filter's vectors.
 struct ProjectionChoices {
@@ -40,12 +42,19 @@ struct ProjectionChoices {
     bool always = false;                                   // even where it saves too little
     int columns = 0;                                       // of a pass; 0: as many as make a search cheapest
     int least_stages = 0, most_stages = gpu::most_stages;  // behind directions, where there are as many columns
+    bool byte_terms = true;                                // of bytes, where they fit
 };
+
+// Makes the vectors of positions [first, first + count), whole tiles but for the last, which are there until the next
+// call; and the half norms of the filter there.
+using VectorSource = std::function<const __half*(std::int64_t first, std::int64_t count)>;
 
 // The directions in which a sample of the points is longest, as many, and as many stages behind them, as make a search
 // cheapest by what passes of the sample, or all coordinates as numbers of 8 bits where these are cheaper; none where
 // they save too little, or where there are too few points or coordinates. Synchronises.
+// `source`: where not null, the filter's own vectors are those of a first sample, listed_sample positions, and these
+// are all.
 std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
-                                                cudaStream_t stream);
+                                                cudaStream_t stream, const VectorSource* source = nullptr);
 
 }  // namespace kith::gpu

@@ -7,6 +7,7 @@
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/reread.h"
+#include "gpu/points/listed_vectors.h"
 #include "gpu/points/tuning.h"
 #include "gpu/search/augmented_pass.h"
 #include "gpu/search/tuning.h"
@@ -15,7 +16,7 @@ namespace kith::gpu {
 
 // Of a row's terms, in fp16's augmented vectors and in those of bytes.
 static constexpr std::int64_t term_bytes = byte_terms;
-static_assert(term_bytes == 2 * augmented_terms);
+static_assert(term_bytes == 2 * augmented_terms && byte_terms * (1 + wide_planes) == tuning::byte_term_bytes);
 
 bool ProjectedPass::uses_terms() const {
     if (uses_byte_terms()) return true;
@@ -155,7 +156,50 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
             const double step = points_.directions.further[stage].step;
             task.stage[stage] = {further_[i].get() + at * further_row_bytes, points_.further[i].get(), step * step};
         }
-        reread(lists.part(at, count), task, stream_);
+        if (rows_) reread_made(lists.part(at, count), task);
+        else reread(lists.part(at, count), task, stream_);
+    }
+}
+
+// The same of vectors that are made now, of so many pairs at a time. Synchronises for their number.
+void ProjectedPass::reread_made(const CandidateLists& lists, const RereadTask& task) {
+    std::vector<std::int32_t> counts(static_cast<std::size_t>(lists.q));
+    InFlight copy(stream_);
+    check(cudaMemcpyAsync(counts.data(), task.counts, counts.size() * sizeof(std::int32_t), cudaMemcpyDefault, stream_),
+          "cudaMemcpy");
+    copy.wait("filter");
+    const auto in_list = [&](std::int64_t i) {
+        const std::int64_t count = counts[static_cast<std::size_t>(i)];
+        return count > task.room ? 0 : count;
+    };
+    std::vector<std::int64_t> offset;
+    for (std::int64_t first = 0, last = 0; first < lists.q; first = last) {
+        offset.clear();
+        std::int64_t pairs = 0;
+        for (; last < lists.q && (last == first || pairs + in_list(last) <= tuning::listed_pairs); ++last) {
+            offset.push_back(pairs);
+            pairs += in_list(last);
+        }
+        const std::int64_t q = last - first, room = std::max<std::int64_t>(pairs, 1);
+        const Buffer<std::int64_t> on_device(q, stream_), index(room, stream_);
+        const Buffer<char> vectors(vector_bytes(filter_.form, room), stream_);
+        const Buffer<float> half_norm(whole_tiles(room), stream_), point_error(whole_tiles(room), stream_);
+        InFlight reading(stream_);
+        check(cudaMemcpyAsync(on_device.get(), offset.data(), offset.size() * sizeof(std::int64_t), cudaMemcpyDefault,
+                              stream_),
+              "cudaMemcpy");
+        RereadTask some = task;
+        some.found += first * task.room;
+        some.counts += first;
+        some.queries = static_cast<const char*>(task.queries) + vector_bytes(filter_.form, first);
+        some.points = vectors.get();
+        some.offset = on_device.get();
+        candidate_rows(some, filter_.form, q, pass_.n, index.get(), stream_);
+        if (pairs > 0)
+            make_vectors(rows_->points, rows_->metric, filter_.form, index.get(), pairs, vectors.get(), half_norm.get(),
+                         point_error.get(), stream_);
+        reread(lists.part(first, q), some, stream_);
+        reading.wait("filter");
     }
 }
 

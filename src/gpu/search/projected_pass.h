@@ -5,16 +5,30 @@
 #include <array>
 
 #include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/reread.h"
 #include "gpu/points/projection.h"
 
 namespace kith::gpu {
 
+// Rows of points that vectors are made of (points/listed_vectors.h).
+struct RowSource {
+    const DeviceRows& points;
+    const DeviceMetric& metric;
+};
+
 // Queries are those of `pass`, of all coordinates. Everything is enqueued on the stream.
 class ProjectedPass {
 public:
+    // `rows`: where not null, what passes has its vectors of all coordinates made of these; of bytes.
     ProjectedPass(const ProjectedVectors& points, const FilterVectors& filter, const FilterPass& pass, FilterIsa isa,
-                  cudaStream_t stream)
-        : points_(points), filter_(filter), pass_(pass), isa_(isa), stream_(stream), byte_terms_(&points.byte_terms) {}
+                  cudaStream_t stream, const RowSource* rows = nullptr)
+        : points_(points),
+          filter_(filter),
+          pass_(pass),
+          isa_(isa),
+          stream_(stream),
+          rows_(rows),
+          byte_terms_(&points.byte_terms) {}
 
     // Whether few enough points pass for the first queries, which may be unlike the points: of the range that begins
     // with point `seen`. Where there are few queries or no such points nothing is tried: directions serve, and numbers
@@ -43,12 +57,14 @@ private:
     void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
     void set_thresholds(std::int64_t q, const std::uint8_t* overflowed);
     void augment(std::int64_t at, std::int64_t count);
+    void reread_made(const CandidateLists& lists, const RereadTask& task);
 
     const ProjectedVectors& points_;
     const FilterVectors& filter_;
     FilterPass pass_;
     FilterIsa isa_;
     cudaStream_t stream_;
+    const RowSource* rows_;
     const ByteTermRows* byte_terms_;
     std::int64_t step_ = 0;                          // queries whose candidates are in memory at a time
     Buffer<char> vectors_;                           // of all queries

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "exact/row_range.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
 #include "gpu/points/chunk_stream.h"
@@ -12,6 +13,7 @@
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/pinned_block.h"
+#include "gpu/search/by_bytes.h"
 #include "gpu/search/clustered_pass.h"
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
@@ -59,7 +61,7 @@ public:
         if (context.plan.symmetric) {
             // The points in the order of their positions: each tile of the filter serves its rows and its columns.
             Buffer<std::int64_t> rows(count, context.stream);
-            position_rows(own_.form, count, rows.get(), context.stream);
+            position_rows(own_.form, count, 0, count, rows.get(), context.stream);
             check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, context.stream),
                   "cudaMemcpy");
@@ -318,6 +320,24 @@ void search_without_tree(const Points& points, const SearchRequest& asked) {
                              std::string("path ") + name(plan.path) + " from the start"});
 }
 
+// What the points' bytes have left without a certificate, and what lies between, streams: a pass over the bus takes as
+// long for one query as for many.
+void search_streaming(const Points& points, const SearchRequest& asked, QueryRange left) {
+    Plan plan = asked.plan;
+    plan.path = Path::gemm_f16;
+    Report& report = asked.report;
+    const std::int64_t certified = report.certified;
+    search(points,
+           {exact::rows_of(asked.queries, left.first, left.count), asked.k, asked.graph, plan, asked.f64, asked.stream,
+            asked.progress, exact::rows_of(asked.out, left.first, asked.k, asked.f64), report, asked.keys});
+    report.path = name(Path::gemm_i8);
+    report.retried += report.certified - certified;
+    report.certified = certified;
+    report.fallbacks.insert(report.fallbacks.begin(),
+                            {left.count, false, "numbers of 8 bits leave queries without a certificate",
+                             "memory for all points in fp16, or points that stream from the start"});
+}
+
 }  // namespace
 
 void search(const Points& points, const SearchRequest& request) {
@@ -358,6 +378,14 @@ void search(const Points& points, const SearchRequest& request) {
         const bool found = search_by_tree(context);
         work.wait("search");
         return found ? hand_over() : search_without_tree(points, request);
+    }
+    if (serves_by_bytes(context)) {
+        const QueryRange left = search_by_bytes(context);
+        work.wait("search");
+        request.report.path = name(Path::gemm_i8);
+        request.report.certified += queries.rows - left.count;
+        if (left.count > 0) search_streaming(points, request, left);
+        return;
     }
     const std::int64_t tile = std::min(plan.query_tile, queries.rows);
     const std::int64_t group = points.streams ? tuning::queries_of_pass(plan, tile, k, points.d, queries.type) : tile;

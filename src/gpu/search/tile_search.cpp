@@ -37,6 +37,7 @@ public:
           queries_(queries),
           plan_(plan),
           stream_(stream),
+          by_bytes_(choice.by_bytes),
           q_(queries.rows.rows.count),
           n_(chunk.points.rows.count),
           // A query that is among the points is among its own candidates.
@@ -69,10 +70,10 @@ public:
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
-        const FilterLevels whole = filter_levels(n_, q_, wanted_);
+        const FilterLevels whole = by_bytes_ ? tuning::listed_levels(n_, q_, wanted_) : filter_levels(n_, q_, wanted_);
         const bool shortened = projected_ && !projected_->directions.bytes && q_ > few_queries;
         const FilterLevels levels = shortened ? tuning::projected_levels(whole, n_, wanted_) : whole;
-        augments_ = AugmentedPass::serves(filter_.form, isa(), q_, n_);
+        augments_ = !by_bytes_ && AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         reserve(levels.capacity);
@@ -89,8 +90,10 @@ public:
                 sample(levels);
                 seen = outcome_of_samples();
             }
-            const std::int64_t needed =
-                needed_capacity(seen.longest, whole.sample[static_cast<std::size_t>(whole.count) - 1], n_);
+            // Of listed vectors the next range alone follows from the samples.
+            const std::int64_t last = whole.sample[static_cast<std::size_t>(whole.count) - 1],
+                               reached = by_bytes_ ? std::min(n_, last * (1 + tuning::range_growth(q_, true))) : n_,
+                               needed = needed_capacity(seen.longest, last, reached);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
@@ -100,18 +103,20 @@ public:
             pass_.column_threshold = column_threshold_.get();
         }
         if (projected_ && through_projected()) return;
+        if (by_bytes_) throw Error(ErrorCode::out_of_memory, "memory: no room for what passes the points' bytes");
         if (levels.sample[1] < whole.sample[1]) {
             through(whole.sample[1]);
             tighten_lists(lists(), whole.order[1], stream_);
         }
         if (clustered_ && augments_) through_clusters();
-        if (pass_.column_threshold || listed_) through(n_);
+        // Ranges have to be samples of the points, which those in the order of clusters are not.
+        if (pass_.column_threshold || listed_ || filter_.form.order) through(n_);
         else through_ranges();
     }
 
     // All values of very few queries, where that is what the plan has.
     bool from_values() {
-        if (plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
+        if (by_bytes_ || plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
         const ProjectedVectors* projected = of_values();
         if (projected && wanted_ > most_coarse_k) {
             // Where samples and passes along those read so much less, they do.
@@ -327,10 +332,11 @@ private:
     // The points after the samples, along few directions; false where too many pass of a few of the queries, or there
     // is no memory for those that do.
     bool through_projected() {
-        ProjectedPass projected(*projected_, filter_, pass_, isa(), stream_);
+        const RowSource rows{chunk_.points, metric_};
+        ProjectedPass projected(*projected_, filter_, pass_, isa(), stream_, by_bytes_ ? &rows : nullptr);
         const std::int64_t first = pass_.first + pass_.count;
         try {
-            if (!plan_.forced && !serves(projected, first)) return false;
+            if (!plan_.forced && !by_bytes_ && !serves(projected, first)) return false;
             projected.prepare(q_);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
@@ -352,22 +358,26 @@ private:
         if (q_ <= few_queries) return projected.serves(first);
         using Finer = Chunk::Finer;
         Pilots& pilots = chunk_.finer->pilots;
+        const bool bytes = static_cast<bool>(projected_->directions.bytes);
         int terms = chunk_.finer->terms;
+        if (bytes && terms == Finer::own_terms && !projected_->byte_terms) terms = Finer::wide_terms;
         const auto take = [&] {
-            if (terms == Finer::wide_terms) projected.take_terms(&wide_terms_of(chunk_));
-            else if (terms == Finer::no_terms) projected.take_terms(nullptr);
+            if (terms == Finer::own_terms) return;
+            wide_terms_ = terms == Finer::wide_terms ? wide_terms_of(chunk_) : nullptr;
+            projected.take_terms(wide_terms_.get());
         };
-        take();
+        if (bytes) take();
         const Pilots::Answer known = pilots.known(wanted_);
         if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
         bool found = projected.serves(first);
-        while (!found && projected_->directions.bytes && terms < Finer::no_terms) {
+        while (!found && bytes && terms < Finer::no_terms) {
             const bool tried = projected.uses_byte_terms();
             ++terms;
             take();
             if (tried || projected.uses_byte_terms()) found = projected.serves(first);
         }
         if (found) chunk_.finer->terms = terms;
+        if (bytes && terms == Finer::no_terms) leave_wide_terms(chunk_);
         pilots.note(wanted_, found);
         return found;
     }
@@ -400,11 +410,13 @@ private:
     const Chunk& chunk_;
     const FilterVectors& filter_;
     const ProjectedVectors* projected_;
+    std::shared_ptr<const ByteTermRows> wide_terms_;  // those that its pass takes, if it does
     bool used_projection_ = false;
     const DeviceMetric& metric_;
     const QueryTile& queries_;
     const Plan& plan_;
     cudaStream_t stream_;
+    bool by_bytes_;
     std::int64_t q_, n_, wanted_, capacity_ = 0;
     Buffer<char> vectors_;
     QueryState state_;

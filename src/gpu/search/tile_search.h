@@ -68,6 +68,8 @@ struct TileFilterChoice {
     const ProjectedVectors* projected = nullptr;
     const Clusters* clusters = nullptr;  // likewise: which are looked at then follows from these
     std::int64_t* final_ids = nullptr;   // where not null, q x k: the result's ids once more, -1 where there is none
+    // The filter's vectors are those of a sample alone (points/listed_vectors.h), and the projection is in bytes.
+    bool by_bytes = false;
     const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
 

@@ -73,7 +73,7 @@ inline constexpr double room_share = 64;
 inline std::int64_t range_growth(std::int64_t q, bool bytes) {
     return q <= few_queries ? 15 : bytes ? 2 : 1;
 }
-// The same of a pass by all coordinates in fp16, whose candidates are appended at once. A tile of products waits for
+// The same of a pass by all coordinates, whose candidates are appended at once. A tile of products waits for
 // the warp that has most of them: of 16 dimensions, on an NVIDIA H100, 2026-11-26, n 1,048,576, q 8,192, k 10, a search
 // took 2.12 ms with one range behind the samples, 1.84 with two, 1.85 with three, 2.06 with five; of 128 3.78, 3.71,
 // 3.68, 3.82. With a quarter of the pairs it took up to 5 % longer.
@@ -103,6 +103,26 @@ inline FilterLevels projected_levels(FilterLevels levels, std::int64_t n, std::i
     levels.sample[1] = projected_sample;
     levels.order[1] = sample_order(k, levels.sample[1], n);
     levels.order[0] = sample_order(levels.order[1], levels.sample[0], levels.sample[1]);
+    return levels;
+}
+// Where numbers of 8 bits are all that is on the device of the points (points/listed_vectors.h): two samples within the
+// positions that have fp16 vectors, for up to so many neighbours, and pairs that pass whose rows are made at a time.
+inline constexpr std::int64_t most_listed_k = 1024, listed_pairs = 1 << 16;
+inline FilterLevels listed_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
+    FilterLevels levels;
+    levels.sample[0] = std::min<std::int64_t>(n, 4096);
+    levels.order[0] = sample_order(k, levels.sample[0], n);
+    const std::int64_t second = std::min(n / filter_tile_points * filter_tile_points, listed_sample);
+    if (second > levels.sample[0]) {
+        levels.count = 2;
+        levels.sample[1] = second;
+        levels.order[1] = sample_order(k, second, n);
+        levels.order[0] = sample_order(levels.order[1], levels.sample[0], second);
+    }
+    const double growth = 1 + static_cast<double>(range_growth(q, true)),
+                 ratio = static_cast<double>(listed_sample) / 4096;
+    const double room = std::max(candidate_room(levels.order[0], std::max(ratio, growth)), candidate_room(k, growth));
+    levels.capacity = std::min<std::int64_t>(static_cast<std::int64_t>(room + 63) / 64 * 64, max_candidates);
     return levels;
 }
 // Beyond so many dimensions numbers of 8 bits, where there are any, read so much less of the points that few queries
@@ -159,12 +179,15 @@ constexpr bool takes_all_coordinates(Path path) {
     return takes_products(path) && path != Path::projected;
 }
 
+// Terms of a row of numbers of 8 bits: own ones and wide ones (filter/bytes.h).
+inline constexpr int byte_term_bytes = 16 + 64;
+
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
     if (path == Path::exact) return 0;
     // And its few directions, their terms and the rows of stages, or numbers of 8 bits and their terms.
     if (may_project(path)) {
-        const auto width = static_cast<double>(filter_width(d, 1)), bytes = width + 48,
+        const auto width = static_cast<double>(filter_width(d, 1)), bytes = width + 16 + byte_term_bytes,
                    directions = path == Path::projected
                                     ? 2.0 * (most_directions + 1) + 16 + further_bytes(filter_width(d, 1))
                                     : 0;
@@ -198,7 +221,15 @@ inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool 
 // Of points that stay in host memory what lies on the device: vectors, half norms, errors and NaN flags, and the
 // auxiliary values of metrics that have such.
 inline double host_point_bytes(std::int64_t d, Path path, bool has_aux) {
-    return vector_bytes(path, d) + 8 + 1 + (has_aux ? 16 : 0);
+    // Or numbers of 8 bits, with half norms of their own.
+    const double vector = path == Path::gemm_i8 ? static_cast<double>((d + 31) / 32 * 32 + 4) : vector_bytes(path, d);
+    return vector + 8 + 1 + (has_aux ? 16 : 0);
+}
+// And of the latter, however many points: the vectors of the first sample, rows that are made at a time.
+inline double listed_bytes(std::int64_t d, std::int64_t element) {
+    const std::int64_t width = filter_width(d, 1), rows = listed_rows(width) + listed_pairs;
+    return static_cast<double>(listed_sample * 2 * width) +
+           static_cast<double>(rows) * static_cast<double>(2 * width + d * element + 40);
 }
 // The least tile that must have room beside them. Few queries read all vectors as often as many do.
 inline constexpr std::int64_t host_points_queries = 256, host_points_k = 100;

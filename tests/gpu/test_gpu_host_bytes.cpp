@@ -1,0 +1,200 @@
+// Points that stay in host memory while numbers of 8 bits of them are all that is on the device (path gemm_i8 with
+// Plan::host_points): the bits of the CPU, whatever the bytes leave to the points as they stream.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exact/progress.h"
+#include "filter_values.h"
+#include "gpu/backend.h"
+#include "gpu/points/points.h"
+#include "gpu/runtime/registered_memory.h"
+#include "gpu_arrays.h"
+#include "same_answer.h"
+#include "search_cases.h"
+
+namespace {
+
+using namespace kith;
+using search_cases::Case;
+
+constexpr std::int64_t n = 100'000, d = 96, chunk = 30'000;
+
+bool has_matrix_units() {
+    return filter_values::instruction_sets().size() > 1;
+}
+
+Case case_of(const std::string& metric, const std::string& data, ElementType type, std::uint64_t seed,
+             std::int64_t k = 10, std::int64_t q = 12) {
+    return search_cases::make_case(variants(metric, d, type).front(), data, {n, q, d, k}, type, type,
+                                   arrays::shapes[seed % 3], seed);
+}
+
+// Points prepared so, whatever a planner would say of their number.
+class InBytes {
+public:
+    explicit InBytes(const Case& c, bool copy = false) : progress_(silent_, 0) {
+        MetricSpec spec;
+        spec.id = c.variant.metric.id;
+        spec.params.d = c.points.view.cols;
+        gpu_arrays::check(cudaGetDevice(&plan_.device));
+        plan_.path = Path::gemm_i8;
+        plan_.isa = "sm_90a";
+        plan_.host_points = true;
+        plan_.chunk_points = plan_.point_tile = chunk;
+        plan_.query_tile = 200;  // more queries come in tiles
+        plan_.candidate_capacity = 16384;
+        plan_.workspace_bytes = 1 << 28;
+        points_ = gpu::prepare(c.points.view, spec, plan_, copy, nullptr, 1, progress_);
+    }
+    bool has_bytes() const { return points_->resident.projected != nullptr; }
+    Neighbors search(const MatrixView& queries, std::int64_t k, bool graph = false) const {
+        Neighbors out;
+        out.queries = queries.rows;
+        out.k = k;
+        out.ids.resize(static_cast<std::size_t>(queries.rows * k));
+        out.distances64.resize(out.ids.size());
+        out.report.queries = queries.rows;
+        gpu::search(*points_, {queries,
+                               k,
+                               graph,
+                               plan_,
+                               true,
+                               nullptr,
+                               progress_,
+                               {out.ids.data(), out.distances64.data(), host_memory},
+                               out.report});
+        return out;
+    }
+
+private:
+    std::function<bool(const Progress&)> silent_;
+    mutable ProgressMeter progress_;
+    Plan plan_;
+    std::shared_ptr<const gpu::Points> points_;
+};
+
+Options on_cpu(const Case& c) {
+    return search_cases::options_of("cpu", c.variant, {}, true);
+}
+
+TEST(GpuHostBytes, GiveTheBitsOfTheCpu) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    std::uint64_t turn = 0;
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product", "hellinger"})
+        for (const auto type : {ElementType::u8, ElementType::f32, ElementType::f16}) {
+            const char* const data[] = {"gaussian", "nan_rows", "duplicates", "integers"};
+            const bool plain = turn % 4 == 0;
+            const Case c = case_of(metric, data[turn % 4], type, turn, turn % 3 == 0 ? 100 : 10, turn % 2 ? 12 : 450);
+            const InBytes points(c, turn % 2);
+            ++turn;
+            ASSERT_TRUE(points.has_bytes()) << c.label;
+            for (const std::int64_t k : {c.k, std::int64_t{1}, std::int64_t{900}, std::int64_t{1500}}) {
+                const Neighbors want = search(c.points.view, c.queries.view, k, on_cpu(c)),
+                                got = points.search(c.queries.view, k);
+                ASSERT_TRUE(same_answer(want, got)) << c.label << ", k " << k;
+                EXPECT_EQ(got.queries, got.report.certified + got.report.retried + got.report.scanned) << c.label;
+                if (!plain || k > 100) continue;
+                EXPECT_EQ(got.queries, got.report.certified) << c.label << ", k " << k;
+                EXPECT_EQ("gemm-i8", got.report.path) << c.label;
+                EXPECT_TRUE(got.report.fallbacks.empty()) << c.label;
+            }
+        }
+}
+
+// What bytes do not tell apart, or do not hold, streams: from the first such query to the last.
+TEST(GpuHostBytes, WhatTheyLeaveStreams) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    Report all;
+    for (const char* data : {"all_equal", "lattice", "infinities", "outlier", "norms", "offset", "shell", "clusters"}) {
+        const Case c = case_of("sqeuclidean", data, ElementType::f32, 5, 33, 40);
+        const InBytes points(c);
+        const Neighbors want = search(c.points.view, c.queries.view, c.k, on_cpu(c));
+        for (const char* turn : {"first", "again", "third"}) {
+            const Neighbors got = points.search(c.queries.view, c.k);
+            ASSERT_TRUE(same_answer(want, got)) << c.label << ", " << turn;
+            EXPECT_EQ(got.queries, got.report.certified + got.report.retried + got.report.scanned) << c.label;
+            all.certified += got.report.certified;
+            all.retried += got.report.retried;
+        }
+    }
+    EXPECT_GT(all.certified, 0);
+    EXPECT_GT(all.retried, 0);
+}
+
+// A few queries far from all points among usual ones.
+TEST(GpuHostBytes, SomeQueriesStream) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    Case c = case_of("sqeuclidean", "gaussian", ElementType::f32, 0, 10, 300);
+    auto* const values = reinterpret_cast<float*>(c.queries.bytes.data());
+    for (const std::int64_t row : {20, 21, 260})
+        for (std::int64_t j = 0; j < d; ++j) values[row * d + j] = j % 2 ? 1e30f : -1e30f;
+    const InBytes points(c);
+    const Neighbors want = search(c.points.view, c.queries.view, c.k, on_cpu(c)),
+                    got = points.search(c.queries.view, c.k);
+    ASSERT_TRUE(same_answer(want, got));
+    EXPECT_EQ(300, got.report.certified + got.report.retried + got.report.scanned);
+    EXPECT_GE(got.report.certified, 300 - 241);
+    ASSERT_FALSE(got.report.fallbacks.empty());
+    EXPECT_EQ(241, got.report.fallbacks.front().queries);
+}
+
+TEST(GpuHostBytes, Graphs) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    Case c = case_of("sqeuclidean", "gaussian", ElementType::u8, 0, 7);
+    c.points.view.rows = 40'000;
+    const InBytes points(c);
+    ASSERT_TRUE(same_answer(graph(c.points.view, 7, on_cpu(c)), points.search(c.points.view, 7, true)));
+}
+
+// As an Index does, on a budget that has room for nothing else.
+TEST(GpuHostBytes, OfAnIndex) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    constexpr std::int64_t many = 3'000'000, queries = 40, few = 64;
+    std::vector<std::uint8_t> values(static_cast<std::size_t>((many + queries) * few));
+    std::uint64_t state = 7;
+    for (std::uint8_t& x : values) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        x = static_cast<std::uint8_t>((state >> 58) + (state >> 52 & 63) + (state >> 46 & 63));
+    }
+    const auto rows = [&](std::int64_t first, std::int64_t count) {
+        MatrixView v;
+        v.data = values.data() + first * few;
+        v.rows = count;
+        v.cols = v.stride = few;
+        v.type = ElementType::u8;
+        return v;
+    };
+    Options options, cpu;
+    options.device = "cuda";
+    cpu.device = "cpu";
+    const Shape shape{many, 1, few, 1, ElementType::u8, false, true};
+    const auto in_bytes = [&] {
+        try {
+            const Plan p = plan(shape, options);
+            return p.host_points && p.path == Path::gemm_i8;
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::out_of_memory) throw;
+        }
+        return false;
+    };
+    for (options.memory = 200 << 20; !in_bytes(); options.memory += 8 << 20) ASSERT_LT(options.memory, 600 << 20);
+    const Index index = Index::borrowing(rows(0, many), options);
+    EXPECT_EQ(1u, gpu::RegisteredMemory::count());
+    const Neighbors want = search(rows(0, many), rows(many, queries), 10, cpu),
+                    got = index.search(rows(many, queries), 10, options);
+    ASSERT_TRUE(same_answer(want, got));
+    EXPECT_EQ("gemm-i8", got.report.path);
+    EXPECT_EQ(queries, got.report.certified);
+    Options forced = options;
+    for (const char* path : {"gemm-f16", "exact"}) {
+        forced.path = path;
+        ASSERT_TRUE(same_answer(want, index.search(rows(many, queries), 10, forced))) << path;
+    }
+    const Radius near(static_cast<double>(want.distances[5]));
+    EXPECT_EQ(radius(rows(0, many), rows(many, 3), near, cpu).ids, index.radius(rows(many, 3), near, options).ids);
+}
+
+}  // namespace
