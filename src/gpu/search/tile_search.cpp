@@ -76,9 +76,12 @@ public:
         augments_ = !by_bytes_ && AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
-        reserve(levels.capacity);
+        // Lists with room for all points never grow.
+        const bool has_room =
+            n_ <= std::min({plan_.candidate_capacity, tuning::roomy_points, tuning::roomy_lists / q_});
+        reserve(has_room ? std::max(n_, levels.capacity) : levels.capacity);
         sample(levels);
-        if (q_ > few_queries) {
+        if (q_ > few_queries && !has_room) {
             SampleOutcome seen = outcome_of_samples();
             // Ties at a threshold make lists longer than its order says. What the first sample left out of one was not
             // counted with what the second found: where that may be held at all, it is less than the room added.
