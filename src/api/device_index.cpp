@@ -72,7 +72,11 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     const auto planned = [&] {
         planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
         asked.chunk_points = prepared_.plan.chunk_points;
-        asked.host_points = prepared_.plan.host_points;
+        asked.point_element = static_cast<std::int64_t>(size_of(prepared_.type));
+        // Of points that no bytes serve nothing is on the device.
+        const bool streams =
+            prepared_.plan.host_points && prepared_.plan.path == Path::gemm_i8 && !gpu::has_bytes_alone(*prepared_.gpu);
+        asked.host_points = prepared_.plan.host_points && !streams;
         asked.host_path = prepared_.plan.path;
         asked.share = share;
         asked.prepared = to_come_;

@@ -109,7 +109,7 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
                                       : bytes    ? ", by fp16; numbers of 8 bits take less"
                                                  : "")};
         // Prepared points that stream come in each search all the same.
-        const bool there = shape.prepared && (plan.host_points || plan.chunk_points >= shape.n);
+        const bool there = shape.prepared && (bytes || plan.chunk_points >= shape.n);
         const double coordinates = ((there ? 0 : n) + (shape.graph ? 0 : q)) * d,
                      element = static_cast<double>(size_of(shape.type));
         const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));

@@ -49,6 +49,9 @@ std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, cons
                                       ProgressMeter&) {
     refuse();
 }
+bool has_bytes_alone(const Points&) {
+    return false;
+}
 bool has_clusters(const Points&) {
     return false;
 }

@@ -55,6 +55,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 
 // Whether they have vectors along few directions.
 bool has_projection(const Points& points);
+// Whether they stay in host memory, and numbers of 8 bits of them alone are on the device.
+bool has_bytes_alone(const Points& points);
 // Whether they are in clusters.
 bool has_clusters(const Points& points);
 // Whether they have a tree.

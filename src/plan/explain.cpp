@@ -40,7 +40,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
             return 2 * coordinates;
         case Path::gemm_i8:
             // Of points in host memory bytes alone.
-            if (plan.host_points) return static_cast<double>(shape.n) * static_cast<double>(shape.d);
+            if (plan.host_points)
+                return gpu::tuning::host_point_bytes(shape.d, plan.path, true) * static_cast<double>(shape.n);
             return (plan.device == host_memory ? 5 : 3) * coordinates;
         case Path::gemm_f32:
         case Path::direct_f32:

@@ -62,28 +62,36 @@ bool stay_on_host(const Request& r, const Machine::Device& device, Path path, do
     return host_points_bytes(r, path) + gpu_workspace(least, device, path, t::host_points_queries, r.shape.n) <= budget;
 }
 
+// Bytes of a coordinate of the points.
+std::int64_t element_of(const Request& r) {
+    return r.point_element > 0 ? r.point_element : static_cast<std::int64_t>(size_of(r.shape.type));
+}
+
+// What lies on the device of points that stay in host memory while numbers of 8 bits alone are there.
+double bytes_alone(const Request& r) {
+    namespace t = gpu::tuning;
+    return t::host_point_bytes(r.shape.d, Path::gemm_i8, r.metric.has_aux) * static_cast<double>(r.shape.n) +
+           t::listed_bytes(r.shape.d, element_of(r));
+}
+
 // Whether numbers of 8 bits of such points have room on the device where their fp16 vectors have none: they answer, and
 // what they leave streams in chunks.
 bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t most_points = 0x7fffffff, least_points = 1 << 17, least_dimensions = 32;
+    constexpr std::int64_t most_points = 0x7fffffff, least_points = 1 << 17, least_dimensions = 32, chunk = 1 << 16;
     const Shape& s = r.shape;
     const metric::Gemm form = metric::product_form(r.metric.traits);
     if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.all_points || !r.leaves_out || !r.path.empty())
         return false;
-    if (s.n > most_points || s.n < least_points || s.d < least_dimensions || s.d > t::most_projected_width)
+    if (s.n > most_points || s.n < least_points || s.d < least_dimensions || s.d > t::most_listed_dimensions)
         return false;
     if (path != Path::gemm_f16 || device.capability != 90 || r.isa == "sm_80") return false;
     if (form == metric::Gemm::cross_entropy || r.metric.traits.factored) return false;
     Request least = r;
     least.shape.k = t::host_points_k;
-    const auto element = static_cast<std::int64_t>(size_of(s.type));
-    const std::int64_t chunk = std::int64_t{1} << 16;
-    return t::host_point_bytes(s.d, Path::gemm_i8, r.metric.has_aux) * static_cast<double>(s.n) +
-               t::listed_bytes(s.d, element) +
-               2 * t::point_bytes(s.d, element, path, true) * static_cast<double>(chunk) +
-               gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, chunk) <=
-           budget;
+    const double left = budget - bytes_alone(r);
+    return 2 * gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, chunk) <= left &&
+           4 * t::point_bytes(s.d, element_of(r), path, true) * static_cast<double>(chunk) <= left;
 }
 
 // What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
@@ -148,17 +156,19 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
     // flight.
     const double budget = device_budget(r, device);
-    const auto element = static_cast<std::int64_t>(size_of(s.type));
-    const double per_point = t::point_bytes(s.d, element, p.path, on_host), all = per_point * static_cast<double>(s.n);
+    const double per_point = t::point_bytes(s.d, element_of(r), p.path, on_host),
+                 all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
     const bool scarce = on_host && all > budget / 2, stays = scarce && stay_on_host(r, device, p.path, budget);
     const bool in_bytes =
         r.host_points ? r.host_path == Path::gemm_i8 : scarce && !stays && stays_in_bytes(r, device, p.path, budget);
     p.host_points = r.host_points || stays || in_bytes;
-    // A radius, and paths that are asked for, stream.
-    if (in_bytes && p.path == Path::gemm_f16 && r.path.empty() && !r.all_points) p.path = Path::gemm_i8;
-    const double held = host_points_bytes(r, p.path) + (in_bytes ? t::listed_bytes(s.d, element) : 0);
+    // A radius, more neighbours than bytes serve, and what is asked for stream.
+    if (in_bytes && p.path == Path::gemm_f16 && r.path.empty() && !r.all_points && s.k < t::most_listed_k &&
+        gpu_isa(r.isa, device) == "sm_90a")
+        p.path = Path::gemm_i8;
+    const double held = in_bytes ? bytes_alone(r) : host_points_bytes(r, p.path);
     if (p.host_points) {
         workspace = budget - held;
         // Of an Index: unless a budget was asked for, what is free now is free beside them.
@@ -176,9 +186,11 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
     p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
     const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
-    std::int64_t qt =
-        std::min(s.q, filter ? std::min(t::filter_query_tile, t::responsive_queries(p.chunk_points, s.d, cost))
-                             : t::exact_query_tile);
+    std::int64_t qt = std::min(
+        s.q,
+        filter ? std::min(t::filter_query_tile,
+                          t::responsive_queries(p.path == Path::gemm_i8 && in_bytes ? s.n : p.chunk_points, s.d, cost))
+               : t::exact_query_tile);
     if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);

@@ -52,18 +52,19 @@ struct Request {
     double share = 1;  // of a GPU's free memory that may be planned with, where `memory` is 0
     int threads = 0;
     std::string path, selector, isa;
-    bool all_points = false;        // every point may be wanted, as within a radius: no projection
-    bool prepared = false;          // the points are, ahead of their queries, of which there may be many
-    bool has_tree = false;          // and their tree has been made
-    bool boxes_pay = false;         // and a sample has said that boxes leave out most of them, or
-    bool no_boxes = false;          // has been asked, and has not
-    bool has_projection = false;    // or a GPU's vectors along few directions
-    bool no_projection = false;     // they have been prepared, and a GPU has found none of these
-    bool no_clusters = false;       // they have been prepared, and a GPU has found no clusters in them
-    bool in_clusters = false;       // or has, and their filter is in the order of these
-    bool leaves_out = true;         // paths that leave out points unseen may be chosen
-    std::int64_t chunk_points = 0;  // points on the device at a time, where they have been prepared; 0: to be decided
-    bool host_points = false;       // they have been prepared to stay in host memory, with the filter of `host_path`
+    bool all_points = false;         // every point may be wanted, as within a radius: no projection
+    bool prepared = false;           // the points are, ahead of their queries, of which there may be many
+    bool has_tree = false;           // and their tree has been made
+    bool boxes_pay = false;          // and a sample has said that boxes leave out most of them, or
+    bool no_boxes = false;           // has been asked, and has not
+    bool has_projection = false;     // or a GPU's vectors along few directions
+    bool no_projection = false;      // they have been prepared, and a GPU has found none of these
+    bool no_clusters = false;        // they have been prepared, and a GPU has found no clusters in them
+    bool in_clusters = false;        // or has, and their filter is in the order of these
+    bool leaves_out = true;          // paths that leave out points unseen may be chosen
+    std::int64_t point_element = 0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
+    std::int64_t chunk_points = 0;   // points on the device at a time, where they have been prepared; 0: to be decided
+    bool host_points = false;        // they have been prepared to stay in host memory, with the filter of `host_path`
     Path host_path = Path::exact;
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
     // Of a selection.

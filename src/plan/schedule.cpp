@@ -97,6 +97,8 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
         plan.host_points ? gpu::tuning::host_point_bytes(s.d, plan.path, request.metric.has_aux)
                          : gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
     out.device_bytes = static_cast<double>(plan.workspace_bytes) + static_cast<double>(prepared) * per_point;
+    if (plan.host_points && plan.path == Path::gemm_i8)
+        out.device_bytes += gpu::tuning::listed_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)));
     if (plan.symmetric) {
         out.how = "symmetric";
         out.received_bytes = static_cast<double>(s.n) * row_bytes;

@@ -98,12 +98,12 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
         pass.candidates = found.get();
         pass.counts = counts.get();
         pass.capacity = n;
-        const auto wide = gpu::wide_terms_of(chunk);
+        const gpu::ByteTermRows& wide = gpu::wide_terms_of(chunk);
         if (gpu::byte_width(directions.columns) > gpu::most_augmented_bytes) {
-            EXPECT_FALSE(*wide) << "no kernel takes them";
+            EXPECT_FALSE(wide) << "no kernel takes them";
         }
         for (const gpu::ByteTermRows* augmented :
-             {static_cast<const gpu::ByteTermRows*>(nullptr), &chunk.projected->byte_terms, wide.get()}) {
+             {static_cast<const gpu::ByteTermRows*>(nullptr), &chunk.projected->byte_terms, &wide}) {
             gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
             const auto full = static_cast<std::int32_t>(n + 1);
             if (augmented) {

@@ -10,6 +10,7 @@
 #include "filter_values.h"
 #include "gpu/backend.h"
 #include "gpu/points/points.h"
+#include "gpu/points/projection.h"
 #include "gpu/runtime/registered_memory.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
@@ -49,7 +50,8 @@ public:
         plan_.workspace_bytes = 1 << 28;
         points_ = gpu::prepare(c.points.view, spec, plan_, copy, nullptr, 1, progress_);
     }
-    bool has_bytes() const { return points_->resident.projected != nullptr; }
+    bool has_bytes() const { return gpu::has_bytes_alone(*points_); }
+    bool is_turned() const { return points_->resident.projected->directions.matrix != nullptr; }
     Neighbors search(const MatrixView& queries, std::int64_t k, bool graph = false) const {
         Neighbors out;
         out.queries = queries.rows;
@@ -104,6 +106,28 @@ TEST(GpuHostBytes, GiveTheBitsOfTheCpu) {
         }
 }
 
+// Coordinates of very different sizes, which a rotation evens out, and queries of zeros of products, which take the
+// first points.
+TEST(GpuHostBytes, TurnedAndZeroQueries) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    for (const char* metric : {"sqeuclidean", "inner_product"}) {
+        Case c = case_of(metric, "gaussian", ElementType::f32, 0, 10, 60);
+        for (arrays::Array* each : {&c.points, &c.queries}) {
+            auto* const values = reinterpret_cast<float*>(each->bytes.data());
+            for (std::int64_t i = 0; i < each->view.rows; ++i)
+                for (std::int64_t j = 0; j < d; ++j) values[i * d + j] /= static_cast<float>(j + 1);
+        }
+        std::fill_n(reinterpret_cast<float*>(c.queries.bytes.data()) + 7 * d, d, 0.0f);
+        const InBytes points(c);
+        ASSERT_TRUE(points.has_bytes());
+        EXPECT_TRUE(points.is_turned()) << metric;
+        const Neighbors want = search(c.points.view, c.queries.view, c.k, on_cpu(c)),
+                        got = points.search(c.queries.view, c.k);
+        ASSERT_TRUE(same_answer(want, got)) << c.label;
+        EXPECT_EQ(60, got.report.certified) << c.label;
+    }
+}
+
 // What bytes do not tell apart, or do not hold, streams: from the first such query to the last.
 TEST(GpuHostBytes, WhatTheyLeaveStreams) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
@@ -152,7 +176,7 @@ TEST(GpuHostBytes, Graphs) {
 // As an Index does, on a budget that has room for nothing else.
 TEST(GpuHostBytes, OfAnIndex) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
-    constexpr std::int64_t many = 3'000'000, queries = 40, few = 64;
+    constexpr std::int64_t many = 8'000'000, queries = 40, few = 64;
     std::vector<std::uint8_t> values(static_cast<std::size_t>((many + queries) * few));
     std::uint64_t state = 7;
     for (std::uint8_t& x : values) {
@@ -180,7 +204,7 @@ TEST(GpuHostBytes, OfAnIndex) {
         }
         return false;
     };
-    for (options.memory = 200 << 20; !in_bytes(); options.memory += 8 << 20) ASSERT_LT(options.memory, 600 << 20);
+    for (options.memory = 800 << 20; !in_bytes(); options.memory += 8 << 20) ASSERT_LT(options.memory, 1200 << 20);
     const Index index = Index::borrowing(rows(0, many), options);
     EXPECT_EQ(1u, gpu::RegisteredMemory::count());
     const Neighbors want = search(rows(0, many), rows(many, queries), 10, cpu),

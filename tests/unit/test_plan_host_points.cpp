@@ -98,6 +98,52 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
     EXPECT_FALSE(plan_of(r, 80 * gigabyte).host_points) << "a path that is asked for has its vectors on the device";
 }
 
+// Whatever the budget, from one on that has room for a tile: there is none at which bytes are planned for and do not
+// fit.
+TEST(PlanHostPoints, NoBudgetIsTooSmallForBytesAlone) {
+    struct Points {
+        std::int64_t n, d, first, last;
+    };
+    constexpr std::int64_t mebibyte = 1 << 20;
+    for (const auto& [n, d, first, last] : {Points{8 * million, 64, 600 * mebibyte, 1400 * mebibyte},
+                                            {20 * million, 40, 900 * mebibyte, 2500 * mebibyte}}) {
+        bool in_bytes = false;
+        for (std::int64_t memory = first; memory < last; memory += 3 * mebibyte) {
+            for (const auto& [q, k] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 10}, {10'000, 10}}) {
+                kith::planner::Request r = prepared(n, d, ElementType::u8, q, k);
+                r.memory = memory;
+                Plan p;
+                ASSERT_NO_THROW(p = plan_of(r)) << n << ", " << memory << ", " << q << ", " << k;
+                if (!p.host_points || p.path != Path::gemm_i8) continue;
+                in_bytes = true;
+                // Queries of f64 change nothing about the points.
+                r.chunk_points = p.chunk_points;
+                r.host_points = true;
+                r.host_path = p.path;
+                r.point_element = 1;
+                r.shape.type = ElementType::f64;
+                ASSERT_NO_THROW(plan_of(r)) << n << ", " << memory << ", " << q << ", " << k;
+            }
+        }
+        EXPECT_TRUE(in_bytes);
+    }
+}
+
+// What bytes do not serve streams, and is planned so.
+TEST(PlanHostPoints, WhatBytesDoNotServe) {
+    const kith::planner::Request r = prepared(500 * million, 128, ElementType::u8);
+    kith::planner::Request other = r;
+    other.shape.k = 2000;
+    EXPECT_EQ(Path::gemm_f16, plan_of(other, 80 * gigabyte).path);
+    // Rows that are too wide for them.
+    const Plan wide = plan_of(prepared(8 * million, 6000, ElementType::f32), 80 * gigabyte);
+    EXPECT_FALSE(wide.host_points);
+    EXPECT_LT(wide.chunk_points, 8 * million);
+    other = r;
+    other.metric.traits.factored = true;
+    EXPECT_FALSE(plan_of(other, 80 * gigabyte).host_points);
+}
+
 TEST(PlanHostPoints, KeepWithinTheBudget) {
     for (const std::int64_t memory : {std::int64_t{48} << 20, std::int64_t{64} << 20, std::int64_t{256} << 20}) {
         for (const std::int64_t q : {1, 100, 10'000}) {

@@ -3,14 +3,18 @@
 
 #include <algorithm>
 
+#include "gpu/filter/bytes.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/projection.h"
+#include "gpu/points/sample.h"
 #include "gpu/points/tuning.h"
 #include "gpu/primitives/gather.h"
 
 namespace kith::gpu {
+
+static_assert(tuning::most_listed_dimensions == most_byte_width);
 
 void make_vectors(const DeviceRows& points, const DeviceMetric& metric, const FilterForm& form,
                   const std::int64_t* index, std::int64_t count, void* vectors, float* half_norm, float* point_error,
@@ -32,10 +36,16 @@ bool prepare_bytes(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream
     filter.point_error = Buffer<float>(whole_tiles(n), stream);
     const std::int64_t step = tuning::listed_rows(filter.form.width);
     const Buffer<std::int64_t> index(step, stream);
+    // As fill_filter() asks of all points.
+    Buffer<int> unknown(1, stream);
+    unknown.clear_to(0);
+    const bool products = metric.kernels->traits.gemm == metric::Gemm::dot;
+    FilterForm form = filter.form;
+    if (products) form.unknown = unknown.get();
     const auto make = [&](std::int64_t first, std::int64_t count, void* vectors) {
         poll();
         position_rows(filter.form, n, first, count, index.get(), stream);
-        make_vectors(chunk.points, metric, filter.form, index.get(), count, vectors, filter.half_norm.get() + first,
+        make_vectors(chunk.points, metric, form, index.get(), count, vectors, filter.half_norm.get() + first,
                      filter.point_error.get() + first, stream);
     };
     const std::int64_t sampled = std::min(n, tuning::listed_sample);
@@ -48,6 +58,7 @@ bool prepare_bytes(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream
     };
     auto found = find_projection(filter, n, {.bytes = true, .always = true, .byte_terms = false}, stream, &source);
     if (!found) return false;
+    filter.form.finite_points = products && fetched(unknown, stream).front() == 0;
     chunk.filter = std::move(filter);
     chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
     return true;

@@ -107,7 +107,7 @@ const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
     return *found;
 }
 
-std::shared_ptr<const ByteTermRows> wide_terms_of(const Chunk& chunk) {
+const ByteTermRows& wide_terms_of(const Chunk& chunk) {
     const std::lock_guard lock(chunk.finer->mutex);
     auto& found = chunk.finer->wider;
     if (!found) {
@@ -121,12 +121,7 @@ std::shared_ptr<const ByteTermRows> wide_terms_of(const Chunk& chunk) {
         }
         found = std::move(terms);
     }
-    return found;
-}
-
-void leave_wide_terms(const Chunk& chunk) {
-    const std::lock_guard lock(chunk.finer->mutex);
-    chunk.finer->wider = std::make_shared<ByteTermRows>();
+    return *found;
 }
 
 const Repeats* known_repeats(const Chunk& chunk) {
@@ -320,6 +315,8 @@ void add_bytes(Points& points, const Host& host, cudaStream_t stream) {
     chunk.points.rows = rows_of(points.source);
     measure(chunk.points, points.metric, stream);
     if (prepare_bytes(chunk, points.metric, stream, poll)) return;
+    // Kernels may still read what is registered.
+    check(cudaStreamSynchronize(stream), "preparing the points");
     chunk = Chunk{};
     points.registered = {};
 }
@@ -378,6 +375,10 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
 
 bool has_projection(const Points& points) {
     return !points.streams && points.resident.projected;
+}
+
+bool has_bytes_alone(const Points& points) {
+    return points.streams && points.resident.projected;
 }
 
 bool has_clusters(const Points& points) {

@@ -147,10 +147,8 @@ inline bool is_coarse(const FilterForm& form) {
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
 // Of points in clusters, that of one term in which every run of positions is a sample; made likewise.
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
-// Wider terms of its projection in bytes; empty where they hold too little, there is no memory for them, or they have
-// been left. Likewise.
-std::shared_ptr<const ByteTermRows> wide_terms_of(const Chunk& chunk);
-void leave_wide_terms(const Chunk& chunk);
+// Wider terms of its projection in bytes; empty where they hold too little, or there is no memory for them. Likewise.
+const ByteTermRows& wide_terms_of(const Chunk& chunk);
 // Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
 // several threads.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);

@@ -32,10 +32,10 @@ inline constexpr std::int64_t most_loose_rows = 64;
 
 // ---- directions of the points, and numbers of 8 bits (projection.h)
 
-// Where fp16 vectors of all points have no room (listed_vectors.h): the first positions that have them all the same, and
-// how many rows of so many halves are made at a time: 65,536 of 128 coordinates, 17 MB, whose elements a GPU reads from
-// host memory in a fraction of a millisecond. Reasoned, not timed.
-inline constexpr std::int64_t listed_sample = 1 << 15;
+// Where fp16 vectors of all points have no room (listed_vectors.h): the first positions that have them all the same,
+// and how many rows of so many halves are made at a time: 65,536 of 128 coordinates, 17 MB, whose elements a GPU reads
+// from host memory in a fraction of a millisecond. Reasoned, not timed.
+inline constexpr std::int64_t listed_sample = 1 << 15, most_listed_dimensions = 4096;
 inline std::int64_t listed_rows(std::int64_t width) {
     constexpr std::int64_t halves = 1 << 23;
     return std::max(listed_sample, halves / width / filter_tile_points * filter_tile_points);

@@ -46,7 +46,8 @@ void ProjectedPass::prepare(std::int64_t q) {
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     const double room =
         static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
-    const std::int64_t growth = tuning::range_growth(pass_.q, static_cast<bool>(points_.directions.bytes));
+    const std::int64_t growth =
+        rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, static_cast<bool>(points_.directions.bytes));
     const auto most = static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen)));
     return tuning::end_of_range(seen, most, pass_.n);
 }
@@ -133,6 +134,31 @@ bool ProjectedPass::serves(std::int64_t seen) {
                         points_.candidate_cost;
     return 4 * counts.overflowed <= tuning::projected_pilots &&
            few + read < (bytes ? tuning::largest_byte_share : 1) * all;
+}
+
+bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen) {
+    if (pass_.q <= few_queries) return serves(seen);
+    using Finer = Chunk::Finer;
+    Pilots& pilots = chunk.finer->pilots;
+    const bool bytes = static_cast<bool>(points_.directions.bytes);
+    int terms = chunk.finer->terms;
+    if (bytes && terms == Finer::own_terms && !points_.byte_terms) terms = Finer::wide_terms;
+    const auto take = [&] {
+        if (terms != Finer::own_terms) take_terms(terms == Finer::wide_terms ? &wide_terms_of(chunk) : nullptr);
+    };
+    if (bytes) take();
+    const Pilots::Answer known = pilots.known(wanted);
+    if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
+    bool found = serves(seen);
+    while (!found && bytes && terms < Finer::no_terms) {
+        const bool tried = uses_byte_terms();
+        ++terms;
+        take();
+        if (tried || uses_byte_terms()) found = serves(seen);
+    }
+    if (found) chunk.finer->terms = terms;
+    pilots.note(wanted, found);
+    return found;
 }
 
 void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {

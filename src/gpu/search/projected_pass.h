@@ -45,6 +45,9 @@ public:
     bool uses_terms() const;
     bool uses_byte_terms() const { return byte_terms_ && *byte_terms_; }
     void take_terms(const ByteTermRows* terms) { byte_terms_ = terms; }
+    // The same of a chunk's searches for so many neighbours: what few queries want follows from their number, that of
+    // others from the first of them, unless it is known. Takes the terms of bytes with which they serve.
+    bool serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen);
     // Projects the first q queries.
     void prepare(std::int64_t q);
     // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still

@@ -70,7 +70,7 @@ public:
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
-        const FilterLevels whole = by_bytes_ ? tuning::listed_levels(n_, q_, wanted_) : filter_levels(n_, q_, wanted_);
+        const FilterLevels whole = by_bytes_ ? tuning::listed_levels(n_, wanted_) : filter_levels(n_, q_, wanted_);
         const bool shortened = projected_ && !projected_->directions.bytes && q_ > few_queries;
         const FilterLevels levels = shortened ? tuning::projected_levels(whole, n_, wanted_) : whole;
         augments_ = !by_bytes_ && AugmentedPass::serves(filter_.form, isa(), q_, n_);
@@ -95,7 +95,7 @@ public:
             }
             // Of listed vectors the next range alone follows from the samples.
             const std::int64_t last = whole.sample[static_cast<std::size_t>(whole.count) - 1],
-                               reached = by_bytes_ ? std::min(n_, last * (1 + tuning::range_growth(q_, true))) : n_,
+                               reached = by_bytes_ ? std::min(n_, last * (1 + tuning::listed_growth)) : n_,
                                needed = needed_capacity(seen.longest, last, reached);
             if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
@@ -339,7 +339,7 @@ private:
         ProjectedPass projected(*projected_, filter_, pass_, isa(), stream_, by_bytes_ ? &rows : nullptr);
         const std::int64_t first = pass_.first + pass_.count;
         try {
-            if (!plan_.forced && !by_bytes_ && !serves(projected, first)) return false;
+            if (!plan_.forced && !by_bytes_ && !projected.serves(chunk_, wanted_, first)) return false;
             projected.prepare(q_);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
@@ -355,34 +355,6 @@ private:
         pass_.count = n_ - first;
         used_projection_ = first < n_;
         return true;
-    }
-    // What few queries want follows from their number, that of others from the first of them, unless it is known.
-    bool serves(ProjectedPass& projected, std::int64_t first) {
-        if (q_ <= few_queries) return projected.serves(first);
-        using Finer = Chunk::Finer;
-        Pilots& pilots = chunk_.finer->pilots;
-        const bool bytes = static_cast<bool>(projected_->directions.bytes);
-        int terms = chunk_.finer->terms;
-        if (bytes && terms == Finer::own_terms && !projected_->byte_terms) terms = Finer::wide_terms;
-        const auto take = [&] {
-            if (terms == Finer::own_terms) return;
-            wide_terms_ = terms == Finer::wide_terms ? wide_terms_of(chunk_) : nullptr;
-            projected.take_terms(wide_terms_.get());
-        };
-        if (bytes) take();
-        const Pilots::Answer known = pilots.known(wanted_);
-        if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
-        bool found = projected.serves(first);
-        while (!found && bytes && terms < Finer::no_terms) {
-            const bool tried = projected.uses_byte_terms();
-            ++terms;
-            take();
-            if (tried || projected.uses_byte_terms()) found = projected.serves(first);
-        }
-        if (found) chunk_.finer->terms = terms;
-        if (bytes && terms == Finer::no_terms) leave_wide_terms(chunk_);
-        pilots.note(wanted_, found);
-        return found;
     }
     // The points before the clusters; the next pass looks at these alone.
     void through_clusters() {
@@ -413,7 +385,6 @@ private:
     const Chunk& chunk_;
     const FilterVectors& filter_;
     const ProjectedVectors* projected_;
-    std::shared_ptr<const ByteTermRows> wide_terms_;  // those that its pass takes, if it does
     bool used_projection_ = false;
     const DeviceMetric& metric_;
     const QueryTile& queries_;

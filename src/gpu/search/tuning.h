@@ -111,8 +111,8 @@ inline FilterLevels projected_levels(FilterLevels levels, std::int64_t n, std::i
 }
 // Where numbers of 8 bits are all that is on the device of the points (points/listed_vectors.h): two samples within the
 // positions that have fp16 vectors, for up to so many neighbours, and pairs that pass whose rows are made at a time.
-inline constexpr std::int64_t most_listed_k = 1024, listed_pairs = 1 << 16;
-inline FilterLevels listed_levels(std::int64_t n, std::int64_t q, std::int64_t k) {
+inline constexpr std::int64_t most_listed_k = 1024, listed_growth = 2, listed_pairs = 1 << 16;
+inline FilterLevels listed_levels(std::int64_t n, std::int64_t k) {
     FilterLevels levels;
     levels.sample[0] = std::min<std::int64_t>(n, 4096);
     levels.order[0] = sample_order(k, levels.sample[0], n);
@@ -123,8 +123,7 @@ inline FilterLevels listed_levels(std::int64_t n, std::int64_t q, std::int64_t k
         levels.order[1] = sample_order(k, second, n);
         levels.order[0] = sample_order(levels.order[1], levels.sample[0], second);
     }
-    const double growth = 1 + static_cast<double>(range_growth(q, true)),
-                 ratio = static_cast<double>(listed_sample) / 4096;
+    const double growth = 1 + static_cast<double>(listed_growth), ratio = static_cast<double>(listed_sample) / 4096;
     const double room = std::max(candidate_room(levels.order[0], std::max(ratio, growth)), candidate_room(k, growth));
     levels.capacity = std::min<std::int64_t>(static_cast<std::int64_t>(room + 63) / 64 * 64, max_candidates);
     return levels;
