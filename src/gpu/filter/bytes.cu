@@ -131,6 +131,11 @@ __global__ void queries_kernel(Directions directions, const __half* vectors, con
     error[at] = isfinite(all) ? __double2float_ru(all) : __int_as_float(0x7f800000);
 }
 
+__global__ void fill_kernel(int* out, std::int64_t count, int value) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < count) out[i] = value;
+}
+
 __global__ void thresholds_kernel(const float* threshold, const float* error, const std::uint8_t* overflowed,
                                   std::int64_t q, double unit, int* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
@@ -239,6 +244,13 @@ void round_queries(const Directions& directions, const __half* vectors, const do
     queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(directions, vectors, along, first, count,
                                                                                out, error);
     check_launch("round_queries");
+}
+
+void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream) {
+    if (count == 0) return;
+    fill_kernel<<<item_blocks(count), item_threads, 0, stream>>>(reinterpret_cast<int*>(half_norm), count,
+                                                                 ByteLimits::excluded);
+    check_launch("fill_excluded");
 }
 
 void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,

@@ -36,6 +36,8 @@ void round_points(const Directions& directions, const __half* vectors, const dou
                   cudaStream_t stream);
 void round_queries(const Directions& directions, const __half* vectors, const double* along, std::int64_t first,
                    std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream);
+// Half norms of places without a point.
+void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream);
 void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,
                      double step, int* out, cudaStream_t stream);
 

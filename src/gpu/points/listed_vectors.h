@@ -13,8 +13,9 @@ void make_vectors(const DeviceRows& points, const DeviceMetric& metric, const Fi
                   const std::int64_t* index, std::int64_t count, void* vectors, float* half_norm, float* point_error,
                   cudaStream_t stream);
 
-// Makes the chunk's filter, of a sample, and its projection in bytes, of all rows in host memory. False where no step
-// of bytes serves such points. Synchronises; `poll` is called now and then, and may throw.
-bool prepare_bytes(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream, const std::function<void()>& poll);
+// Makes the chunk's filter, of a sample, and its projection in bytes, of all rows of `source`, which the chunk's points
+// are. False where no step of bytes serves such points. Synchronises; `poll` is called now and then, and may throw.
+bool prepare_bytes(const MatrixView& source, Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream,
+                   const std::function<void()>& poll);
 
 }  // namespace kith::gpu

@@ -314,7 +314,7 @@ void add_bytes(Points& points, const Host& host, cudaStream_t stream) {
     Chunk& chunk = points.resident;
     chunk.points.rows = rows_of(points.source);
     measure(chunk.points, points.metric, stream);
-    if (prepare_bytes(chunk, points.metric, stream, poll)) return;
+    if (prepare_bytes(points.source, chunk, points.metric, stream, poll)) return;
     // Kernels may still read what is registered.
     check(cudaStreamSynchronize(stream), "preparing the points");
     chunk = Chunk{};

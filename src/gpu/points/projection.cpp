@@ -15,6 +15,7 @@
 #include "gpu/points/projection_trial.h"
 #include "gpu/points/sample.h"
 #include "gpu/points/tuning.h"
+#include "gpu/primitives/gather.h"
 #include "gpu/primitives/product_f64.h"
 
 namespace kith::gpu {
@@ -123,15 +124,10 @@ public:
         add_stages(out);
         FurtherRows further{};
         std::ranges::transform(out.further, further.begin(), [](const Buffer<char>& rows) { return rows.get(); });
-        const auto project = [&](const __half* vectors, std::int64_t first, std::int64_t count) {
-            project_points(directions, {vectors, first, count, n_}, filter_.half_norm.get(), out.vectors.get(),
+        if (source_) project_runs(out);
+        else
+            project_points(directions, {rows(), 0, n_, n_}, filter_.half_norm.get(), out.vectors.get(),
                            out.half_norm.get(), further, stream_);
-        };
-        const std::int64_t step = source_ ? tuning::listed_rows(form_.width) : n_;
-        for (std::int64_t first = 0; first < n_; first += step) {
-            const std::int64_t count = std::min(step, n_ - first);
-            project(source_ ? (*source_)(first, count) : rows(), first, count);
-        }
         if (directions.bytes && byte_terms_) out.byte_terms = make_byte_terms(out, n_, 1, stream_);
         if (!directions.bytes && is_augmented(directions.columns)) {
             out.terms = Buffer<char>(whole_tiles(n_) * augmented_terms * 2, stream_);
@@ -142,6 +138,23 @@ public:
     }
 
 private:
+    // Bytes of all rows, in the order in which these come, to their positions.
+    void project_runs(ProjectedVectors& out) const {
+        const std::int64_t step = std::min(n_, tuning::listed_rows(form_.width));
+        const Buffer<char> vectors(vector_bytes(out.directions.form, step), stream_);
+        const Buffer<float> half_norm(whole_tiles(step), stream_);
+        fill_excluded(out.half_norm.get() + n_, whole_tiles(n_) - n_, stream_);
+        for (std::int64_t first = 0; first < n_; first += step) {
+            const std::int64_t count = std::min(step, n_ - first);
+            const VectorRun run = (*source_)(first, count);
+            project_points(out.directions, {run.vectors, 0, count, count}, run.half_norm, vectors.get(),
+                           half_norm.get(), {}, stream_);
+            scatter_dense(vectors.get(), run.positions, count, vector_bytes(out.directions.form, 1), out.vectors.get(),
+                          stream_);
+            scatter_dense(half_norm.get(), run.positions, count, sizeof(float), out.half_norm.get(), stream_);
+        }
+    }
+
     const __half* rows() const { return reinterpret_cast<const __half*>(filter_.vectors.get()); }
     const __half* other_rows() const { return rows() + made_of_ * form_.width; }
 

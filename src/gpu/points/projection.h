@@ -45,9 +45,14 @@ struct ProjectionChoices {
     bool byte_terms = true;                                // of bytes, where they fit
 };
 
-// Makes the vectors of positions [first, first + count), whole tiles but for the last, which are there until the next
-// call; and the half norms of the filter there.
-using VectorSource = std::function<const __half*(std::int64_t first, std::int64_t count)>;
+// Vectors of rows one after the other, their half norms, with room for whole tiles, and their positions.
+struct VectorRun {
+    const __half* vectors = nullptr;
+    const float* half_norm = nullptr;
+    const std::int64_t* positions = nullptr;
+};
+// Makes those of rows [first, first + count), which are there until the next call.
+using VectorSource = std::function<VectorRun(std::int64_t first, std::int64_t count)>;
 
 // The directions in which a sample of the points is longest, as many, and as many stages behind them, as make a search
 // cheapest by what passes of the sample, or all coordinates as numbers of 8 bits where these are cheaper; none where

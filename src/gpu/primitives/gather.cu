@@ -24,6 +24,13 @@ __global__ void gather_kernel(const T* data, std::int64_t row_stride, std::int64
     if (cell < count * d) out[cell] = data[index[cell / d] * row_stride + cell % d * col_stride];
 }
 
+template <class T>
+__global__ void scatter_kernel(const T* rows, const std::int64_t* index, std::int64_t count, std::int64_t words,
+                               T* out) {
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (cell < count * words) out[index[cell / words] * words + cell % words] = rows[cell];
+}
+
 __global__ void count_kernel(std::int64_t* out, std::int64_t count, std::int64_t first) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i < count) out[i] = first + i;
@@ -74,6 +81,18 @@ void gather_rows(const Rows& rows, const std::int64_t* index, std::int64_t count
         default:
             return gather<std::uint64_t>(rows, index, count, d, out, stream);
     }
+}
+
+void scatter_dense(const void* rows, const std::int64_t* index, std::int64_t count, std::int64_t bytes, void* out,
+                   cudaStream_t stream) {
+    const auto scatter = [&]<class T>(T) {
+        const std::int64_t words = bytes / static_cast<std::int64_t>(sizeof(T));
+        scatter_kernel<<<item_blocks(count * words), item_threads, 0, stream>>>(static_cast<const T*>(rows), index,
+                                                                                count, words, static_cast<T*>(out));
+    };
+    if (bytes % 16 == 0) scatter(uint4{});
+    else scatter(0u);
+    check_launch("scatter_dense");
 }
 
 void gather_ids(const std::int64_t* in, const std::int64_t* index, std::int64_t count, std::int64_t* out,

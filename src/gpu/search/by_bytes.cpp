@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/points/projection.h"
+#include "gpu/runtime/in_flight.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tuning.h"
@@ -17,8 +18,11 @@ bool serves_by_bytes(const SearchContext& context) {
            chunk.finer->by_passes.tries();
 }
 
-QueryRange search_by_bytes(const SearchContext& context) {
+namespace {
+
+QueryRange search_tiles(const SearchContext& context) {
     const Chunk& chunk = context.points.resident;
+    InFlight work(context.stream);
     const std::int64_t queries = context.queries.rows, tile = std::min(context.plan.query_tile, queries), k = context.k;
     std::int64_t begin = queries, end = 0, left = 0;
     for (std::int64_t first = 0; first < queries; first += tile) {
@@ -41,10 +45,29 @@ QueryRange search_by_bytes(const SearchContext& context) {
         context.progress.add(static_cast<double>(count) * static_cast<double>(context.points.n));
         cancel_if_asked(context);
     }
+    work.wait("search");
     chunk.finer->by_passes.queries.note(queries, left);
     if (left == 0) return {};
     // The queries of a graph are the points: their numbers say which of these each leaves out.
     return context.graph ? QueryRange{0, queries} : QueryRange{begin, end - begin};
+}
+
+}  // namespace
+
+QueryRange search_by_bytes(const SearchContext& context) {
+    const double candidates = context.report.candidates, done = context.progress.done();
+    QueryRange left{0, context.queries.rows};
+    try {
+        left = search_tiles(context);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+        context.report.candidates = candidates;
+        context.progress.add(done - context.progress.done());
+        return left;
+    }
+    // Those count once they have been streamed.
+    context.progress.add(-static_cast<double>(left.count) * static_cast<double>(context.points.n));
+    return left;
 }
 
 }  // namespace kith::gpu

@@ -13,7 +13,7 @@ struct QueryRange {
 // Whether the points' bytes are there and serve such a search.
 bool serves_by_bytes(const SearchContext& context);
 // Delivers the neighbours of all queries, but for those without a certificate, whose rows are void, and says which
-// queries these lie among.
+// queries these lie among: all of them where there is no memory for that.
 QueryRange search_by_bytes(const SearchContext& context);
 
 }  // namespace kith::gpu

@@ -320,23 +320,6 @@ void search_without_tree(const Points& points, const SearchRequest& asked) {
                              std::string("path ") + name(plan.path) + " from the start"});
 }
 
-// Without memory for that all queries are left.
-QueryRange answered_by_bytes(const SearchContext& context) {
-    const double candidates = context.report.candidates, done = context.progress.done();
-    QueryRange left{0, context.queries.rows};
-    try {
-        left = search_by_bytes(context);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        context.report.candidates = candidates;
-        context.progress.add(done - context.progress.done());
-        return left;
-    }
-    // Those count once they have been streamed.
-    context.progress.add(-static_cast<double>(left.count) * static_cast<double>(context.points.n));
-    return left;
-}
-
 // What the points' bytes have left without a certificate, and what lies between, streams: a pass over the bus takes as
 // long for one query as for many.
 void search_streaming(const Points& points, const SearchRequest& asked, QueryRange left) {
@@ -397,7 +380,7 @@ void search(const Points& points, const SearchRequest& request) {
         return found ? hand_over() : search_without_tree(points, request);
     }
     if (serves_by_bytes(context)) {
-        const QueryRange left = answered_by_bytes(context);
+        const QueryRange left = search_by_bytes(context);
         work.wait("search");
         request.report.path = name(Path::gemm_i8);
         request.report.certified += queries.rows - left.count;
