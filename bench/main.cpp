@@ -245,8 +245,9 @@ int run_main(int argc, char** argv) {
     search->add_option("--type", args.type, "Elements: f32, f64, f16, bf16, i8, u8")->capture_default_str();
     add_goals(search, args.goals);
     add_tables(search, args.tables, args.streams);
-    search->add_flag("--host-points", args.host_points.asked,
-                     "An Index whose -n points, of --type f32 or u8, stay in host memory, beside the same points streaming");
+    search->add_flag(
+        "--host-points", args.host_points.asked,
+        "An Index whose -n points, of --type f32 or u8, stay in host memory, beside the same points streaming");
     search->add_flag("--regret", args.rule.regret,
                      "The composed path that Hanak 2023, 5.6 takes against the others, over a grid of shapes");
     CLI::App* select = app.add_subcommand("select", "One selection: select()");
