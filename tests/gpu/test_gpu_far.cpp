@@ -13,3 +13,6 @@ TEST(GpuFar, GraphOfFewFinite) {
 TEST(GpuFar, QueriesOfZeros) {
     far_cases::queries_of_zeros("cuda");
 }
+TEST(GpuFar, RowsOfZerosAroundAMean) {
+    far_cases::rows_of_zeros_around_a_mean("cuda");
+}

@@ -13,3 +13,6 @@ TEST(Far, GraphOfFewFinite) {
 TEST(Far, QueriesOfZeros) {
     far_cases::queries_of_zeros("cpu");
 }
+TEST(Far, RowsOfZerosAroundAMean) {
+    far_cases::rows_of_zeros_around_a_mean("cpu");
+}

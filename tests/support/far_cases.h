@@ -127,4 +127,31 @@ inline void queries_of_zeros(const std::string& device) {
     }
 }
 
+// Rows of zeros among points around a mean, which is far more than they differ by: the centre is that of the others,
+// and the filter leaves few candidates.
+inline void rows_of_zeros_around_a_mean(const std::string& device) {
+    constexpr std::int64_t n = 20'000, q = 100, d = 40, k = 10;
+    for (const char* metric : {"sqeuclidean", "inner_product"}) {
+        for (const std::int64_t step : {50, 20}) {
+            Data data(n, q, d, 90);
+            entropy_attacks::each(data, [](Data& rows, auto, auto j) {
+                return 60 + (entropy_attacks::exponential(rows) - entropy_attacks::exponential(rows)) /
+                                std::pow(static_cast<double>(j + 1), 1.5);
+            });
+            for (std::int64_t i = 0; i < n; i += step)
+                std::fill_n(data.points.begin() + static_cast<std::ptrdiff_t>(i * d), d, 0.0);
+            const std::string label = std::string(metric) + ", one row in " + std::to_string(step);
+            const search_cases::Case c{label, variants(metric, d, kith::ElementType::f32).front(),
+                                       arrays::make(data.points, n, d, kith::ElementType::f32),
+                                       arrays::make(data.queries, q, d, kith::ElementType::f32), k};
+            const auto want = search_cases::answer(device, c, {"exact", "", 0, false}, true),
+                       got = search_cases::answer(device, c, {"", "", 0, false}, true);
+            ASSERT_TRUE(want && got);
+            EXPECT_EQ(want->ids, got->ids) << label;
+            EXPECT_EQ(want->distances64, got->distances64) << label;
+            EXPECT_LE(got->report.candidates, 20.0 * q * k) << label;
+        }
+    }
+}
+
 }  // namespace far_cases

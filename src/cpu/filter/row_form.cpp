@@ -91,17 +91,21 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
     const bool dot = metric == metric::Gemm::dot;
     if (!dot || centre_dot) {
         const double uncentred = typical;
-        std::vector<double> mean(static_cast<std::size_t>(d), 0.0);
-        double count = 0;
-        for (std::int64_t i = 0; i < sample; ++i) {
-            if (!(size[static_cast<std::size_t>(i)] <= 4 * typical)) continue;
-            const double* row = rows.row(i);
-            for (std::int64_t j = 0; j < d; ++j) mean[static_cast<std::size_t>(j)] += row[j];
-            count += 1;
+        // Rows of zeros among others around a mean are as short as these at first, and far from the mean.
+        for (int pass = 0; pass < 3; ++pass) {
+            std::vector<double> mean(static_cast<std::size_t>(d), 0.0);
+            double count = 0;
+            for (std::int64_t i = 0; i < sample; ++i) {
+                if (!(size[static_cast<std::size_t>(i)] <= 4 * typical)) continue;
+                const double* row = rows.row(i);
+                for (std::int64_t j = 0; j < d; ++j) mean[static_cast<std::size_t>(j)] += row[j];
+                count += 1;
+            }
+            for (double& m : mean) m /= count;
+            centre = mean;
+            size = norms(centre);
+            typical = median(size);
         }
-        for (double& m : mean) m /= count;
-        centre = mean;
-        typical = median(norms(centre));
         if (typical > 0 && !factored()) {
             const double grid = power_of_two(std::floor(std::log2(typical / std::sqrt(static_cast<double>(d)))) - 2);
             for (double& m : centre) m = std::nearbyint(m / grid) * grid;

@@ -88,8 +88,17 @@ private:
             if (const double size = norm(s); size > 0 && std::isfinite(size)) norms.push_back(size);
         return norms.empty() ? 0 : exact::middle(norms);
     }
-    // The mean of rows that are not much longer than the typical one, taken off.
+    // The mean of rows that are not much longer than the typical one, taken off, and the mean of those that then are not:
+    // rows of zeros among others around a mean are as short as these at first, and far away.
     std::vector<double> take_off_mean(double most) {
+        std::vector<double> mean = take_off_mean_within(most);
+        for (int again = 0; again < 2; ++again) {
+            const std::vector<double> more = take_off_mean_within(4 * typical());
+            for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += more[i];
+        }
+        return mean;
+    }
+    std::vector<double> take_off_mean_within(double most) {
         std::vector<double> mean(static_cast<std::size_t>(d_));
         double count = 0;
         for (std::int64_t s = 0; s < samples_; ++s) {
