@@ -88,8 +88,8 @@ private:
             if (const double size = norm(s); size > 0 && std::isfinite(size)) norms.push_back(size);
         return norms.empty() ? 0 : exact::middle(norms);
     }
-    // The mean of rows that are not much longer than the typical one, taken off, and the mean of those that then are not:
-    // rows of zeros among others around a mean are as short as these at first, and far away.
+    // The mean of rows that are not much longer than the typical one, taken off, and the mean of those that then are
+    // not: rows of zeros among others around a mean are as short as these at first, and far away.
     std::vector<double> take_off_mean(double most) {
         std::vector<double> mean = take_off_mean_within(most);
         for (int again = 0; again < 2; ++again) {
