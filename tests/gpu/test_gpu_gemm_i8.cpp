@@ -12,6 +12,7 @@
 #include "gpu/filter/bytes.h"
 #include "gpu/points/byte_form.h"
 #include "gpu/points/projection.h"
+#include "gpu/points/tuning.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"
@@ -223,6 +224,38 @@ TEST(GpuGemmI8, LeaveOutNothingOfUncommonHalfNorms) {
     }
     const Spectrum small = whole_numbers(700, 768, -20, 20, 34), queries = whole_numbers(60, 768, -20, 20, 35);
     attack(small, queries, "sqeuclidean", "small-768");
+}
+
+// Half norms above what terms hold are lowered, which lets more pass, if they are few; one below would be raised, and
+// there are no terms.
+TEST(GpuGemmI8, TermsOfHalfNorms) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    constexpr std::int64_t n = 9000;
+    const auto has_terms = [&](int planes, const std::vector<int>& others, std::int64_t columns = 128) {
+        gpu::ProjectedVectors points;
+        points.directions.columns = columns;
+        points.half_norm = gpu::Buffer<float>(gpu::whole_tiles(n), nullptr);
+        std::vector<int> half_norms(static_cast<std::size_t>(gpu::whole_tiles(n)), gpu::ByteLimits::excluded);
+        for (std::int64_t i = 0; i < n; ++i) half_norms[static_cast<std::size_t>(i)] = 1000 + static_cast<int>(i % 700);
+        std::ranges::copy(others, half_norms.begin() + 4000);
+        gpu_arrays::check(cudaMemcpy(points.half_norm.get(), half_norms.data(), half_norms.size() * sizeof(int),
+                                     cudaMemcpyHostToDevice));
+        return static_cast<bool>(gpu::make_byte_terms(points, n, planes, nullptr));
+    };
+    const int reach = gpu::ByteTerms{.planes = gpu::wide_planes}.reach(), few = 2, many = 3;
+    ASSERT_EQ(few, n / gpu::tuning::one_beyond);
+    for (const int planes : {1, gpu::wide_planes}) {
+        EXPECT_TRUE(has_terms(planes, {})) << planes;
+        EXPECT_FALSE(has_terms(planes, {gpu::ByteLimits::always})) << planes;
+        EXPECT_TRUE(has_terms(planes, std::vector<int>(few, 10 * reach))) << planes;
+        EXPECT_FALSE(has_terms(planes, std::vector<int>(many, 10 * reach))) << planes;
+        EXPECT_FALSE(has_terms(planes, {}, gpu::most_augmented_bytes + 1)) << planes;
+    }
+    EXPECT_TRUE(has_terms(gpu::wide_planes, {1 - reach}));
+    EXPECT_FALSE(has_terms(gpu::wide_planes, {-reach}));
+    EXPECT_FALSE(has_terms(gpu::wide_planes, {-2 * reach}));
+    // One plane lies as low as the lowest.
+    EXPECT_TRUE(has_terms(1, {-1000}));
 }
 
 // Of products at the ends of the range of a byte, as long as rows may be.
