@@ -224,8 +224,9 @@ inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool 
 // Of points that stay in host memory what lies on the device: vectors, half norms, errors and NaN flags, and the
 // auxiliary values of metrics that have such.
 inline double host_point_bytes(std::int64_t d, Path path, bool has_aux) {
-    // Or numbers of 8 bits, with half norms of their own.
-    const double vector = path == Path::gemm_i8 ? static_cast<double>((d + 31) / 32 * 32 + 4) : vector_bytes(path, d);
+    // Numbers of 8 bits, whole runs of 32, have half norms of their own.
+    const std::int64_t numbers = (d + 31) / 32 * 32, half_norm = 4;
+    const double vector = path == Path::gemm_i8 ? static_cast<double>(numbers + half_norm) : vector_bytes(path, d);
     return vector + 8 + 1 + (has_aux ? 16 : 0);
 }
 // And of the latter, however many points: the vectors of the first sample, rows that are made at a time.
