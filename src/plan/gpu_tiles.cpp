@@ -17,6 +17,8 @@ namespace kith::planner {
 
 namespace {
 
+constexpr std::int64_t most_points = 0x7fffffff;  // whose ids have 32 bits
+
 // A product of sizes, or the largest that 64 bits hold.
 std::int64_t clamped(double product) {
     return static_cast<std::int64_t>(std::min(product, 9e18));
@@ -54,7 +56,6 @@ double host_points_bytes(const Request& r, Path path) {
 // that arrange the points otherwise (a tree, directions, composed and fused ones) stream.
 bool stay_on_host(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t most_points = 0x7fffffff;  // whose ids have 32 bits
     if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.shape.n > most_points) return false;
     if (path != Path::gemm_f16 && path != Path::direct_f32) return false;
     Request least = r;
@@ -78,20 +79,19 @@ double bytes_alone(const Request& r) {
 // what they leave streams in chunks.
 bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t most_points = 0x7fffffff, least_points = 1 << 17, least_dimensions = 32, chunk = 1 << 16;
     const Shape& s = r.shape;
     const metric::Gemm form = metric::product_form(r.metric.traits);
     if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.all_points || !r.leaves_out || !r.path.empty())
         return false;
-    if (s.n > most_points || s.n < least_points || s.d < least_dimensions || s.d > t::most_listed_dimensions)
-        return false;
+    if (s.n < t::least_listed_points || s.n > most_points) return false;
+    if (s.d < t::least_listed_dimensions || s.d > t::most_listed_dimensions) return false;
     if (path != Path::gemm_f16 || device.capability != 90 || r.isa == "sm_80") return false;
     if (form == metric::Gemm::cross_entropy || r.metric.traits.factored) return false;
     Request least = r;
     least.shape.k = t::host_points_k;
     const double left = budget - bytes_alone(r);
-    return 2 * gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, chunk) <= left &&
-           4 * t::point_bytes(s.d, element_of(r), path, true) * static_cast<double>(chunk) <= left;
+    return 2 * gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, t::listed_chunk) <= left &&
+           4 * t::point_bytes(s.d, element_of(r), path, true) * static_cast<double>(t::listed_chunk) <= left;
 }
 
 // What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
@@ -126,7 +126,7 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
     namespace t = gpu::tuning;
     constexpr std::int64_t least_share = 64;
     const Shape& s = r.shape;
-    if (s.n > 0x7fffffff || s.k > std::min(s.n / least_share, t::most_tree_k)) return false;
+    if (s.n > most_points || s.k > std::min(s.n / least_share, t::most_tree_k)) return false;
     if (r.all_points || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
     const auto n = static_cast<double>(s.n);
     // It holds all points, beside what a filter of all queries takes.
@@ -184,7 +184,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const bool spreads = spread > 0 && spread <= workspace / 2;
     if (spreads) workspace -= spread;
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
-    p.chunk_points = std::min<std::int64_t>(p.chunk_points, 0x7fffffff);  // ids within a chunk have 32 bits
+    p.chunk_points = std::min(p.chunk_points, most_points);
     const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
     std::int64_t qt = std::min(
         s.q,

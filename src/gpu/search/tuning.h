@@ -237,6 +237,10 @@ inline double listed_bytes(std::int64_t d, std::int64_t element) {
 }
 // The least tile that must have room beside them. Few queries read all vectors as often as many do.
 inline constexpr std::int64_t host_points_queries = 256, host_points_k = 100;
+// Numbers of 8 bits alone are for so many points, of which the sample with fp16 vectors is a quarter at most, and so
+// many coordinates, a whole run of numbers; what they leave streams in chunks, and so many points must have room.
+// Reasoned.
+inline constexpr std::int64_t least_listed_points = 1 << 17, least_listed_dimensions = 32, listed_chunk = 1 << 16;
 
 // What a tile of queries takes however it is searched: elements, auxiliary values, results.
 inline double query_bytes(std::int64_t q, std::int64_t d, std::int64_t element, std::int64_t k) {
