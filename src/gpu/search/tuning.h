@@ -77,7 +77,7 @@ inline std::int64_t range_growth(std::int64_t q, bool bytes) {
 // 200 MB with their ids. The host then need not wait for what the samples say of their lengths: 4,096 queries among as
 // many points, d 128, take 0.16 ms with that, of which kernels are 0.11 (an NVIDIA H100, 2026-11-26).
 inline constexpr std::int64_t roomy_points = 4096, roomy_lists = 1 << 24;
-// The same of a pass by all coordinates, whose candidates are appended at once. A tile of products waits for
+// range_growth of a pass by all coordinates, whose candidates are appended at once. A tile of products waits for
 // the warp that has most of them: of 16 dimensions, on an NVIDIA H100, 2026-11-26, n 1,048,576, q 8,192, k 10, a search
 // took 2.12 ms with one range behind the samples, 1.84 with two, 1.85 with three, 2.06 with five; of 128 3.78, 3.71,
 // 3.68, 3.82. With a quarter of the pairs it took up to 5 % longer.
