@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gpu/primitives/gather.h"
-#include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
 
 namespace kith::gpu {
@@ -73,11 +72,15 @@ struct GatheredQueries {
     }
 };
 
-// Rows of `from` to the rows of the result that they were gathered from.
-inline void scatter_result(const SearchContext& context, const TileResult& from, const GatheredQueries& again,
-                           std::int64_t first, std::int64_t count, TileResult& result) {
-    scatter_rows(result.keys.get(), result.ids.get(), from.keys.get(), from.ids.get(), again.index.get() + first, count,
-                 context.k, context.stream);
+// Row i of `from` to row index[i] of the result, from which its query was gathered.
+inline void scatter_result(const SearchContext& context, const TileResult& from, const std::int64_t* index,
+                           std::int64_t count, const TileResult& result) {
+    const auto scatter = [&]<class T>(const Buffer<T>& rows, const Buffer<T>& out) {
+        scatter_dense(rows.get(), index, count, context.k * static_cast<std::int64_t>(sizeof(T)), out.get(),
+                      context.stream);
+    };
+    scatter(from.keys, result.keys);
+    scatter(from.ids, result.ids);
 }
 
 }  // namespace kith::gpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/search/context.h"
+#include "gpu/search/results.h"
 
 namespace kith::gpu {
 

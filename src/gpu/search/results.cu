@@ -52,16 +52,6 @@ __global__ void assign_kernel(Lists lists, const std::uint64_t* keys, const std:
     lists.ids[cell] = keys[cell] == missing ? -1 : static_cast<std::int64_t>(ids[cell]) + first_id;
 }
 
-__global__ void scatter_kernel(std::uint64_t* keys, std::uint32_t* ids, const std::uint64_t* from_keys,
-                               const std::uint32_t* from_ids, const std::int64_t* to, std::int64_t rows,
-                               std::int64_t k) {
-    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (cell >= rows * k) return;
-    const std::int64_t at = to[cell / k] * k + cell % k;
-    keys[at] = from_keys[cell];
-    ids[at] = from_ids[cell];
-}
-
 }  // namespace
 
 void merge_rows(Lists lists, const std::uint64_t* keys, const std::uint32_t* ids, std::int64_t first_id,
@@ -79,13 +69,6 @@ void assign_rows(Lists lists, const std::uint64_t* keys, const std::uint32_t* id
                  std::int64_t rows, std::int64_t k, cudaStream_t stream) {
     assign_kernel<<<item_blocks(rows * k), item_threads, 0, stream>>>(lists, keys, ids, first_id, rows * k);
     check_launch("assign_rows");
-}
-
-void scatter_rows(std::uint64_t* keys, std::uint32_t* ids, const std::uint64_t* from_keys,
-                  const std::uint32_t* from_ids, const std::int64_t* to, std::int64_t rows, std::int64_t k,
-                  cudaStream_t stream) {
-    scatter_kernel<<<item_blocks(rows * k), item_threads, 0, stream>>>(keys, ids, from_keys, from_ids, to, rows, k);
-    check_launch("scatter_rows");
 }
 
 }  // namespace kith::gpu

@@ -1,4 +1,4 @@
-// Lists of neighbours on the device: merged over chunks, scattered to their queries, with the caller's ids.
+// Lists of neighbours on the device: merged over chunks, with the caller's ids.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,9 +21,5 @@ void merge_rows(Lists lists, const std::uint64_t* keys, const std::uint32_t* ids
 // lists = (keys, ids + first_id). Missing entries get id -1.
 void assign_rows(Lists lists, const std::uint64_t* keys, const std::uint32_t* ids, std::int64_t first_id,
                  std::int64_t rows, std::int64_t k, cudaStream_t stream);
-// Rows `from` to rows to[i] of (keys, ids), k each.
-void scatter_rows(std::uint64_t* keys, std::uint32_t* ids, const std::uint64_t* from_keys,
-                  const std::uint32_t* from_ids, const std::int64_t* to, std::int64_t rows, std::int64_t k,
-                  cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -39,7 +39,7 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
         const std::int64_t some = std::min(step, count - first);
         FilterOutcome found = filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
                                           context.plan, context.stream);
-        scatter_result(context, found.result, again, first, some, result);
+        scatter_result(context, found.result, again.index.get() + first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
         cancel_if_asked(context);
@@ -82,7 +82,7 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
         FilterOutcome found = filter_tile(
             chunk, {.filter = own, .thresholds = thresholds.data() + first, .repeats = known_repeats(chunk)},
             context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
-        scatter_result(context, found.result, again, first, some, result);
+        scatter_result(context, found.result, again.index.get() + first, some, result);
         for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
         cancel_if_asked(context);
@@ -133,7 +133,7 @@ void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRow
         const std::int64_t some = std::min(step, count - first);
         const TileResult found =
             scan_tile(chunk, context.points.metric, again.tile(first, some), context.k, tile.points, context.stream);
-        scatter_result(context, found, again, first, some, result);
+        scatter_result(context, found, again.index.get() + first, some, result);
         if (first + some < count) {
             check(cudaStreamSynchronize(context.stream), "scan of queries without a certificate");
             cancel_if_asked(context);

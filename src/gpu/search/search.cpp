@@ -263,9 +263,7 @@ private:
     }
     void restore_order() {
         if (!reorders()) return;
-        const TileResult& all = result();
-        scatter_rows(all.keys.get(), all.ids.get(), found_.result.keys.get(), found_.result.ids.get(), order_.get(),
-                     order_.size(), context_.k, context_.stream);
+        scatter_result(context_, found_.result, order_.get(), order_.size(), result());
     }
 
     const SearchContext& context_;
