@@ -36,7 +36,7 @@ Case case_of(const std::string& metric, const std::string& data, ElementType typ
 // Points prepared so, whatever a planner would say of their number.
 class InBytes {
 public:
-    explicit InBytes(const Case& c, bool copy = false) : progress_(silent_, 0) {
+    explicit InBytes(const Case& c, bool copy = false) : progress_(watch_, 0) {
         MetricSpec spec;
         spec.id = c.variant.metric.id;
         spec.params.d = c.points.view.cols;
@@ -71,8 +71,18 @@ public:
         return out;
     }
 
+    // Pairs of all searches, and whether any report had fewer than one before it.
+    double done() const { return progress_.done(); }
+    bool took_back() const { return took_back_; }
+
 private:
-    std::function<bool(const Progress&)> silent_;
+    double reported_ = 0;
+    bool took_back_ = false;
+    std::function<bool(const Progress&)> watch_ = [this](const Progress& progress) {
+        took_back_ |= progress.done < reported_;
+        reported_ = progress.done;
+        return true;
+    };
     mutable ProgressMeter progress_;
     Plan plan_;
     std::shared_ptr<const gpu::Points> points_;
@@ -148,9 +158,16 @@ TEST(GpuHostBytes, WhatTheyLeaveStreams) {
     EXPECT_GT(all.retried, 0);
 }
 
+// Reports at every poll.
+struct EveryPoll {
+    int before = ProgressMeter::milliseconds_between.exchange(0);
+    ~EveryPoll() { ProgressMeter::milliseconds_between = before; }
+};
+
 // A few queries far from all points among usual ones.
 TEST(GpuHostBytes, SomeQueriesStream) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    const EveryPoll every;
     Case c = case_of("sqeuclidean", "gaussian", ElementType::f32, 0, 10, 300);
     auto* const values = reinterpret_cast<float*>(c.queries.bytes.data());
     for (const std::int64_t row : {20, 21, 260})
@@ -163,14 +180,19 @@ TEST(GpuHostBytes, SomeQueriesStream) {
     EXPECT_GE(got.report.certified, 300 - 241);
     ASSERT_FALSE(got.report.fallbacks.empty());
     EXPECT_EQ(241, got.report.fallbacks.front().queries);
+    EXPECT_EQ(300.0 * n, points.done());
+    EXPECT_FALSE(points.took_back());
 }
 
 TEST(GpuHostBytes, Graphs) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
     Case c = case_of("sqeuclidean", "gaussian", ElementType::u8, 0, 7);
     c.points.view.rows = 40'000;
+    const EveryPoll every;
     const InBytes points(c);
     ASSERT_TRUE(same_answer(graph(c.points.view, 7, on_cpu(c)), points.search(c.points.view, 7, true)));
+    EXPECT_EQ(40'000.0 * 40'000, points.done());
+    EXPECT_FALSE(points.took_back());
 }
 
 // As an Index does, on a budget that has room for nothing else.

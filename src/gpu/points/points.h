@@ -80,7 +80,8 @@ struct Chunk {
             // Where it does not pay, one tile in so many tries again: other queries may come.
             static constexpr std::int64_t tried_again = 16;
             std::atomic<std::int64_t> passed_over{0};
-            bool tries() { return queries.pays() || ++passed_over % tried_again == 0; }
+            // Whether the next tile tries, which counts as its turn.
+            bool take_turn() { return queries.pays() || ++passed_over % tried_again == 0; }
         } by_passes, as_values, by_clusters;
         Pilots pilots;
         // Terms of bytes whose reach pilots have found to be enough: the projection's own, wider ones, or none.

@@ -2,6 +2,7 @@
 #include "gpu/search/by_bytes.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "gpu/points/projection.h"
 #include "gpu/runtime/in_flight.h"
@@ -12,62 +13,63 @@
 namespace kith::gpu {
 
 bool serves_by_bytes(const SearchContext& context) {
-    const Chunk& chunk = context.points.resident;
-    return context.points.streams && chunk.projected && context.plan.path == Path::gemm_i8 &&
-           isa_of(context.plan) == FilterIsa::sm_90a && context.k < tuning::most_listed_k &&
-           chunk.finer->by_passes.tries();
+    return context.points.streams && context.points.resident.projected && context.plan.path == Path::gemm_i8 &&
+           isa_of(context.plan) == FilterIsa::sm_90a && context.k < tuning::most_listed_k;
 }
 
 namespace {
 
-QueryRange search_tiles(const SearchContext& context) {
+// Delivers the neighbours of a tile of queries, and returns those without a certificate, counted from its first.
+std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t first, std::int64_t count) {
     const Chunk& chunk = context.points.resident;
-    InFlight work(context.stream);
-    const std::int64_t queries = context.queries.rows, tile = std::min(context.plan.query_tile, queries), k = context.k;
-    std::int64_t begin = queries, end = 0, left = 0;
-    for (std::int64_t first = 0; first < queries; first += tile) {
-        const std::int64_t count = std::min(tile, queries - first);
-        const DeviceRows rows = load_queries(context, first, count);
-        const Buffer<std::int64_t> self(context.graph ? count : 0, context.stream), ids(count * k, context.stream);
-        if (context.graph) count_up(self.get(), count, first, context.stream);
-        FilterOutcome found =
-            filter_tile(chunk, {.filter = chunk.filter, .projected = chunk.projected.get(), .by_bytes = true},
-                        context.points.metric, {rows.prepared(), self.get()}, k, context.plan, context.stream);
-        const Lists lists{found.result.keys.get(), ids.get()};
-        assign_rows(lists, found.result.keys.get(), found.result.ids.get(), 0, count, k, context.stream);
-        deliver(context, lists, first, count);
-        const Uncertain uncertain = uncertain_rows(found, context.report.candidates, context.stream);
-        for (const std::int64_t row : uncertain.rows) {
-            begin = std::min(begin, first + row);
-            end = std::max(end, first + row + 1);
-        }
-        left += std::ssize(uncertain.rows);
-        context.progress.add(static_cast<double>(count) * static_cast<double>(context.points.n));
-        cancel_if_asked(context);
-    }
-    work.wait("search");
-    chunk.finer->by_passes.queries.note(queries, left);
-    if (left == 0) return {};
-    // The queries of a graph are the points: their numbers say which of these each leaves out.
-    return context.graph ? QueryRange{0, queries} : QueryRange{begin, end - begin};
+    const std::int64_t k = context.k;
+    const DeviceRows rows = load_queries(context, first, count);
+    const Buffer<std::int64_t> self(context.graph ? count : 0, context.stream), ids(count * k, context.stream);
+    if (context.graph) count_up(self.get(), count, first, context.stream);
+    FilterOutcome found =
+        filter_tile(chunk, {.filter = chunk.filter, .projected = chunk.projected.get(), .by_bytes = true},
+                    context.points.metric, {rows.prepared(), self.get()}, k, context.plan, context.stream);
+    const Lists lists{found.result.keys.get(), ids.get()};
+    assign_rows(lists, found.result.keys.get(), found.result.ids.get(), 0, count, k, context.stream);
+    deliver(context, lists, first, count);
+    return uncertain_rows(found, context.report.candidates, context.stream).rows;
 }
 
 }  // namespace
 
 QueryRange search_by_bytes(const SearchContext& context) {
-    const double candidates = context.report.candidates, done = context.progress.done();
-    QueryRange left{0, context.queries.rows};
+    const std::int64_t queries = context.queries.rows, tile = std::min(context.plan.query_tile, queries);
+    std::int64_t searched = 0, begin = queries, end = 0, left = 0, reported = 0;
+    const auto report = [&](std::int64_t certain) {
+        context.progress.add(static_cast<double>(certain - reported) * static_cast<double>(context.points.n));
+        reported = certain;
+    };
+    InFlight work(context.stream);
     try {
-        left = search_tiles(context);
+        while (searched < queries) {
+            const std::int64_t count = std::min(tile, queries - searched);
+            for (const std::int64_t row : search_tile(context, searched, count)) {
+                begin = std::min(begin, searched + row);
+                end = std::max(end, searched + row + 1);
+                ++left;
+            }
+            searched += count;
+            if (!context.graph) report(std::min(searched, begin));
+            cancel_if_asked(context);
+        }
+        context.points.resident.finer->by_passes.queries.note(queries, left);
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        context.report.candidates = candidates;
-        context.progress.add(done - context.progress.done());
-        return left;
+        if (error.code() != ErrorCode::out_of_memory || context.progress.cancelled()) throw;
+        begin = std::min(begin, searched);
+        end = queries;
     }
-    // Those count once they have been streamed.
-    context.progress.add(-static_cast<double>(left.count) * static_cast<double>(context.points.n));
-    return left;
+    work.wait("search");
+    // The queries of a graph are the points: their numbers say which of these each leaves out.
+    const QueryRange range = begin >= end    ? QueryRange{}
+                             : context.graph ? QueryRange{0, queries}
+                                             : QueryRange{begin, end - begin};
+    report(queries - range.count);
+    return range;
 }
 
 }  // namespace kith::gpu

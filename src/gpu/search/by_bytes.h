@@ -12,8 +12,9 @@ struct QueryRange {
 
 // Whether the points' bytes are there and serve such a search.
 bool serves_by_bytes(const SearchContext& context);
-// Delivers the neighbours of all queries, but for those without a certificate, whose rows are void, and says which
-// queries these lie among: all of them where there is no memory for that.
+// Delivers the neighbours of all queries but those of the range that it returns, whose rows are void: from the first
+// without a certificate to the last, or, where memory runs out, to the end; of a graph all or none. Progress is that of
+// the others, once they are certain: of a graph at the end.
 QueryRange search_by_bytes(const SearchContext& context);
 
 }  // namespace kith::gpu

@@ -151,7 +151,7 @@ private:
         return clusters &&
                answers_in_clusters(*clusters, chunk_.points.rows.count, queries_.rows.count, context_.k,
                                    context_.plan.candidate_capacity) &&
-               chunk_.finer->by_clusters.tries();
+               chunk_.finer->by_clusters.take_turn();
     }
     // False where there is no memory for that.
     bool answered_in_clusters() {
@@ -233,7 +233,7 @@ private:
     // The projection of the tile's own filter, where the plan has one.
     const ProjectedVectors* own_projection() const {
         const bool wanted = tuning::may_project(context_.plan.path) && &own_ == &chunk_.filter && chunk_.projected;
-        if (!wanted || !(context_.plan.forced || record().tries())) return nullptr;
+        if (!wanted || !(context_.plan.forced || record().take_turn())) return nullptr;
         const bool runs = isa_of(context_.plan) == FilterIsa::sm_90a || !chunk_.projected->directions.bytes;
         return runs ? chunk_.projected.get() : nullptr;
     }
@@ -377,7 +377,7 @@ void search(const Points& points, const SearchRequest& request) {
         work.wait("search");
         return found ? hand_over() : search_without_tree(points, request);
     }
-    if (serves_by_bytes(context)) {
+    if (serves_by_bytes(context) && points.resident.finer->by_passes.take_turn()) {
         const QueryRange left = search_by_bytes(context);
         work.wait("search");
         request.report.path = name(Path::gemm_i8);
