@@ -168,8 +168,14 @@ std::string why_unfiltered(const Request& r) {
     return few_pairs(r.shape) ? ", as the pairs are too few for a filter" : "";
 }
 
+// A path, and what its sentence in Plan::why says beside what the path is.
+struct Choice {
+    Path path = Path::exact;
+    std::string because;
+};
+
 // `device`: the GPU, or null.
-Path choose_path(const Request& r, const Machine::Device* device, const Machine& m, std::string& why) {
+Choice choose_path(const Request& r, const Machine::Device* device, const Machine& m) {
     const bool gpu = device != nullptr;
     const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
     if (!r.path.empty()) {
@@ -183,8 +189,7 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
             if (path.path != Path::exact && wide)
                 refuse("path: '{}' serves up to {} dimensions on a GPU; possible here: exact", r.path,
                        most_dimensions(r.metric));
-            why += fmt::format("path {}: forced. ", r.path);
-            return path.path;
+            return {path.path, ""};
         }
         refuse("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m));
     }
@@ -196,8 +201,7 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (path.path == Path::tree) {
             if (!r.leaves_out || !(gpu ? gpu_tree_may_pay(r, *device, direct_serves(r, gpu, m)) : tree_pays(r, m)))
                 continue;
-            why += fmt::format("path tree: {}. ", path.what);
-            return path.path;
+            return {path.path, ""};
         }
         if (path.path == Path::projected && !r.leaves_out) continue;
         if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
@@ -210,13 +214,18 @@ Path choose_path(const Request& r, const Machine::Device* device, const Machine&
         if (path.path == Path::gemm_i8) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
-        why += fmt::format("path {}: {}{}. ", name(path.path), path.what,
-                           !filter && many  ? fmt::format(", as k is {:.0f} % of n", 100 * share)
+        return {path.path, !filter && many  ? fmt::format(", as k is {:.0f} % of n", 100 * share)
                            : !filter && gpu ? why_unfiltered(r)
-                                            : "");
-        return path.path;
+                                            : ""};
     }
     refuse("path: none serves this metric");
+}
+
+// The sentence of a plan's path, once that is settled.
+std::string why_path(const Plan& p, const Choice& choice) {
+    if (p.forced) return fmt::format("path {}: forced. ", name(p.path));
+    const auto facts = std::ranges::find(paths(), p.path, &PathFacts::path);
+    return fmt::format("path {}: {}{}. ", name(p.path), facts->what, choice.because);
 }
 
 // The path whose tiles a tree's plan has on a GPU, for queries that look at too many points.
@@ -224,8 +233,7 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
     Request other = r;
     other.path.clear();
     other.leaves_out = false;
-    std::string why;
-    return choose_path(other, &device, m, why);
+    return choose_path(other, &device, m).path;
 }
 
 // Whether a sample of the points is asked about boxes.
@@ -352,32 +360,33 @@ Plan make(const Request& r, const Machine& machine) {
     if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;
     p.device = devices.front();
-    const Machine::Device* const device =
+    const Machine::Device* device =
         p.device == host_memory ? nullptr : &machine.devices[static_cast<std::size_t>(p.device)];
+    std::string why;
     if (device && r.metric.user && !r.metric.user_device) {
         if (r.device != "auto" && !r.device.empty())
             refuse("device: the functor has no device side (functor_metric_cuda makes one); expected cpu or auto");
         p.device = host_memory;
-        p.why += "device cpu: the functor has no device side. ";
-        p.path = choose_path(r, nullptr, machine, p.why);
-        cpu_tiles(r, machine, p);
-        return p;
-    }
-    if (device) {
-        p.why += fmt::format("device cuda:{} ({}). ", p.device, device->name);
+        device = nullptr;
+        why = "device cpu: the functor has no device side. ";
+    } else if (device) {
+        why = fmt::format("device cuda:{} ({}). ", p.device, device->name);
     } else if (r.device == "cpu") {
-        p.why += "device cpu: asked for. ";
+        why = "device cpu: asked for. ";
     } else {
-        p.why += fmt::format("device cpu: {}. ", machine.no_device.empty() ? "the data lie there" : machine.no_device);
+        why = fmt::format("device cpu: {}. ", machine.no_device.empty() ? "the data lie there" : machine.no_device);
     }
-    p.path = choose_path(r, device, machine, p.why);
+    const Choice choice = choose_path(r, device, machine);
+    p.path = choice.path;
     p.forced = !r.path.empty();
     p.tries_tree = tries_tree(r, device, machine, p);
-    if (p.tries_tree)
-        p.why += "path tree instead: where a sample of the points says that boxes leave out most of them. ";
     if (device && p.path == Path::tree) gpu_tree_tiles(r, *device, behind_tree(r, *device, machine), p);
     else if (device) gpu_tiles(r, *device, p);
     else cpu_tiles(r, machine, p);
+    // Of the path that the plan has now: tiles may ask for another one than was chosen.
+    why += why_path(p, choice);
+    if (p.tries_tree) why += "path tree instead: where a sample of the points says that boxes leave out most of them. ";
+    p.why = why + p.why;
     return p;
 }
 

@@ -33,7 +33,9 @@ kith::planner::Request prepared(std::int64_t n, std::int64_t d, ElementType type
 }
 
 Plan plan_of(const kith::planner::Request& r, std::int64_t free_bytes = 78 * gigabyte) {
-    return kith::planner::make(r, with_gpu(free_bytes));
+    Plan p = kith::planner::make(r, with_gpu(free_bytes));
+    EXPECT_NE(std::string::npos, p.why.find(std::string("path ") + kith::name(p.path) + ": ")) << p.why;
+    return p;
 }
 
 TEST(PlanHostPoints, StayWhereTheirFilterFitsAndTheyDoNot) {
@@ -71,6 +73,7 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
         EXPECT_GE(p.chunk_points, million / 4);
         EXPECT_GE(p.query_tile, 128);
         EXPECT_NE(std::string::npos, p.why.find("numbers of 8 bits are on the device")) << p.why;
+        EXPECT_EQ(std::string::npos, p.why.find("path gemm-f16")) << p.why;
         const double held = kith::gpu::tuning::host_point_bytes(128, p.path, false) * static_cast<double>(n);
         EXPECT_LE(held + static_cast<double>(p.workspace_bytes), 0.85 * 80 * gigabyte);
         // As the index' later calls ask for it: a radius, another path and a scan stream.
