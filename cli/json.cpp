@@ -53,7 +53,7 @@ Json to_json(const Plan& plan) {
             {"query_tile", plan.query_tile},
             {"point_tile", plan.point_tile},
             {"chunk_points", plan.chunk_points},
-            {"host_points", plan.host_points},
+            {"host_points", plan.host_points != HostPoints::none},
             {"candidate_capacity", plan.candidate_capacity},
             {"symmetric", plan.symmetric},
             {"tries_tree", plan.tries_tree},

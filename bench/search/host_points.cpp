@@ -85,7 +85,7 @@ bool run(const HostPointsStudy& study, const Options& options) {
     if (study.type != ElementType::f32 && study.type != ElementType::u8)
         throw Error(ErrorCode::invalid_argument, "--host-points: --type f32 or u8");
     const Plan prepared = plan({n, q, d, k, study.type, false, true}, options);
-    if (!prepared.host_points)
+    if (prepared.host_points == HostPoints::none)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--host-points: {} x {} {} would not stay in host memory: {}", n, d, name(study.type),
                                 prepared.why));
@@ -112,7 +112,7 @@ bool run(const HostPointsStudy& study, const Options& options) {
     fmt::print("made in {:.2f} s, Index in {:.2f} s\n", made, build);
     document["index_s"] = build;
     // Another one of the same memory need not register it.
-    if (plan({n, 1, d, 1, study.type, false, true}, options).host_points) {
+    if (plan({n, 1, d, 1, study.type, false, true}, options).host_points != HostPoints::none) {
         const double again = timed([&] { make(); });
         fmt::print("of that without registering the memory {:.2f} s\n", again);
         document["index_of_registered_s"] = again;

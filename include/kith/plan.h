@@ -43,6 +43,15 @@ struct Plan;
 // The same of a plan, whose path may be composed, "kuang-zhao+bits", or fused, "hanak-fused".
 KITH_EXPORT std::string path_name(const Plan& plan);
 
+// Points of an Index that stay in host memory, by what of them lies on the GPU: what passes there is read over the bus.
+enum class HostPoints : std::uint8_t {
+    none,     // they do not stay: they lie on the device, or stream through it
+    vectors,  // what the filter needs of each
+    // Numbers of 8 bits alone: queries that these leave without a certificate, and what they do not serve (a radius,
+    // many neighbours, other paths), stream the points, chunk_points at a time.
+    bytes,
+};
+
 // A decision, obeyed as it stands by the backend. Comparable and printable.
 struct Plan {
     int device = host_memory;  // or a CUDA ordinal
@@ -60,10 +69,7 @@ struct Plan {
     std::int64_t point_tile = 0;          // points (select: values of a row) handled together
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
-    // The points stay in host memory: on the GPU lies what the filter needs of each, and what passes is read over the
-    // bus. Of an Index. With the path gemm_i8 that is numbers of 8 bits alone: queries that these leave without a
-    // certificate, and a radius, stream the points, chunk_points at a time.
-    bool host_points = false;
+    HostPoints host_points = HostPoints::none;
     std::int64_t workspace_bytes = 0;  // what the run will allocate beyond inputs, outputs and the prepared points
     bool symmetric = false;            // graph on a GPU: each tile of pairs serves its rows and its columns
     // Points whose dimensions are too many for a tree by their number: where a sample says that boxes would leave out

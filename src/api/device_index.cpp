@@ -18,7 +18,7 @@ DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, con
         unregistered_.clear();
         const auto attempt = [&](bool ahead) {
             const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, ahead, all_points);
-            reads_host = plan.host_points;
+            reads_host = plan.host_points != HostPoints::none;
             return prepare(points, metric, plan, copy, options, progress);
         };
         try {
@@ -74,9 +74,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.chunk_points = prepared_.plan.chunk_points;
         asked.point_element = static_cast<std::int64_t>(size_of(prepared_.type));
         // Of points that no bytes serve nothing is on the device.
-        const bool streams =
-            prepared_.plan.host_points && prepared_.plan.path == Path::gemm_i8 && !gpu::has_bytes_alone(*prepared_.gpu);
-        asked.host_points = prepared_.plan.host_points && !streams;
+        const bool streams = prepared_.plan.host_points == HostPoints::bytes && !gpu::has_bytes_alone(*prepared_.gpu);
+        asked.host_points = streams ? HostPoints::none : prepared_.plan.host_points;
         asked.host_path = prepared_.plan.path;
         asked.share = share;
         asked.prepared = to_come_;

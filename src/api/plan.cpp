@@ -92,7 +92,7 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         const char* const metric = name(options.metric.id);
         // What directions or clusters save the data decide: all coordinates of all points are what it may take.
         const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered,
-                   bytes = plan.path == Path::gemm_i8 && plan.host_points;
+                   bytes = planner::searches_by_bytes(plan);
         const Path coordinates_path = plan.device == host_memory ? Path::gemm_i8 : Path::gemm_f16;
         double rate = plan.distances.empty()
                           ? planner::known_rate(known, directions || clusters || bytes ? coordinates_path : plan.path,
@@ -116,7 +116,7 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         if (known.copied_bytes > 0) time.seconds += (coordinates * element + results) / known.copied_bytes;
         // What passes the filter, a little more than the neighbours.
         constexpr double candidates = 1.1;
-        if (plan.host_points && known.copied_bytes > 0) {
+        if (plan.host_points != HostPoints::none && known.copied_bytes > 0) {
             time.seconds += candidates * q * static_cast<double>(shape.k) * d * element / known.copied_bytes;
             time.source += "; points that pass the filter are read at the rate of copies, which was not measured";
         }

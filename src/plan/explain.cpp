@@ -39,8 +39,7 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::gemm_bf16:
             return 2 * coordinates;
         case Path::gemm_i8:
-            // Of points in host memory bytes alone.
-            if (plan.host_points)
+            if (plan.host_points == HostPoints::bytes)
                 return gpu::tuning::host_point_bytes(shape.d, plan.path, true) * static_cast<double>(shape.n);
             return (plan.device == host_memory ? 5 : 3) * coordinates;
         case Path::gemm_f32:
@@ -71,7 +70,8 @@ std::string explain(const Plan& p) {
     if (p.device_queries) line("block", fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
     line("path", path_name(p));
     if (!p.selector.empty()) line("selector", p.selector);
-    if (p.host_points) line("points", "in host memory; on the device what the filter needs of each");
+    if (p.host_points != HostPoints::none)
+        line("points", "in host memory; on the device what the filter needs of each");
     if (p.path == Path::select) {
         line("tile", fmt::format("{} rows x {} values", p.query_tile, p.point_tile));
     } else {

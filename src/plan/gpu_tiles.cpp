@@ -45,10 +45,19 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
     return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
 }
 
-// What of such points would lie on the device if they stayed in host memory.
-double host_points_bytes(const Request& r, Path path) {
-    const Path kept = r.host_points ? r.host_path : path;
-    return gpu::tuning::host_point_bytes(r.shape.d, kept, r.metric.has_aux) * static_cast<double>(r.shape.n);
+// Bytes of a coordinate of the points.
+std::int64_t element_of(const Request& r) {
+    return r.point_element > 0 ? r.point_element : static_cast<std::int64_t>(size_of(r.shape.type));
+}
+
+// What of points that stay in host memory lies on the device: of their vectors, those of the filter of `path`.
+double held_bytes(const Request& r, HostPoints held, Path path) {
+    namespace t = gpu::tuning;
+    if (held == HostPoints::none) return 0;
+    const bool bytes = held == HostPoints::bytes;
+    return t::host_point_bytes(r.shape.d, bytes ? Path::gemm_i8 : path, r.metric.has_aux) *
+               static_cast<double>(r.shape.n) +
+           (bytes ? t::listed_bytes(r.shape.d, element_of(r)) : 0);
 }
 
 // Whether points that have no room on the device stay in host memory, where what passes the filter is read: prepared
@@ -60,19 +69,9 @@ bool stay_on_host(const Request& r, const Machine::Device& device, Path path, do
     if (path != Path::gemm_f16 && path != Path::direct_f32) return false;
     Request least = r;
     least.shape.k = std::min(t::host_points_k, r.shape.n);
-    return host_points_bytes(r, path) + gpu_workspace(least, device, path, t::host_points_queries, r.shape.n) <= budget;
-}
-
-// Bytes of a coordinate of the points.
-std::int64_t element_of(const Request& r) {
-    return r.point_element > 0 ? r.point_element : static_cast<std::int64_t>(size_of(r.shape.type));
-}
-
-// What lies on the device of points that stay in host memory while numbers of 8 bits alone are there.
-double bytes_alone(const Request& r) {
-    namespace t = gpu::tuning;
-    return t::host_point_bytes(r.shape.d, Path::gemm_i8, r.metric.has_aux) * static_cast<double>(r.shape.n) +
-           t::listed_bytes(r.shape.d, element_of(r));
+    return held_bytes(r, HostPoints::vectors, path) +
+               gpu_workspace(least, device, path, t::host_points_queries, r.shape.n) <=
+           budget;
 }
 
 // Whether numbers of 8 bits of such points have room on the device where their fp16 vectors have none: they answer, and
@@ -89,9 +88,16 @@ bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, 
     if (form == metric::Gemm::cross_entropy || r.metric.traits.factored) return false;
     Request least = r;
     least.shape.k = t::host_points_k;
-    const double left = budget - bytes_alone(r);
+    const double left = budget - held_bytes(r, HostPoints::bytes, path);
     return 2 * gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, t::listed_chunk) <= left &&
            4 * t::point_bytes(s.d, element_of(r), path, true) * static_cast<double>(t::listed_chunk) <= left;
+}
+
+// What of points that have no room on the device lies there.
+HostPoints choose_host_points(const Request& r, const Machine::Device& device, Path path, double budget) {
+    return stay_on_host(r, device, path, budget)     ? HostPoints::vectors
+           : stays_in_bytes(r, device, path, budget) ? HostPoints::bytes
+                                                     : HostPoints::none;
 }
 
 // What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
@@ -112,6 +118,28 @@ bool takes_values(const Request& r, const Machine::Device& device, const Plan& p
 }
 
 constexpr double gib = 1 << 30;
+
+// Where the points lie, of which so many bytes are held on the device, and all would take so many there.
+std::string why_points(const Shape& s, const Plan& p, double held, double all) {
+    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
+    switch (p.host_points) {
+        case HostPoints::vectors:
+            return fmt::format(
+                "points stay in host memory ({:.2f} GiB), where those that pass the filter are read; what the filter "
+                "needs of them is on the device ({:.2f} GiB). ",
+                elements / gib, held / gib);
+        case HostPoints::bytes:
+            return fmt::format(
+                "points stay in host memory ({:.2f} GiB); their numbers of 8 bits are on the device ({:.2f} GiB), what "
+                "passes is read, and queries that these leave stream the points in chunks of {}. ",
+                elements / gib, held / gib, p.chunk_points);
+        case HostPoints::none:
+            break;
+    }
+    return p.chunk_points < s.n
+               ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / gib)
+               : "points stay on the device. ";
+}
 
 // Of the free memory of a GPU.
 constexpr double of_free = 0.85;
@@ -160,22 +188,22 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                  all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
-    const bool scarce = on_host && all > budget / 2, stays = scarce && stay_on_host(r, device, p.path, budget);
-    const bool in_bytes =
-        r.host_points ? r.host_path == Path::gemm_i8 : scarce && !stays && stays_in_bytes(r, device, p.path, budget);
-    p.host_points = r.host_points || stays || in_bytes;
+    const bool scarce = on_host && all > budget / 2, kept = r.host_points != HostPoints::none;
+    p.host_points = kept || !scarce ? r.host_points : choose_host_points(r, device, p.path, budget);
     // A radius, more neighbours than bytes serve, and what is asked for stream.
-    if (in_bytes && p.path == Path::gemm_f16 && r.path.empty() && !r.all_points && s.k < t::most_listed_k &&
-        gpu_isa(r.isa, device) == "sm_90a")
+    if (p.host_points == HostPoints::bytes && p.path == Path::gemm_f16 && r.path.empty() && !r.all_points &&
+        s.k < t::most_listed_k && gpu_isa(r.isa, device) == "sm_90a")
         p.path = Path::gemm_i8;
-    const double held = in_bytes ? bytes_alone(r) : host_points_bytes(r, p.path);
-    if (p.host_points) {
+    const double held = held_bytes(r, p.host_points, kept ? r.host_path : p.path);
+    if (p.host_points != HostPoints::none) {
         workspace = budget - held;
         // Of an Index: unless a budget was asked for, what is free now is free beside them.
-        if (r.host_points && r.memory == 0) workspace = std::max(workspace, budget / 2);
+        if (kept && r.memory == 0) workspace = std::max(workspace, budget / 2);
     }
     // Half of what is left for two chunks of the points.
-    const double streamed = in_bytes ? workspace / 2 : !p.host_points && scarce ? budget / 2 : 0;
+    const double streamed = p.host_points == HostPoints::bytes            ? workspace / 2
+                            : p.host_points == HostPoints::none && scarce ? budget / 2
+                                                                          : 0;
     if (streamed > 0) {
         p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
         workspace = streamed;
@@ -186,20 +214,19 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
     p.chunk_points = std::min(p.chunk_points, most_points);
     const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
-    std::int64_t qt = std::min(
-        s.q,
-        filter ? std::min(t::filter_query_tile,
-                          t::responsive_queries(p.path == Path::gemm_i8 && in_bytes ? s.n : p.chunk_points, s.d, cost))
-               : t::exact_query_tile);
+    std::int64_t qt =
+        std::min(s.q, filter ? std::min(t::filter_query_tile,
+                                        t::responsive_queries(searches_by_bytes(p) ? s.n : p.chunk_points, s.d, cost))
+                             : t::exact_query_tile);
     if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n && !p.host_points &&
-                  s.n >= t::symmetric_points && s.n <= t::symmetric_most_points && s.d >= t::symmetric_dimensions &&
-                  s.d <= t::symmetric_most_dimensions && (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored &&
+    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
+                  p.host_points == HostPoints::none && s.n >= t::symmetric_points && s.n <= t::symmetric_most_points &&
+                  s.d >= t::symmetric_dimensions && s.d <= t::symmetric_most_dimensions &&
+                  (form == metric::Gemm::l2 || form == metric::Gemm::cosine) && !r.metric.traits.factored &&
                   gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
     while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
@@ -227,19 +254,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     p.workspace_bytes =
         clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
-    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
-    p.why += in_bytes ? fmt::format(
-                            "points stay in host memory ({:.2f} GiB); their numbers of 8 bits are on the device "
-                            "({:.2f} GiB), what passes is read, and queries that these leave stream the points in "
-                            "chunks of {}. ",
-                            elements / gib, held / gib, p.chunk_points)
-             : p.host_points ? fmt::format(
-                                   "points stay in host memory ({:.2f} GiB), where those that pass the filter "
-                                   "are read; what the filter needs of them is on the device ({:.2f} GiB). ",
-                                   elements / gib, held / gib)
-             : p.chunk_points < s.n
-                 ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / gib)
-                 : "points stay on the device. ";
+    p.why += why_points(s, p, held, all);
     if (p.matrix_queries > 0)
         p.why +=
             "every value of so few queries, for which the points are read once, in place of matrix units and samples. ";

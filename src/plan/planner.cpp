@@ -240,7 +240,7 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
 bool tries_tree(const Request& r, const Machine::Device* device, const Machine& m, const Plan& p) {
     const bool filters = p.path != Path::tree && p.path != Path::exact && r.shape.d > exact::tree_dimensions;
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out || r.all_points ||
-        r.no_boxes || r.host_points || !r.metric.traits.monotone || r.metric.user)
+        r.no_boxes || r.host_points != HostPoints::none || !r.metric.traits.monotone || r.metric.user)
         return false;
     constexpr std::int64_t least_points_gpu = 1 << 16;
     return device ? r.prepared && r.memory == 0 && r.shape.n >= least_points_gpu && gpu_tree_saves(r, *device)

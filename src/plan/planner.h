@@ -64,7 +64,7 @@ struct Request {
     bool leaves_out = true;          // paths that leave out points unseen may be chosen
     std::int64_t point_element = 0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
     std::int64_t chunk_points = 0;   // points on the device at a time, where they have been prepared; 0: to be decided
-    bool host_points = false;        // they have been prepared to stay in host memory, with the filter of `host_path`
+    HostPoints host_points = HostPoints::none;  // as they have been prepared, with the filter of `host_path`
     Path host_path = Path::exact;
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
     // Of a selection.
@@ -75,6 +75,11 @@ struct Request {
     bool enqueue = false;   // the host may not wait
     bool explained = true;  // Plan::why is wanted
 };
+
+// Whether a plan's search asks the numbers of 8 bits of all points before any of these stream.
+inline bool searches_by_bytes(const Plan& plan) {
+    return plan.host_points == HostPoints::bytes && plan.path == Path::gemm_i8;
+}
 
 // Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the
 // smallest tile).

@@ -92,12 +92,13 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     const std::int64_t held = plan.device_points > 0 ? plan.device_points : s.n;
     const bool sharded = held < s.n;
     out.sent_bytes = heap_bytes(s) / (sharded ? 1 : count);
-    const std::int64_t prepared = plan.host_points ? held : std::min(held, plan.chunk_points);
+    const bool on_host = plan.host_points != HostPoints::none;
+    const std::int64_t prepared = on_host ? held : std::min(held, plan.chunk_points);
     const double per_point =
-        plan.host_points ? gpu::tuning::host_point_bytes(s.d, plan.path, request.metric.has_aux)
-                         : gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
+        on_host ? gpu::tuning::host_point_bytes(s.d, plan.path, request.metric.has_aux)
+                : gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
     out.device_bytes = static_cast<double>(plan.workspace_bytes) + static_cast<double>(prepared) * per_point;
-    if (plan.host_points && plan.path == Path::gemm_i8)
+    if (searches_by_bytes(plan))
         out.device_bytes += gpu::tuning::listed_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)));
     if (plan.symmetric) {
         out.how = "symmetric";
@@ -124,7 +125,7 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
         streams ? searches * exact::ceil_div(block, gpu::tuning::queries_of_pass(plan, std::min(plan.query_tile, block),
                                                                                  s.k, s.d, s.type))
                 : 1;
-    const std::int64_t queries = streams || sharded || plan.host_points ? std::min(s.n, searches * block) : 0;
+    const std::int64_t queries = streams || sharded || on_host ? std::min(s.n, searches * block) : 0;
     out.received_bytes = row_bytes * (static_cast<double>(queries) + static_cast<double>(passes * held));
     return out;
 }

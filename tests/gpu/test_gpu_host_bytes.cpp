@@ -1,5 +1,5 @@
-// Points that stay in host memory while numbers of 8 bits of them are all that is on the device (path gemm_i8 with
-// Plan::host_points): the bits of the CPU, whatever the bytes leave to the points as they stream.
+// Points that stay in host memory while numbers of 8 bits of them are all that is on the device (HostPoints::bytes):
+// the bits of the CPU, whatever the bytes leave to the points as they stream.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -43,7 +43,7 @@ public:
         gpu_arrays::check(cudaGetDevice(&plan_.device));
         plan_.path = Path::gemm_i8;
         plan_.isa = "sm_90a";
-        plan_.host_points = true;
+        plan_.host_points = HostPoints::bytes;
         plan_.chunk_points = plan_.point_tile = chunk;
         plan_.query_tile = 200;  // more queries come in tiles
         plan_.candidate_capacity = 16384;
@@ -219,8 +219,7 @@ TEST(GpuHostBytes, OfAnIndex) {
     const Shape shape{many, 1, few, 1, ElementType::u8, false, true};
     const auto in_bytes = [&] {
         try {
-            const Plan p = plan(shape, options);
-            return p.host_points && p.path == Path::gemm_i8;
+            return plan(shape, options).host_points == HostPoints::bytes;
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
         }

@@ -29,7 +29,7 @@ std::int64_t least_memory(const MatrixView& points, Options options) {
     const Shape shape{points.rows, 1, points.cols, 1, points.type, false, true};
     for (options.memory = 1 << 20; options.memory < std::int64_t{1} << 30; options.memory += options.memory / 16) {
         try {
-            if (plan(shape, options).host_points) return options.memory;
+            if (plan(shape, options).host_points != HostPoints::none) return options.memory;
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
         }

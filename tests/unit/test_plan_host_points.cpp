@@ -10,6 +10,7 @@
 namespace {
 
 using kith::ElementType;
+using kith::HostPoints;
 using kith::Path;
 using kith::Plan;
 using kith::Shape;
@@ -40,7 +41,7 @@ Plan plan_of(const kith::planner::Request& r, std::int64_t free_bytes = 78 * gig
 
 TEST(PlanHostPoints, StayWhereTheirFilterFitsAndTheyDoNot) {
     const Plan p = plan_of(prepared(100 * million, 128, ElementType::f32));
-    EXPECT_TRUE(p.host_points);
+    EXPECT_EQ(HostPoints::vectors, p.host_points);
     EXPECT_EQ(Path::gemm_f16, p.path);
     EXPECT_EQ(100 * million, p.chunk_points);
     EXPECT_EQ(100 * million, p.point_tile);
@@ -55,7 +56,7 @@ TEST(PlanHostPoints, StayWhereTheirFilterFitsAndTheyDoNot) {
 TEST(PlanHostPoints, HoldThreeTimesAsManyOfF32) {
     for (const auto& [n, type] : {std::pair{250 * million, ElementType::u8}, {250 * million, ElementType::f32}}) {
         const Plan p = plan_of(prepared(n, 128, type));
-        EXPECT_TRUE(p.host_points) << kith::name(type);
+        EXPECT_EQ(HostPoints::vectors, p.host_points) << kith::name(type);
         EXPECT_GE(p.query_tile, 128);
     }
 }
@@ -67,7 +68,7 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
                                   {400 * million, ElementType::f32}}) {
         const kith::planner::Request r = prepared(n, 128, type);
         const Plan p = plan_of(r, 80 * gigabyte);
-        EXPECT_TRUE(p.host_points) << n;
+        EXPECT_EQ(HostPoints::bytes, p.host_points) << n;
         EXPECT_EQ(Path::gemm_i8, p.path);
         EXPECT_LT(p.chunk_points, n);
         EXPECT_GE(p.chunk_points, million / 4);
@@ -79,7 +80,7 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
         // As the index' later calls ask for it: a radius, another path and a scan stream.
         kith::planner::Request later = r;
         later.chunk_points = p.chunk_points;
-        later.host_points = true;
+        later.host_points = p.host_points;
         later.host_path = p.path;
         EXPECT_EQ(Path::gemm_i8, plan_of(later, 10 * gigabyte).path);
         EXPECT_EQ(p.chunk_points, plan_of(later, 10 * gigabyte).chunk_points);
@@ -94,11 +95,12 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
     // Without the matrix units for it, and beyond what bytes have room for.
     kith::planner::Request r = prepared(500 * million, 128, ElementType::u8);
     r.isa = "sm_80";
-    EXPECT_FALSE(plan_of(r, 80 * gigabyte).host_points);
+    EXPECT_EQ(HostPoints::none, plan_of(r, 80 * gigabyte).host_points);
     r.isa.clear();
-    EXPECT_FALSE(plan_of(r, 70 * gigabyte).host_points);
+    EXPECT_EQ(HostPoints::none, plan_of(r, 70 * gigabyte).host_points);
     r.path = "gemm-i8";
-    EXPECT_FALSE(plan_of(r, 80 * gigabyte).host_points) << "a path that is asked for has its vectors on the device";
+    EXPECT_EQ(HostPoints::none, plan_of(r, 80 * gigabyte).host_points)
+        << "a path that is asked for has its vectors on the device";
 }
 
 // Whatever the budget, from one on that has room for a tile: there is none at which bytes are planned for and do not
@@ -117,11 +119,11 @@ TEST(PlanHostPoints, NoBudgetIsTooSmallForBytesAlone) {
                 r.memory = memory;
                 Plan p;
                 ASSERT_NO_THROW(p = plan_of(r)) << n << ", " << memory << ", " << q << ", " << k;
-                if (!p.host_points || p.path != Path::gemm_i8) continue;
+                if (p.host_points != HostPoints::bytes) continue;
                 in_bytes = true;
                 // Queries of f64 change nothing about the points.
                 r.chunk_points = p.chunk_points;
-                r.host_points = true;
+                r.host_points = p.host_points;
                 r.host_path = p.path;
                 r.point_element = 1;
                 r.shape.type = ElementType::f64;
@@ -140,11 +142,11 @@ TEST(PlanHostPoints, WhatBytesDoNotServe) {
     EXPECT_EQ(Path::gemm_f16, plan_of(other, 80 * gigabyte).path);
     // Rows that are too wide for them.
     const Plan wide = plan_of(prepared(8 * million, 6000, ElementType::f32), 80 * gigabyte);
-    EXPECT_FALSE(wide.host_points);
+    EXPECT_EQ(HostPoints::none, wide.host_points);
     EXPECT_LT(wide.chunk_points, 8 * million);
     other = r;
     other.metric.traits.factored = true;
-    EXPECT_FALSE(plan_of(other, 80 * gigabyte).host_points);
+    EXPECT_EQ(HostPoints::none, plan_of(other, 80 * gigabyte).host_points);
 }
 
 TEST(PlanHostPoints, KeepWithinTheBudget) {
@@ -155,7 +157,7 @@ TEST(PlanHostPoints, KeepWithinTheBudget) {
                     kith::planner::Request r = prepared(memory / 600, 128, type, q, k);
                     r.memory = memory;
                     const Plan p = plan_of(r);
-                    ASSERT_TRUE(p.host_points) << memory;
+                    ASSERT_EQ(HostPoints::vectors, p.host_points) << memory;
                     const double held =
                         kith::gpu::tuning::host_point_bytes(128, p.path, false) * static_cast<double>(r.shape.n);
                     EXPECT_LE(held + static_cast<double>(p.workspace_bytes), static_cast<double>(memory));
@@ -170,20 +172,21 @@ TEST(PlanHostPoints, AreThoseThatWerePrepared) {
     kith::planner::Request r = prepared(100 * million, 128, ElementType::f32);
     const Plan first = plan_of(r);
     r.chunk_points = first.chunk_points;
-    r.host_points = true;
+    r.host_points = first.host_points;
     r.host_path = first.path;
     // What they hold is no longer free, or more is than ever.
     for (const std::int64_t left : {4 * gigabyte, 50 * gigabyte, 600 * gigabyte}) {
         for (const char* path : {"", "exact", "gemm-f16"}) {
             r.path = path;
             const Plan p = plan_of(r, left);
-            EXPECT_TRUE(p.host_points);
+            EXPECT_EQ(HostPoints::vectors, p.host_points);
             EXPECT_EQ(100 * million, p.chunk_points);
             EXPECT_LE(p.workspace_bytes, left);
         }
     }
     r.path.clear();
     r.shape.graph = true;
+    r.no_clusters = true;
     r.shape.d = 64;
     r.shape.n = r.shape.q = r.chunk_points = 300'000;
     EXPECT_FALSE(plan_of(r).symmetric) << "that takes the points on the device";
@@ -192,7 +195,7 @@ TEST(PlanHostPoints, AreThoseThatWerePrepared) {
 TEST(PlanHostPoints, WhatStreamsInstead) {
     const auto streams = [](const kith::planner::Request& r, const char* what) {
         const Plan p = plan_of(r);
-        EXPECT_FALSE(p.host_points) << what;
+        EXPECT_EQ(HostPoints::none, p.host_points) << what;
         EXPECT_LT(p.chunk_points, r.shape.n) << what;
     };
     const kith::planner::Request r = prepared(100 * million, 128, ElementType::f32);
@@ -220,11 +223,11 @@ TEST(PlanHostPoints, WhatStreamsInstead) {
     other = r;
     other.data_device = 0;
     other.shape.n = 10 * million;
-    EXPECT_FALSE(plan_of(other).host_points);
+    EXPECT_EQ(HostPoints::none, plan_of(other).host_points);
     // Without room for a tile beside them, in bytes either, or with room for all.
     EXPECT_EQ(Path::gemm_i8, plan_of(r, 30 * gigabyte).path);
-    EXPECT_FALSE(plan_of(r, 15 * gigabyte).host_points);
-    EXPECT_FALSE(plan_of(r, 600 * gigabyte).host_points);
+    EXPECT_EQ(HostPoints::none, plan_of(r, 15 * gigabyte).host_points);
+    EXPECT_EQ(HostPoints::none, plan_of(r, 600 * gigabyte).host_points);
     EXPECT_EQ(100 * million, plan_of(r, 600 * gigabyte).chunk_points);
 }
 
@@ -235,7 +238,7 @@ TEST(PlanHostPoints, TheDirectFilterHasThemToo) {
     r.metric.rounds = true;
     const Plan p = plan_of(r);
     EXPECT_EQ(Path::direct_f32, p.path);
-    EXPECT_TRUE(p.host_points);
+    EXPECT_EQ(HostPoints::vectors, p.host_points);
 }
 
 // Several devices hold shards; a shard without room stays in host memory.
@@ -246,17 +249,17 @@ TEST(PlanHostPoints, SeveralDevicesHaveShardsFirst) {
     r.device = "cuda:all";
     Plan p = kith::planner::make(r, m);
     EXPECT_EQ(40 * million, p.device_points);
-    EXPECT_FALSE(p.host_points);
+    EXPECT_EQ(HostPoints::none, p.host_points);
     r.shape.n = 300 * million;
     p = kith::planner::make(r, m);
     EXPECT_EQ(150 * million, p.device_points);
-    EXPECT_TRUE(p.host_points);
+    EXPECT_EQ(HostPoints::vectors, p.host_points);
 }
 
 TEST(PlanHostPoints, OfAMeasuredMachine) {
     const Shape shape{100 * million, 10'000, 128, 10, ElementType::f32, false, true};
     const kith::Plan p = kith::plan_on("h100", shape);
-    EXPECT_TRUE(p.host_points);
+    EXPECT_EQ(HostPoints::vectors, p.host_points);
     const kith::MeasuredTime time = kith::measured_time("h100", shape, {}, p);
     EXPECT_GT(time.seconds, 0.4);  // 10^12 pairs at some 2,100 G/s
     EXPECT_LT(time.seconds, 0.6);
@@ -274,7 +277,7 @@ TEST(PlanHostPoints, OfAMeasuredMachine) {
     EXPECT_NE(std::string::npos, by_bytes.source.find("numbers of 8 bits take less")) << by_bytes.source;
     Shape once = shape;
     once.prepared = false;
-    EXPECT_FALSE(kith::plan_on("h100", once).host_points);
+    EXPECT_EQ(HostPoints::none, kith::plan_on("h100", once).host_points);
 }
 
 }  // namespace

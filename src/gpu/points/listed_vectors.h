@@ -1,6 +1,6 @@
 // Points that stay in host memory while numbers of 8 bits of all of them are on the device and their fp16 vectors are
-// not (Plan::host_points of the path gemm_i8): the vectors of a first sample are there, and those of rows that pass the
-// bytes are made of the rows when they are wanted.
+// not (HostPoints::bytes): the vectors of a first sample are there, and those of rows that pass the bytes are made of
+// the rows when they are wanted.
 #pragma once
 
 #include "gpu/points/points.h"

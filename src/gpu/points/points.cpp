@@ -340,7 +340,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->d = view.cols;
     points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
     points->streams = plan.chunk_points < view.rows;
-    points->on_host = plan.host_points;
+    points->on_host = plan.host_points != HostPoints::none;
     points->source = view;
     if (copy && view.device == host_memory && (points->streams || points->on_host))
         points->source = copy_to_host(view, points->owned, host);
@@ -349,7 +349,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
             points->owned_on_device = upload(view, 0, view.rows, true, stream, watch);
             points->source = view_of(points->owned_on_device.rows, view.cols, plan.device);
         }
-        if (points->on_host) add_bytes(*points, host, stream);
+        if (plan.host_points == HostPoints::bytes) add_bytes(*points, host, stream);
         work.wait("preparing the points");
         return points;
     }
