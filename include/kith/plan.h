@@ -70,6 +70,7 @@ struct Plan {
     std::int64_t chunk_points = 0;        // points on the device at a time; n unless they stream
     std::int64_t candidate_capacity = 0;  // candidates kept per query between filter and refinement
     HostPoints host_points = HostPoints::none;
+    std::int64_t held_bytes = 0;       // what lies on the GPU of points that stay in host memory
     std::int64_t workspace_bytes = 0;  // what the run will allocate beyond inputs, outputs and the prepared points
     bool symmetric = false;            // graph on a GPU: each tile of pairs serves its rows and its columns
     // Points whose dimensions are too many for a tree by their number: where a sample says that boxes would leave out

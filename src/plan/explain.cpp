@@ -23,6 +23,7 @@ std::string path_name(const Plan& p) {
 }
 
 double prepared_bytes(const Shape& shape, const Plan& plan) {
+    if (plan.host_points != HostPoints::none) return static_cast<double>(plan.held_bytes);
     const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
     const double tree =
         plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
@@ -39,8 +40,6 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::gemm_bf16:
             return 2 * coordinates;
         case Path::gemm_i8:
-            if (plan.host_points == HostPoints::bytes)
-                return gpu::tuning::host_point_bytes(shape.d, plan.path, true) * static_cast<double>(shape.n);
             return (plan.device == host_memory ? 5 : 3) * coordinates;
         case Path::gemm_f32:
         case Path::direct_f32:

@@ -119,9 +119,10 @@ bool takes_values(const Request& r, const Machine::Device& device, const Plan& p
 
 constexpr double gib = 1 << 30;
 
-// Where the points lie, of which so many bytes are held on the device, and all would take so many there.
-std::string why_points(const Shape& s, const Plan& p, double held, double all) {
-    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
+// Where the points lie; all of them would take so many bytes of the device.
+std::string why_points(const Shape& s, const Plan& p, double all) {
+    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type)),
+                 held = static_cast<double>(p.held_bytes);
     switch (p.host_points) {
         case HostPoints::vectors:
             return fmt::format(
@@ -195,6 +196,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         s.k < t::most_listed_k && gpu_isa(r.isa, device) == "sm_90a")
         p.path = Path::gemm_i8;
     const double held = held_bytes(r, p.host_points, kept ? r.host_path : p.path);
+    p.held_bytes = clamped(held);
     if (p.host_points != HostPoints::none) {
         workspace = budget - held;
         // Of an Index: unless a budget was asked for, what is free now is free beside them.
@@ -254,7 +256,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     p.workspace_bytes =
         clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
-    p.why += why_points(s, p, held, all);
+    p.why += why_points(s, p, all);
     if (p.matrix_queries > 0)
         p.why +=
             "every value of so few queries, for which the points are read once, in place of matrix units and samples. ";

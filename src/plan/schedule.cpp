@@ -94,12 +94,9 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     out.sent_bytes = heap_bytes(s) / (sharded ? 1 : count);
     const bool on_host = plan.host_points != HostPoints::none;
     const std::int64_t prepared = on_host ? held : std::min(held, plan.chunk_points);
-    const double per_point =
-        on_host ? gpu::tuning::host_point_bytes(s.d, plan.path, request.metric.has_aux)
-                : gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
-    out.device_bytes = static_cast<double>(plan.workspace_bytes) + static_cast<double>(prepared) * per_point;
-    if (searches_by_bytes(plan))
-        out.device_bytes += gpu::tuning::listed_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)));
+    const double per_point = gpu::tuning::point_bytes(s.d, static_cast<std::int64_t>(size_of(s.type)), plan.path, true);
+    out.device_bytes = static_cast<double>(plan.workspace_bytes) +
+                       (on_host ? static_cast<double>(plan.held_bytes) : static_cast<double>(prepared) * per_point);
     if (plan.symmetric) {
         out.how = "symmetric";
         out.received_bytes = static_cast<double>(s.n) * row_bytes;

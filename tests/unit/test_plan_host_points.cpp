@@ -77,6 +77,8 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
         EXPECT_EQ(std::string::npos, p.why.find("path gemm-f16")) << p.why;
         const double held = kith::gpu::tuning::host_point_bytes(128, p.path, false) * static_cast<double>(n);
         EXPECT_LE(held + static_cast<double>(p.workspace_bytes), 0.85 * 80 * gigabyte);
+        EXPECT_EQ(held + kith::gpu::tuning::listed_bytes(128, static_cast<std::int64_t>(kith::size_of(type))),
+                  kith::prepared_bytes(r.shape, p));
         // As the index' later calls ask for it: a radius, another path and a scan stream.
         kith::planner::Request later = r;
         later.chunk_points = p.chunk_points;
@@ -139,7 +141,10 @@ TEST(PlanHostPoints, WhatBytesDoNotServe) {
     const kith::planner::Request r = prepared(500 * million, 128, ElementType::u8);
     kith::planner::Request other = r;
     other.shape.k = 2000;
-    EXPECT_EQ(Path::gemm_f16, plan_of(other, 80 * gigabyte).path);
+    const Plan many = plan_of(other, 80 * gigabyte);
+    EXPECT_EQ(Path::gemm_f16, many.path);
+    EXPECT_EQ(HostPoints::bytes, many.host_points);
+    EXPECT_EQ(plan_of(r, 80 * gigabyte).held_bytes, many.held_bytes);
     // Rows that are too wide for them.
     const Plan wide = plan_of(prepared(8 * million, 6000, ElementType::f32), 80 * gigabyte);
     EXPECT_EQ(HostPoints::none, wide.host_points);
@@ -275,6 +280,13 @@ TEST(PlanHostPoints, OfAMeasuredMachine) {
     EXPECT_GT(by_bytes.seconds, 0.1);
     EXPECT_LT(by_bytes.seconds, 0.5);
     EXPECT_NE(std::string::npos, by_bytes.source.find("numbers of 8 bits take less")) << by_bytes.source;
+    // 141 bytes a point and the sample; auxiliary values where the metric has such.
+    EXPECT_NEAR(59.15, kith::prepared_bytes(more, in_bytes) / gigabyte, 0.05);
+    kith::Options cosine;
+    cosine.metric = kith::MetricId::cosine;
+    more.n = 400 * million;
+    EXPECT_EQ(400e6 * 16, kith::prepared_bytes(more, kith::plan_on("h100", more, cosine)) -
+                              kith::prepared_bytes(more, kith::plan_on("h100", more)));
     Shape once = shape;
     once.prepared = false;
     EXPECT_EQ(HostPoints::none, kith::plan_on("h100", once).host_points);
