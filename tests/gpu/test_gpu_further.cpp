@@ -48,8 +48,6 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     const gpu::FilterForm& form = all.form;
     const auto projected = gpu::find_projection(all, n,
                                                 {.directions = true,
-                                                 .bytes = false,
-                                                 .augmented = false,
                                                  .always = true,
                                                  .columns = gpu::tuning::pass_columns.front(),
                                                  .least_stages = stages,

@@ -3,6 +3,7 @@
 #include <cuda_fp16.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -10,6 +11,7 @@
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bytes.h"
+#include "gpu/filter/reread.h"
 #include "gpu/points/byte_form.h"
 #include "gpu/points/projection.h"
 #include "gpu/points/tuning.h"
@@ -37,20 +39,33 @@ bool has_matrix_units() {
 
 // Every pair whose value h - <u, v> of the rounded vectors of all coordinates is at most a threshold passes, for
 // thresholds near those values and for the extremes; points without a value pass always or never.
-void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what) {
-    const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_i8, "sm_90a");
+void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected, const std::string& metric,
+            const std::string& what) {
     const std::int64_t n = filter.n, q = filter.q;
     const gpu::Chunk& chunk = filter.chunk();
-    ASSERT_TRUE(chunk.projected) << what;
     const gpu::FilterForm& form = filter.form();
-    const gpu::Directions& directions = chunk.projected->directions;
+    const gpu::Directions& directions = projected.directions;
     ASSERT_TRUE(directions.bytes) << what;
     gpu::Buffer<char> numbers(gpu::vector_bytes(directions.form, q), nullptr);
     gpu::Buffer<float> error(q, nullptr), threshold(q, nullptr), own(q, nullptr);
     gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
     gpu::Buffer<std::int32_t> counts(q, nullptr);
     gpu::Buffer<char> terms(gpu::augmented_query_rows(q) * gpu::byte_terms * gpu::wide_planes, nullptr);
-    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), {}, nullptr);
+    gpu::FurtherRows rows{};
+    std::vector<gpu::Buffer<char>> of_stages;
+    gpu::RereadTask task;
+    for (int stage = 0; stage < directions.stages; ++stage) {
+        const auto at = static_cast<std::size_t>(stage);
+        rows[at] = of_stages.emplace_back(q * gpu::further_row_bytes, nullptr).get();
+        const double step = directions.further[stage].step;
+        task.stage[stage] = {rows[at], projected.further[at].get(), step * step};
+    }
+    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), rows, nullptr);
+    const gpu::ByteTermRows two = gpu::make_byte_terms(projected, n, 2, nullptr),
+                            wide = gpu::make_byte_terms(projected, n, gpu::wide_planes, nullptr);
+    if (2 * directions.form.width > gpu::most_augmented_bytes) {
+        EXPECT_FALSE(wide) << "no kernel takes them";
+    }
     const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);
     const std::vector<float> h = to_host(chunk.filter.half_norm.get(), n);
@@ -92,19 +107,19 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
         gpu::projected_thresholds(directions, threshold.get(), error.get(), nullptr, q, own.get(), nullptr);
         gpu::FilterPass pass = filter.pass();
         pass.queries = numbers.get();
-        pass.points = chunk.projected->vectors.get();
-        pass.half_norm = chunk.projected->half_norm.get();
+        pass.points = projected.vectors.get();
+        pass.half_norm = projected.half_norm.get();
         pass.width = directions.form.width;
         pass.threshold = own.get();
         pass.candidates = found.get();
         pass.counts = counts.get();
         pass.capacity = n;
-        const gpu::ByteTermRows& wide = gpu::wide_terms_of(chunk);
-        if (gpu::byte_width(directions.columns) > gpu::most_augmented_bytes) {
-            EXPECT_FALSE(wide) << "no kernel takes them";
-        }
+        pass.says_sums = directions.leaves_some();
+        const gpu::Buffer<float> highest(q, nullptr);
+        gpu::byte_values(reinterpret_cast<const int*>(own.get()), q, directions.bytes.step, highest.get(), nullptr);
+        const std::vector<float> as_values = to_host(highest.get(), q);
         for (const gpu::ByteTermRows* augmented :
-             {static_cast<const gpu::ByteTermRows*>(nullptr), &chunk.projected->byte_terms, &wide}) {
+             {static_cast<const gpu::ByteTermRows*>(nullptr), &projected.byte_terms, &two, &wide}) {
             gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
             const auto full = static_cast<std::int32_t>(n + 1);
             if (augmented) {
@@ -117,6 +132,40 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
             gpu::bytes_pass_sm_90a(pass, nullptr);
             const std::vector<gpu::Candidate> all = to_host(found.get(), q * n);
             const std::vector<std::int32_t> lengths = to_host(counts.get(), q);
+            // Behind the stages, whatever their values by all coordinates.
+            std::vector<gpu::Candidate> left = all;
+            std::vector<std::int32_t> left_counts = lengths;
+            if (directions.stages > 0) {
+                task.found = found.get();
+                task.counts = counts.get();
+                task.room = n;
+                task.queries = filter.vectors.get();
+                task.points = chunk.filter.vectors.get();
+                task.half_norm = chunk.filter.half_norm.get();
+                task.width = form.width;
+                task.stages = directions.stages;
+                task.sum_step = directions.bytes.step;
+                task.threshold = highest.get();
+                const gpu::Buffer<gpu::Candidate> listed(q * n, nullptr);
+                gpu::Buffer<std::int32_t> listed_counts(q, nullptr);
+                gpu::Buffer<std::uint8_t> overflowed(q, nullptr);
+                const gpu::Buffer<float> no_threshold(q, nullptr);
+                const std::vector<float> infinite(static_cast<std::size_t>(q), infinity);
+                gpu_arrays::check(cudaMemcpy(no_threshold.get(), infinite.data(), infinite.size() * sizeof(float),
+                                             cudaMemcpyHostToDevice));
+                listed_counts.clear_to(0);
+                overflowed.clear_to(0);
+                gpu::CandidateLists lists;
+                lists.q = q;
+                lists.capacity = n;
+                lists.candidates = listed.get();
+                lists.counts = listed_counts.get();
+                lists.overflowed = overflowed.get();
+                lists.threshold = no_threshold.get();
+                gpu::reread(lists, task, nullptr);
+                left = to_host(listed.get(), q * n);
+                left_counts = to_host(listed_counts.get(), q);
+            }
             for (std::int64_t i = 0; i < q; ++i) {
                 if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;
                 std::vector<int> there(static_cast<std::size_t>(n));
@@ -126,13 +175,30 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
                     continue;
                 }
                 ASSERT_LE(length, n);
-                for (std::int32_t c = 0; c < length; ++c) ++there.at(all[static_cast<std::size_t>(i * n + c)].point);
+                const float own_value = as_values[static_cast<std::size_t>(i)];
+                for (std::int32_t c = 0; c < length; ++c) {
+                    const gpu::Candidate& candidate = all[static_cast<std::size_t>(i * n + c)];
+                    ++there.at(candidate.point);
+                    // What it says is as far below the threshold as the value is, at least.
+                    const double value = values[static_cast<std::size_t>(i * n + candidate.point)],
+                                 above = static_cast<double>(own_value) -
+                                         static_cast<double>(thresholds[static_cast<std::size_t>(i)]);
+                    const double says = static_cast<double>(std::bit_cast<int>(candidate.a)) * directions.bytes.step *
+                                        directions.bytes.step;
+                    if (pass.says_sums && std::isfinite(value) && std::isfinite(above)) {
+                        ASSERT_LE(says, value + above) << what << ", " << metric;
+                    }
+                }
+                std::vector<int> stays(static_cast<std::size_t>(n));
+                for (std::int32_t c = 0; c < left_counts[static_cast<std::size_t>(i)]; ++c)
+                    ++stays.at(left[static_cast<std::size_t>(i * n + c)].point);
                 const float t = thresholds[static_cast<std::size_t>(i)];
                 for (std::int64_t p = 0; p < n; ++p) {
                     const double value = values[static_cast<std::size_t>(i * n + p)];
                     const int times = there[static_cast<std::size_t>(p)];
                     ASSERT_LE(times, 1);
                     if (value <= static_cast<double>(t)) {
+                        ASSERT_EQ(1, stays[static_cast<std::size_t>(p)]) << what << ", " << metric << ", behind stages";
                         ASSERT_EQ(1, times) << what << ", " << metric << ", query " << i << ", point at " << p
                                             << ", value " << value << ", threshold " << t;
                     }
@@ -148,6 +214,24 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     ::testing::Test::RecordProperty(
         what + "-" + metric,
         std::to_string(passed / needed) + ", " + std::to_string(beyond) + ", " + std::to_string(with_terms));
+}
+
+// All coordinates.
+void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what) {
+    const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_i8, "sm_90a");
+    ASSERT_TRUE(filter.chunk().projected) << what;
+    attack(filter, *filter.chunk().projected, metric, what);
+}
+
+// Directions, with a stage behind them if there are as many columns.
+void attack_directions(const Spectrum& points, const Spectrum& queries, const std::string& metric, int columns,
+                       const std::string& what) {
+    const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_f16, "sm_90a");
+    const gpu::ProjectionChoices choices{.byte_directions = true, .always = true, .columns = columns};
+    const auto projected = gpu::find_projection(filter.chunk().filter, filter.n, choices, nullptr);
+    ASSERT_TRUE(projected) << what;
+    ASSERT_TRUE(projected->directions.leaves_some()) << what;
+    attack(filter, *projected, metric, what);
 }
 
 // Whole numbers of a range, as images have them.
@@ -197,6 +281,34 @@ TEST(GpuGemmI8, LeaveOutNothingWithin) {
     }
 }
 
+TEST(GpuByteDirections, LeaveOutNothingWithin) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    constexpr std::int64_t n = 2300, d = 560;
+    std::vector<double> flat(d, 1.0), cliff(d, 1e-3), few(d, 0.0);
+    std::fill_n(cliff.begin(), 150, 1.0);
+    std::fill_n(few.begin(), 20, 1.0);
+    Spectrum outlier(n, falling(d, 1.0), 5), huge(n, falling(d, 1.0), 6), flats(n, flat, 8), cliffs(n, cliff, 9),
+        offset(n, falling(d, 1.0), 10, 100.0), low(n, few, 11), usual(n, falling(d, 0.7), 12);
+    for (std::int64_t j = 0; j < d; ++j) {
+        outlier.rows[static_cast<std::size_t>(700 * d + j)] = j % 2 ? 3e8f : -1e8f;
+        for (std::int64_t i = 0; i < n; i += 3) huge.rows[static_cast<std::size_t>(i * d + j)] *= 1e3f;
+    }
+    const Spectrum near(24, falling(d, 0.7), 13), far(20, flat, 14, 20.0);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
+        for (const auto& [what, points] : {std::pair{"outlier", &outlier},
+                                           {"huge", &huge},
+                                           {"flat", &flats},
+                                           {"cliff", &cliffs},
+                                           {"offset", &offset},
+                                           {"low", &low},
+                                           {"usual", &usual}})
+            for (const int columns : {95, 223}) {
+                attack_directions(*points, near, metric, columns, std::string(what) + std::to_string(columns));
+                attack_directions(*points, far, metric, columns, std::string(what) + std::to_string(columns) + "-far");
+                if (HasFailure()) return;
+            }
+}
+
 // Whole numbers, and queries that are none; the widths that steps of one K-tile, several, and several with a rest take.
 TEST(GpuGemmI8, LeaveOutNothingOfWholeNumbers) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
@@ -233,7 +345,7 @@ TEST(GpuGemmI8, TermsOfHalfNorms) {
     constexpr std::int64_t n = 9000;
     const auto has_terms = [&](int planes, const std::vector<int>& others, std::int64_t columns = 128) {
         gpu::ProjectedVectors points;
-        points.directions.columns = columns;
+        points.directions.form.width = gpu::byte_width(columns) / 2;
         points.half_norm = gpu::Buffer<float>(gpu::whole_tiles(n), nullptr);
         std::vector<int> half_norms(static_cast<std::size_t>(gpu::whole_tiles(n)), gpu::ByteLimits::excluded);
         for (std::int64_t i = 0; i < n; ++i) half_norms[static_cast<std::size_t>(i)] = 1000 + static_cast<int>(i % 700);
@@ -242,19 +354,19 @@ TEST(GpuGemmI8, TermsOfHalfNorms) {
                                      cudaMemcpyHostToDevice));
         return static_cast<bool>(gpu::make_byte_terms(points, n, planes, nullptr));
     };
-    const int reach = gpu::ByteTerms{.planes = gpu::wide_planes}.reach(), few = 2, many = 3;
+    const int reach = gpu::ByteTerms{.planes = gpu::wide_planes}.reach(), few = 4, many = 5;
     ASSERT_EQ(few, n / gpu::tuning::one_beyond);
-    for (const int planes : {1, gpu::wide_planes}) {
+    for (const int planes : {1, 2, gpu::wide_planes}) {
         EXPECT_TRUE(has_terms(planes, {})) << planes;
         EXPECT_FALSE(has_terms(planes, {gpu::ByteLimits::always})) << planes;
         EXPECT_TRUE(has_terms(planes, std::vector<int>(few, 10 * reach))) << planes;
         EXPECT_FALSE(has_terms(planes, std::vector<int>(many, 10 * reach))) << planes;
         EXPECT_FALSE(has_terms(planes, {}, gpu::most_augmented_bytes + 1)) << planes;
     }
+    // As low as the highest half norms allow, and no lower half norm is raised.
     EXPECT_TRUE(has_terms(gpu::wide_planes, {1 - reach}));
-    EXPECT_FALSE(has_terms(gpu::wide_planes, {-reach}));
+    EXPECT_TRUE(has_terms(gpu::wide_planes, {-reach}));
     EXPECT_FALSE(has_terms(gpu::wide_planes, {-2 * reach}));
-    // One plane lies as low as the lowest.
     EXPECT_TRUE(has_terms(1, {-1000}));
 }
 

@@ -80,10 +80,10 @@ TEST(GpuProductF64, IsTheProduct) {
 // ---- the bound
 
 // For every pair: where the value h - <u, v> of all coordinates of the rounded vectors is at most a threshold, the
-// value along the directions is at most what follows from it.
+// value along the directions, in fp16, is at most what follows from it. test_gpu_gemm_i8 attacks those in 8 bits.
 void attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what,
             std::int64_t columns = 0) {
-    const PreparedFilter filter(points.view(), queries.view(), metric, Path::projected);
+    const PreparedFilter filter(points.view(), queries.view(), metric, Path::projected, "sm_80");
     const std::int64_t n = filter.n, q = filter.q;
     const gpu::Chunk& chunk = filter.chunk();
     ASSERT_TRUE(chunk.projected) << what;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "gpu/filter/fused_kernel_sm90a.cuh"
@@ -19,13 +20,15 @@ __device__ __forceinline__ int bits_of(int x) {
 __device__ __forceinline__ float value_of(float difference, float threshold) {
     return difference + threshold;
 }
-__device__ __forceinline__ float value_of(int, float) {
-    return 0;
+// The same of whole numbers, both in the bits of ints.
+__device__ __forceinline__ float value_of(int difference, float threshold) {
+    return __uint_as_float(static_cast<unsigned>(difference) + __float_as_uint(threshold));
 }
 
 // Appends the pairs of a thread's tile whose values are negative: see append_candidates of candidates.cuh, whose layout
-// this is. One vote tells whether any of a warp's values is. Signs say it: the matrix units' NaN has none.
-template <class Sum>
+// this is. One vote tells whether any of a warp's values is. Signs say it: the matrix units' NaN has none. Where nobody
+// asks for the candidates' a, picking a thread's value out of sixteen is left out.
+template <bool says_values, class Sum>
 __device__ __forceinline__ void append_negative(const Sum (&v)[64], const ThreadTile& tile, WarpList& list,
                                                 const FilterPass& pass) {
     int signs[4] = {};
@@ -45,7 +48,7 @@ __device__ __forceinline__ void append_negative(const Sum (&v)[64], const Thread
         const std::uint32_t mask = low | high << 8;
         append_to_list(mask, values, list, pass, [&](Sum difference, int i, Candidate& entry, std::uint32_t& query) {
             const bool lower = i & 2;
-            entry = {value_of(difference, lower ? tile.lower_threshold : tile.upper_threshold),
+            entry = {says_values ? value_of(difference, lower ? tile.lower_threshold : tile.upper_threshold) : 0.0f,
                      tile.column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
             query = tile.row + (lower ? 8u : 0u);
         });
@@ -53,6 +56,7 @@ __device__ __forceinline__ void append_negative(const Sum (&v)[64], const Thread
 }
 
 // Appends candidates of the rows.
+template <bool says_values>
 struct AppendNegative : Epilogue {
     ThreadTile thread_tile;
     __device__ AppendNegative(const FilterPass& pass, const SurePairs&, int row)
@@ -63,15 +67,19 @@ struct AppendNegative : Epilogue {
     template <class Sum>
     __device__ void apply(const Sum (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
         thread_tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
-        append_negative(d, thread_tile, list, pass);
+        append_negative<says_values>(d, thread_tile, list, pass);
     }
 };
+
+template <class Arithmetic, Start start, int steps, bool listed, bool says_values>
+constexpr FusedKernel* augmented_kernel =
+    fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<steps>, listed>, AppendNegative<says_values>>;
 
 // By the steps of an MMA, less one.
 template <class Arithmetic, Start start = Start::terms, bool listed = false>
 constexpr auto augmented_kernels = []<int... i>(std::integer_sequence<int, i...>) {
     return std::array<FusedKernel*, sizeof...(i)>{
-        fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<i + 1>, listed>, AppendNegative>...};
+        augmented_kernel<Arithmetic, start, i + 1, listed, std::is_same_v<Arithmetic, Halves>>...};
 }
 (std::make_integer_sequence<int, most_resident_steps>{});
 

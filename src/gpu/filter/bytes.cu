@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
@@ -21,73 +22,162 @@ namespace {
 constexpr double arithmetic_slack = 1 + 0x1p-20;
 
 struct ByteRow {
-    double norm = 0;      // of what is rounded, phi(v) less the shift,
-    double stepped = 0;   // and of the numbers times the step
-    double noise = 0;     // of what rounding left of it within the range of a byte, with the error of phi,
-    double clipped2 = 0;  // and beyond, the square of that
-    double ends = 0;      // and the sum of its sizes times the largest number
-    double left2 = 0;     // the square of what the directions leave
-    double cross = 0;     // the product with the shift
-    double rounding = 0;  // what binary64 may round of the latter, and of other terms of that size
+    double norm2 = 0;     // of what is rounded, y = phi(v) less the shift,
+    double stepped2 = 0;  // and of the numbers times the step
+    double noise2 = 0;    // of what rounding left of it within the range of a byte,
+    double clipped2 = 0;  // and beyond
+    double ends = 0;      // the sum of the latter's sizes times the largest number
+    // Of y or the numbers times the step, and of the noise, what leading directions have: all of it, what their own
+    // numbers say, and what these leave.
+    double size_along2 = 0, size_rest2 = 0, noise_along2 = 0, noise_said2 = 0, noise_rest2 = 0;
+    double left2 = 0;  // the square of what the directions leave and phi does not have
+    double cross = 0;  // the product with the shift
+    double phi_error2 = 0;
+    double rounding = 0;  // what binary64 may round of the product with the shift, and of other terms of that size
 
-    // What a point and a query have in common of F and E; `size`: of what is multiplied.
-    __device__ double bound(double kappa, double size) const {
-        return 0.5 * (noise * noise / kappa + kappa * size * size + left2) + ends + rounding;
+    // What a point and a query have in common of F and E; `size2`: of what is multiplied.
+    __device__ double bound(const ByteForm& bytes, double size2) const {
+        const LeadingDirections& leading = bytes.leading;
+        double sum = pair(across(noise2, noise_along2), bytes.kappa, across(size2, size_along2)) + left2 + clipped2;
+        if (leading.count > 0)
+            sum += pair(size_rest2, leading.coarse_kappa, noise_said2) +
+                   pair(noise_rest2, leading.fine_kappa, size_along2);
+        // phi's own error times either side, and times another.
+        constexpr double kappa = 0x1p-20;
+        sum += pair(phi_error2, kappa, norm2) + phi_error2;
+        return 0.5 * sum + ends + rounding;
+    }
+
+private:
+    // Twice what the product of two lengths is at most, of which each row has one.
+    __device__ static double pair(double a2, double kappa, double b2) { return a2 / kappa + kappa * b2; }
+    // The square of what a vector has beside leading directions, which are orthonormal but for rounding.
+    __device__ static double across(double all2, double along2) {
+        return fmax(0.0, all2 - along2) + 0x1p-32 * (all2 + along2);
     }
 };
 
-// Of queries the numbers are negated, which -128 cannot be.
+// A row's coordinates in a warp's shared memory, and what leading directions have of these.
+struct LeadingSums {
+    double* size;  // y or the numbers times the step; the noise behind them
+    std::int64_t padded;
+
+    __device__ LeadingSums(double* shared, const Directions& directions)
+        : size(shared + threadIdx.x / 32 * 2 * LeadingDirections::padded(directions.columns)),
+          padded(LeadingDirections::padded(directions.columns)) {}
+    static std::size_t bytes_of(const Directions& directions) {
+        if (directions.bytes.leading.count == 0) return 0;
+        return static_cast<std::size_t>(item_warps * 2 * LeadingDirections::padded(directions.columns)) *
+               sizeof(double);
+    }
+    __device__ void set(std::int64_t c, double of_size, double of_noise) {
+        size[c] = of_size;
+        size[padded + c] = of_noise;
+    }
+    // Lanes 0 to 15 have those of the noise, the others those of the size.
+    __device__ double of(const LeadingDirections& leading) const {
+        constexpr int ahead = LeadingDirections::padding;
+        const int lane = threadIdx.x % 32;
+        const double *const own = lane < LeadingDirections::most ? size + padded : size,
+                            *const matrix = leading.matrix + lane % LeadingDirections::most;
+        double sums[ahead] = {};
+        for (std::int64_t first = 0; first < padded; first += ahead)
+#pragma unroll
+            for (int i = 0; i < ahead; ++i)
+                sums[i] += __ldg(matrix + (first + i) * LeadingDirections::most) * own[first + i];
+        double sum = 0;
+#pragma unroll
+        for (const double each : sums) sum += each;
+        return sum;
+    }
+};
+
+// Rows of directions.form.width pairs of numbers: those of phi, then, where there are leading directions, of points the
+// fine numbers of what rounding left and the coarse ones of the coordinates, of queries the other way round. Of queries
+// the numbers are negated, which -128 cannot be.
 template <bool query>
 __device__ ByteRow round_row(const Directions& directions, const __half* vector, const double* along,
                              std::int8_t* out) {
+    extern __shared__ double shared[];
     const ByteForm& bytes = directions.bytes;
+    const LeadingDirections& leading = bytes.leading;
     const int lane = threadIdx.x % 32;
+    const std::int64_t coordinates = directions.coordinates();
+    LeadingSums sums(shared, directions);
     double norm2 = 0, phi2 = 0, own2 = 0, stepped2 = 0, noise2 = 0, clipped2 = 0, clipped = 0, cross = 0;
     if (along) {
         for (std::int64_t j = lane; j < directions.depth; j += 32) {
             const auto x = static_cast<double>(__half2float(vector[j]));
             norm2 += x * x;
         }
+        for (std::int64_t c = lane; c < directions.columns; c += 32) phi2 += along[c] * along[c];
+        norm2 = warp_sum(norm2);
+        phi2 = warp_sum(phi2);
     }
-    const double inverse = 1 / bytes.step;
+    const double left = sqrt(fmax(0.0, norm2 - phi2)), inverse = 1 / bytes.step;
     for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 128) {
         char4 four{};
         signed char* const rounded = &four.x;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const std::int64_t c = first + i;
-            if (c >= directions.columns) continue;
-            const double x = along ? along[c] : static_cast<double>(__half2float(vector[c])), shift = bytes.shift[c],
-                         y = x - shift, nearest = rint(y * inverse),
-                         b = fmin(fmax(nearest, query ? -127.0 : -128.0), 127.0), rest = fabs(y - b * bytes.step);
+            if (c >= coordinates) continue;
+            const double x = c >= directions.columns ? left
+                             : along                 ? along[c]
+                                                     : static_cast<double>(__half2float(vector[c])),
+                         shift = bytes.shift[c], y = x - shift, nearest = rint(y * inverse),
+                         b = fmin(fmax(nearest, query ? -127.0 : -128.0), 127.0), stepped = b * bytes.step,
+                         rest = y - stepped;
             rounded[i] = static_cast<signed char>(static_cast<int>(query ? -b : b));
-            phi2 += x * x;
+            if (!along) norm2 += x * x;
             own2 += y * y;
-            stepped2 += b * bytes.step * (b * bytes.step);
+            stepped2 += stepped * stepped;
             cross += y * shift;
             if (b == nearest) {
                 noise2 += rest * rest;
             } else {
                 clipped2 += rest * rest;
-                clipped += rest;
+                clipped += fabs(rest);
             }
+            if (leading.count > 0 && c < directions.columns)
+                sums.set(c, query ? y : stepped, b == nearest ? rest : 0.0);
         }
         *reinterpret_cast<char4*>(out + first) = four;
     }
-    phi2 = warp_sum(phi2);
-    if (along) norm2 = warp_sum(norm2);
-    else norm2 = phi2;
-    const double norm = sqrt(norm2), error = along ? directions.error.coordinates * norm : 0.0;
+    if (!along) norm2 = warp_sum(norm2);
+    const double norm = sqrt(norm2), size = norm + bytes.shift_norm;
     ByteRow row;
-    row.norm = sqrt(warp_sum(own2)) + error;
-    row.stepped = sqrt(warp_sum(stepped2));
-    row.noise = sqrt(warp_sum(noise2)) + error;
+    row.norm2 = warp_sum(own2);
+    row.stepped2 = warp_sum(stepped2);
+    row.noise2 = warp_sum(noise2);
     row.clipped2 = warp_sum(clipped2);
     row.ends = 128 * bytes.step * warp_sum(clipped);
-    row.left2 = along ? fmax(0.0, norm2 - phi2) + directions.error.square * norm2 : 0.0;
     row.cross = warp_sum(cross);
-    const double size = norm + bytes.shift_norm;
     row.rounding = (canonical_slack + directions.error.coordinates) * size * size;
+    if (along) {
+        const double error =
+            directions.leaves_some() ? directions.error.of(norm2, left) : directions.error.coordinates * norm;
+        row.phi_error2 = error * error;
+        row.rounding += error * bytes.shift_norm;
+        if (!directions.leaves_some()) row.left2 = fmax(0.0, norm2 - phi2) + directions.error.square * norm2;
+    }
+    if (leading.count == 0) return row;
+    if (const std::int64_t c = directions.columns + lane; c < sums.padded) sums.set(c, 0, 0);
+    __syncwarp();
+    const bool of_noise = lane < LeadingDirections::most;
+    const double sum = sums.of(leading), step = of_noise ? leading.fine : leading.coarse,
+                 number = fmin(fmax(rint(sum / step), -127.0), 127.0), said = number * step, rest = sum - said;
+    const auto of_lanes = [&](double x, bool noise) { return warp_sum(of_noise == noise ? x * x : 0.0); };
+    row.noise_along2 = of_lanes(sum, true);
+    row.noise_said2 = of_lanes(said, true);
+    row.noise_rest2 = of_lanes(rest, true);
+    row.size_along2 = of_lanes(sum, false);
+    row.size_rest2 = of_lanes(rest, false);
+    if (lane % LeadingDirections::most < leading.count) {
+        const int second = query == of_noise ? leading.count : 0;
+        out[coordinates + second + lane % LeadingDirections::most] =
+            static_cast<std::int8_t>(static_cast<int>(query ? -number : number));
+    }
     return row;
 }
 
@@ -108,7 +198,7 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
     const ByteRow row = round_row<false>(directions, vectors + at * directions.depth,
                                          along ? along + i * directions.stride : nullptr, out + at * width);
     if (threadIdx.x % 32 != 0) return;
-    const double bound = row.bound(bytes.kappa, row.stepped) + 0.5 * row.clipped2;
+    const double bound = row.bound(bytes, row.stepped2);
     const double lowest =
         (static_cast<double>(h) - row.cross - arithmetic_slack * bound) / (bytes.step * bytes.step) - 1;
     // Not a number, too: then all look at it.
@@ -126,7 +216,7 @@ __global__ void queries_kernel(Directions directions, const __half* vectors, con
         round_row<true>(directions, vectors + at * directions.depth, along ? along + i * directions.stride : nullptr,
                         out + at * 2 * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
-    const double bound = row.bound(bytes.kappa, row.norm) + 0.5 * (row.noise * row.noise + row.clipped2);
+    const double bound = row.bound(bytes, row.norm2) + 0.5 * row.noise2;
     const double all = row.cross + bytes.shift_norm * bytes.shift_norm + arithmetic_slack * bound;
     error[at] = isfinite(all) ? __double2float_ru(all) : __int_as_float(0x7f800000);
 }
@@ -141,6 +231,13 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
     out[i] = overflowed && overflowed[i] ? ByteLimits::never : coarse_threshold(threshold[i], error[i], unit);
+}
+
+__global__ void values_kernel(const int* threshold, std::int64_t q, double unit, float* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= q) return;
+    out[i] = threshold[i] >= ByteLimits::everything ? __int_as_float(0x7f800000)
+                                                    : __double2float_ru(static_cast<double>(threshold[i]) * unit);
 }
 
 // Numbers of which all but the last times 127 and that one make x, within ByteTerms::reach().
@@ -180,28 +277,38 @@ __device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row,
         terms[plane * rows + row] = {all[4 * plane], all[4 * plane + 1], all[4 * plane + 2], all[4 * plane + 3]};
 }
 
-__global__ void range_kernel(const int* half_norm, std::int64_t n, std::int64_t highest, bool from_least, bool counts,
-                             ByteRange* out) {
-    int least = ByteLimits::excluded, most = ByteLimits::always;
+// Half norms that are not `excluded`: the least, how many are `always` and how many are more than `highest`.
+struct HalfNorms {
+    int least = ByteLimits::excluded;
+    unsigned long long always = 0, beyond = 0;
+};
+__global__ void half_norms_kernel(const int* half_norm, std::int64_t n, int highest, HalfNorms* out) {
+    int least = ByteLimits::excluded;
     unsigned beyond = 0, always = 0;
-    if (from_least) highest += out->least;
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
         const int h = half_norm[i];
         if (h >= ByteLimits::excluded) continue;
         always += h <= ByteLimits::always;
-        if (counts) beyond += h > highest;
+        beyond += h > highest;
         least = min(least, h);
-        most = max(most, h);
     }
-    using Count = unsigned long long;
-    if (counts) {
-        atomicAdd(reinterpret_cast<Count*>(&out->beyond), static_cast<Count>(beyond));
-        atomicAdd(reinterpret_cast<Count*>(&out->always), static_cast<Count>(always));
-    } else {
-        atomicMin(&out->least, least);
-        atomicMax(&out->most, most);
-    }
+    atomicMin(&out->least, least);
+    if (always > 0) atomicAdd(&out->always, static_cast<unsigned long long>(always));
+    if (beyond > 0) atomicAdd(&out->beyond, static_cast<unsigned long long>(beyond));
+}
+
+HalfNorms half_norms(const int* half_norm, std::int64_t n, int highest, cudaStream_t stream) {
+    HalfNorms out;
+    const Buffer<HalfNorms> on_device(1, stream);
+    InFlight work(stream);
+    check(cudaMemcpyAsync(on_device.get(), &out, sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
+    const unsigned blocks = std::min<unsigned>(item_blocks(n), 1024);
+    half_norms_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, highest, on_device.get());
+    check_launch("half_norms");
+    check(cudaMemcpyAsync(&out, on_device.get(), sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
+    work.wait("half norms");
+    return out;
 }
 
 // A sum is -products + h - (T + 1), all less the base; h is at least -reach + 1, so that T + 1 at its least passes
@@ -234,15 +341,15 @@ __global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::in
 void round_points(const Directions& directions, const __half* vectors, const double* along, const float* half_norm,
                   std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out, int* out_half_norm,
                   cudaStream_t stream) {
-    points_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(directions, vectors, along, half_norm,
-                                                                              first, count, n, out, out_half_norm);
+    points_kernel<<<blocks_for(count, item_warps), item_threads, LeadingSums::bytes_of(directions), stream>>>(
+        directions, vectors, along, half_norm, first, count, n, out, out_half_norm);
     check_launch("round_points");
 }
 
 void round_queries(const Directions& directions, const __half* vectors, const double* along, std::int64_t first,
                    std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream) {
-    queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(directions, vectors, along, first, count,
-                                                                               out, error);
+    queries_kernel<<<blocks_for(count, item_warps), item_threads, LeadingSums::bytes_of(directions), stream>>>(
+        directions, vectors, along, first, count, out, error);
     check_launch("round_queries");
 }
 
@@ -259,23 +366,36 @@ void byte_thresholds(const float* threshold, const float* error, const std::uint
     check_launch("byte_thresholds");
 }
 
-ByteRange byte_range(const int* half_norm, std::int64_t n, int highest, bool from_least, cudaStream_t stream) {
-    ByteRange start{.least = ByteLimits::excluded, .most = ByteLimits::always};
-    const Buffer<ByteRange> range(1, stream);
-    InFlight work(stream);
-    check(cudaMemcpyAsync(range.get(), &start, sizeof(start), cudaMemcpyDefault, stream), "cudaMemcpy");
-    const unsigned blocks = std::min<unsigned>(item_blocks(n), 1024);
-    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, highest, from_least, false, range.get());
-    range_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, highest, from_least, true, range.get());
-    check_launch("byte_range");
-    ByteRange out;
-    check(cudaMemcpyAsync(&out, range.get(), sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
-    work.wait("byte_range");
+void byte_values(const int* threshold, std::int64_t q, double step, float* out, cudaStream_t stream) {
+    values_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, q, step * step, out);
+    check_launch("byte_values");
+}
+
+ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyond, cudaStream_t stream) {
+    constexpr std::int64_t most_sampled = 1 << 16;
+    const HalfNorms all = half_norms(half_norm, n, 0, stream);
+    ByteRange out{.least = all.least, .most = ByteLimits::always, .always = static_cast<std::int64_t>(all.always)};
+    std::vector<int> sample(static_cast<std::size_t>(std::min(n, most_sampled)));
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(sample.data(), half_norm, sample.size() * sizeof(int), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copy.wait("half norms");
+    std::erase_if(sample, [](int h) { return h >= ByteLimits::excluded; });
+    if (sample.empty()) return out;
+    const auto most = sample.end() - 1 - static_cast<std::ptrdiff_t>(sample.size()) / one_beyond;
+    std::ranges::nth_element(sample, most);
+    out.most = *most;
     return out;
 }
 
+std::int64_t count_beyond(const int* half_norm, std::int64_t n, int highest, cudaStream_t stream) {
+    return static_cast<std::int64_t>(half_norms(half_norm, n, highest, stream).beyond);
+}
+
 void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms, cudaStream_t stream) {
-    const auto kernel = form.planes == 1 ? point_terms_kernel<1> : point_terms_kernel<wide_planes>;
+    const auto kernel = form.planes == 1   ? point_terms_kernel<1>
+                        : form.planes == 2 ? point_terms_kernel<2>
+                                           : point_terms_kernel<wide_planes>;
     kernel<<<item_blocks(count), item_threads, 0, stream>>>(half_norm, count, form, static_cast<uint4*>(terms));
     check_launch("augment_byte_points");
 }
@@ -283,7 +403,9 @@ void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms for
 void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
                           void* terms, cudaStream_t stream) {
     const std::int64_t rows = augmented_query_rows(q);
-    const auto kernel = form.planes == 1 ? query_terms_kernel<1> : query_terms_kernel<wide_planes>;
+    const auto kernel = form.planes == 1   ? query_terms_kernel<1>
+                        : form.planes == 2 ? query_terms_kernel<2>
+                                           : query_terms_kernel<wide_planes>;
     kernel<<<item_blocks(rows), item_threads, 0, stream>>>(threshold, q, rows, form, full, counts,
                                                            static_cast<uint4*>(terms));
     check_launch("augment_byte_queries");

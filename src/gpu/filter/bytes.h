@@ -40,17 +40,19 @@ void round_queries(const Directions& directions, const __half* vectors, const do
 void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream);
 void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,
                      double step, int* out, cudaStream_t stream);
+// The values that such thresholds stand for, at least; +inf of `everything`.
+void byte_values(const int* threshold, std::int64_t q, double step, float* out, cudaStream_t stream);
 
 // One pass over such vectors (sm_90a alone), of which FilterPass::width counts pairs of numbers; half norms and
-// thresholds are the ints above, and the a of a candidate is 0. Neither `all`, columns that are queries nor lists of
-// tiles. With FilterPass::point_terms half norms and thresholds are terms of the sums, as of augmented vectors
-// (augmented.h): then a pair passes whose sum is negative.
+// thresholds are the ints above. Neither `all`, columns that are queries nor lists of tiles. With
+// FilterPass::point_terms half norms and thresholds are terms of the sums, as of augmented vectors (augmented.h): then
+// a pair passes whose sum is negative.
 void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
 void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
 
 // Terms: planes of byte_terms numbers a row, half of all for half norms and half for thresholds. Of a half norm h and a
 // threshold T less `base` they hold h - T - 1 exactly, as digits times 127 each and one times 1, within +- reach();
-// padding rows pass nothing. One plane goes with an MMA of its own, wide_planes with two.
+// padding rows pass nothing. One plane or two go with an MMA of their own, wide_planes with two.
 inline constexpr int byte_terms = 16, wide_planes = 4;
 struct ByteTerms {
     int planes = 1, base = 0;
@@ -59,13 +61,15 @@ struct ByteTerms {
 // The widest vectors with a kernel for them.
 inline constexpr std::int64_t most_augmented_bytes = 512;
 
-// What half norms of n points are: the least and the largest that are not `excluded`, how many are `always`, and how
-// many are more than `highest`, which is counted from the least where that is asked for. Synchronises.
+// Of half norms of n points that are not `excluded` the least, and the largest but for one in `one_beyond` of the first
+// points; and how many are `always`. Synchronises.
 struct ByteRange {
     int least = 0, most = 0;
-    std::int64_t beyond = 0, always = 0;
+    std::int64_t always = 0;
 };
-ByteRange byte_range(const int* half_norm, std::int64_t n, int highest, bool from_least, cudaStream_t stream);
+ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyond, cudaStream_t stream);
+// How many of those are more than `highest`. Synchronises.
+std::int64_t count_beyond(const int* half_norm, std::int64_t n, int highest, cudaStream_t stream);
 // Of `count` points, whole tiles: half norms further above the base than terms reach are lowered.
 void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms, cudaStream_t stream);
 // Of q queries, with augmented_query_rows(q) rows. Initialises counts: 0, or `full` of a query whose threshold lies

@@ -15,6 +15,7 @@ namespace sm90a {
 // Appends the pairs of a thread's tile whose sums and the half norm of the column are within the threshold of the row.
 // Values lie as append_candidates of candidates.cuh has them. One vote tells which 16 values of a thread hold any;
 // mostly none do.
+template <bool says_sums>
 __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* columns, int upper_row, int lower_row,
                                             std::uint32_t row, std::uint32_t column, WarpList& list,
                                             const FilterPass& pass) {
@@ -46,14 +47,17 @@ __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* colu
             if (x[2] + two.x <= lower_row) mask |= 4u << i;
             if (x[3] + two.y <= lower_row) mask |= 8u << i;
         }
-        append_to_list(mask, d + group * 16, list, pass, [&](int, int i, Candidate& entry, std::uint32_t& query) {
-            entry = {0, column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
+        append_to_list(mask, d + group * 16, list, pass, [&](int sum, int i, Candidate& entry, std::uint32_t& query) {
+            const int* const half_norms = reinterpret_cast<const int*>(columns + (group * 4 + i / 4) * 4);
+            entry = {says_sums ? __int_as_float(sum + half_norms[i % 2]) : 0.0f,
+                     column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
             query = row + (i & 2 ? 8u : 0u);
         });
     }
 }
 
 // Appends candidates of the rows.
+template <bool says_sums>
 struct AppendSums : Epilogue {
     static constexpr bool reads_half_norms = true;
     int upper_row = ByteLimits::never, lower_row = ByteLimits::never;
@@ -63,14 +67,14 @@ struct AppendSums : Epilogue {
         if (row + 8 < pass.q) lower_row = thresholds[row + 8];
     }
     __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        append_sums(d, reinterpret_cast<const int2*>(values.half_norms), upper_row, lower_row,
-                    static_cast<std::uint32_t>(values.row),
-                    static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column), list, pass);
+        append_sums<says_sums>(d, reinterpret_cast<const int2*>(values.half_norms), upper_row, lower_row,
+                               static_cast<std::uint32_t>(values.row),
+                               static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column), list, pass);
     }
 };
 
-template <class Steps>
-constexpr FusedKernel* byte_kernel = fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps>, AppendSums>;
+template <class Steps, bool says_sums = false>
+constexpr FusedKernel* byte_kernel = fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps>, AppendSums<says_sums>>;
 
 }  // namespace sm90a
 
@@ -87,7 +91,8 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
                                         byte_kernel<ManySteps<3>>};
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
     const auto steps = static_cast<std::size_t>(schedule.steps);
-    launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
+    if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);
+    else launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
 }
 
 }  // namespace kith::gpu

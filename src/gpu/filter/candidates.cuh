@@ -9,22 +9,31 @@ namespace kith::gpu {
 
 // One warp's list. Only this warp touches it; `count` is the same in all lanes.
 struct WarpList {
-    static constexpr int room = 128;
+    static constexpr int most_room = 128, least_room = 48;
     // Marks a pair whose query is the column: its value is still that of the row as query.
     static constexpr std::uint32_t column = 0x80000000u;
     Candidate* entries;
     std::uint32_t* queries;
+    int room = most_room;
     int count = 0;
 
-    // Every lane must call.
+    // Every lane must call. A lane's places are asked for at once: each takes as long as all of them.
     __device__ void flush(const FilterPass& pass) {
+        constexpr int each = most_room / 32;
+        const int lane = static_cast<int>(threadIdx.x % 32);
+        std::int32_t at[each];
         __syncwarp();
-        for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
+#pragma unroll
+        for (int j = 0; j < each; ++j)
+            if (lane + 32 * j < count) at[j] = atomicAdd(&pass.counts[queries[lane + 32 * j] & ~column], 1);
+#pragma unroll
+        for (int j = 0; j < each; ++j) {
+            const int i = lane + 32 * j;
+            if (i >= count || at[j] >= pass.capacity) continue;
             const std::int64_t query = queries[i] & ~column;
-            const std::int64_t at = atomicAdd(&pass.counts[query], 1);
             Candidate entry = entries[i];
             if (queries[i] & column) entry.a = entry.a - pass.half_norm[query] + pass.half_norm[entry.point];
-            if (at < pass.capacity) pass.candidates[query * pass.capacity + at] = entry;
+            pass.candidates[query * pass.capacity + at[j]] = entry;
         }
         __syncwarp();
         count = 0;
@@ -52,7 +61,7 @@ __device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* valu
                                                const FilterPass& pass, Entry entry) {
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1u;
     while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
-        if (list.count + __popc(lanes) > WarpList::room) list.flush(pass);
+        if (list.count + __popc(lanes) > list.room) list.flush(pass);
         if (mask != 0) {
             const int i = __ffs(static_cast<int>(mask)) - 1;
             mask &= mask - 1;

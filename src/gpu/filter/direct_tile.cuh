@@ -19,7 +19,7 @@ constexpr int tile = 128, threads = 256, warps = threads / 32;
 // 3.53 of 4 instructions a cycle (docs/performance.md). Other slices and stages have not been timed.
 constexpr int slice = 16, stages = 3;
 using Ring = SliceRing<tile, slice, stages, threads, 1>;
-constexpr int list_bytes = WarpList::room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
+constexpr int list_bytes = WarpList::most_room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
 constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * 4;
 
 // Queries, and points, of a thread: two groups of four, `apart` apart.
@@ -81,7 +81,7 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
     char* const front = direct_shared + Ring::bytes;
     auto* const entries = reinterpret_cast<Candidate*>(front + warp * list_bytes);
     auto* const thresholds = reinterpret_cast<float*>(front + warps * list_bytes);
-    WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::room)};
+    WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::most_room)};
     auto& counted = *reinterpret_cast<TileCounts*>(thresholds + tile);
     std::int64_t counted_query = -1;
     // What a thread's query of the tile before has, to global memory.

@@ -10,7 +10,8 @@
 // Main loop: K-tiles of 64 halves, or of twice as many numbers of 8 bits, go through a multistage pipeline in shared
 // memory. Where all K-tiles of the queries fit they stay for a whole work tile, otherwise they are loaded again with
 // every tile. The half norms of a tile, and where columns are queries the columns' thresholds, have a pipeline of their
-// own, one slot for a tile; the terms of augmented vectors come with a tile's first K-tile.
+// own, one slot for a tile; the terms of augmented vectors come with a tile's first K-tile, to slots that follow from
+// the stages.
 //
 // A stage or slot is reused when its mbarrier `empty` has seen all of its readers, and all readers of the same stage of
 // the cluster's other block. Who reads what decides what an arrival has to prove (PTX ISA, 8 and 9.7.13):
@@ -65,7 +66,7 @@ struct Bytes {
 };
 
 // How the accumulators of a tile start: the half norms are read into them; the first product starts them; the product
-// of the terms does, of one plane, or of wide_planes in two products.
+// of the terms does, of one plane or two, or of wide_planes in two products.
 enum class Start { half_norms, first_product, terms, wide_terms };
 
 // The K-tiles of a tile: multiply<steps>(c, is_first) for each, in order. The compiler knows how many steps of an MMA
@@ -151,9 +152,10 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
     constexpr Start start = Mainloop::start;
     const int lane = static_cast<int>(threadIdx.x % 32), rows = warp / 8, half = warp / 4 % 2;
     const bool elected = warp % 4 == 0 && lane == 0;
-    WarpList list{reinterpret_cast<Candidate*>(shared + schedule.lists + warp * list_bytes),
-                  reinterpret_cast<std::uint32_t*>(shared + schedule.lists + warp * list_bytes +
-                                                   WarpList::room * static_cast<int>(sizeof(Candidate)))};
+    char* const own_list = shared + schedule.lists + warp * list_bytes(schedule.list_room);
+    WarpList list{reinterpret_cast<Candidate*>(own_list),
+                  reinterpret_cast<std::uint32_t*>(own_list + schedule.list_room * static_cast<int>(sizeof(Candidate))),
+                  schedule.list_room};
     // A stage whose K-tile the warpgroup has multiplied.
     const auto release_stage = [&](int stage) {
         if (!elected) return;
@@ -167,9 +169,10 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
         if (lane == 0) mbarrier_arrive(s.half_norms_empty(slot));
     };
     // Rows of eight terms in bf16, or 16 in 8 bits, and for as many more that an MMA multiplies zeros or another plane.
+    const bool one_plane = start != Start::wide_terms && schedule.planes == 1;
     const auto terms_at = [&](std::uint32_t address, int plane_rows) {
-        return core_matrices(address, start == Start::wide_terms ? static_cast<std::uint32_t>(plane_rows * term_bytes)
-                                                                 : s.zeros() - address);
+        return core_matrices(address,
+                             one_plane ? s.zeros() - address : static_cast<std::uint32_t>(plane_rows * term_bytes));
     };
     const std::uint64_t query_terms =
         terms_at(s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes), tile_queries);
@@ -211,7 +214,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                 wgmma_fence();
                 if (Mainloop::has_terms && is_first) {
                     const std::uint64_t point_terms = terms_at(
-                        s.point_terms(at.stage) + static_cast<std::uint32_t>(half * 128 * term_bytes), tile_points);
+                        s.point_terms(slot.stage) + static_cast<std::uint32_t>(half * 128 * term_bytes), tile_points);
                     Arithmetic::start(d, query_terms, point_terms);
                     if constexpr (start == Start::wide_terms)
                         Arithmetic::multiply(d, query_terms + other_query_planes, point_terms + other_point_planes);
@@ -241,7 +244,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                 d, ThreadValues{query_tile, row, tile, tile * tile_points + half * 128 + lane % 4 * 2, half_norms},
                 list, pass);
             if (Epilogue::reads_half_norms) release_slot(slot.stage);
-            if (!Mainloop::has_terms) slot.next(schedule.slots);
+            slot.next(schedule.slots);
         }
         epilogue.end(sure, row);
         work = work.next(pass, schedule, cta_rank);

@@ -28,7 +28,7 @@ constexpr int warps = 8, threads = warps * 32, warp_tile = 64, k_tile = 32, k_ti
 constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_tile_bytes = tile_points * k_tile_bytes;
 constexpr int half_norm_bytes = tile_points * 4;
 // Per warp: its candidate list and its thresholds.
-constexpr int warp_bytes = WarpList::room * (static_cast<int>(sizeof(Candidate)) + 4) + warp_tile * 4;
+constexpr int warp_bytes = WarpList::most_room * (static_cast<int>(sizeof(Candidate)) + 4) + warp_tile * 4;
 constexpr int max_stages = 8, enough_stages = 4;
 constexpr int barrier_bytes = 2 * max_stages * 8, front_bytes = barrier_bytes + warps * warp_bytes;
 
@@ -173,8 +173,8 @@ __global__ void __launch_bounds__(threads, 1)
     const std::uint32_t query_offset = swizzled(row + lane % 16, lane / 16);
     const std::uint32_t point_offset = swizzled(column + lane / 16 * 8 + lane % 8, lane / 8 % 2);
     auto* const entries = reinterpret_cast<Candidate*>(mma_shared + barrier_bytes + warp * warp_bytes);
-    auto* const queries = reinterpret_cast<std::uint32_t*>(entries + WarpList::room);
-    auto* const thresholds = reinterpret_cast<float*>(queries + WarpList::room);
+    auto* const queries = reinterpret_cast<std::uint32_t*>(entries + WarpList::most_room);
+    auto* const thresholds = reinterpret_cast<float*>(queries + WarpList::most_room);
     WarpList list{entries, queries};
     std::int64_t loaded = -1;
     for (WorkTile work(schedule, blockIdx.x); work.id < schedule.work_tiles;

@@ -23,7 +23,9 @@ inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_t
 inline constexpr int half_norm_bytes = tile_points * 4;
 inline constexpr int term_bytes = augmented_terms * 2;  // of a row of a plane of terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
-inline constexpr int list_bytes = WarpList::room * (static_cast<int>(sizeof(Candidate)) + 4);
+constexpr int list_bytes(int room) {
+    return room * (static_cast<int>(sizeof(Candidate)) + 4);
+}
 inline constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
 inline constexpr int most_resident_steps = max_resident * k_tile / 16;
 inline constexpr int shared_limit = 227 * 1024;
@@ -39,11 +41,12 @@ struct TileSchedule {
     int query_tiles = 0, work_tiles = 0;  // of a cluster
     int pipeline = 0, half_norms = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
     int stage_bytes = 0;                                                   // of a stage's K-tiles
-    int slots = 0;                                                         // of the pipeline of half norms
+    int slots = 0;  // of the pipeline of half norms, or for a tile's terms
+    int list_room = WarpList::most_room;
     int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
-    // Of augmented vectors, whose points' terms lie behind a stage's K-tile: planes of terms, and offsets of the
-    // queries' terms and, where there is one plane, of as many zeros as a half of a tile's points has terms.
-    int planes = 0, query_terms = 0, zeros = 0;
+    // Of augmented vectors: planes of terms, and offsets of the points' terms, of the queries' and, where there is one
+    // plane, of as many zeros as a half of a tile's points has terms.
+    int planes = 0, point_terms = 0, query_terms = 0, zeros = 0;
 };
 
 struct TensorMaps {
@@ -113,7 +116,10 @@ struct SharedStorage {
     }
     __device__ std::uint32_t query_terms() const { return base + static_cast<std::uint32_t>(schedule.query_terms); }
     __device__ std::uint32_t zeros() const { return base + static_cast<std::uint32_t>(schedule.zeros); }
-    __device__ std::uint32_t point_terms(int stage) const { return point_k_tile(stage) + point_k_tile_bytes; }
+    __device__ std::uint32_t point_terms(int slot) const {
+        return base +
+               static_cast<std::uint32_t>(schedule.point_terms + slot * schedule.planes * tile_points * term_bytes);
+    }
     __device__ std::uint32_t half_norms(int slot) const {
         return base + static_cast<std::uint32_t>(schedule.half_norms + slot * schedule.half_norm_stride);
     }
@@ -176,8 +182,11 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
                 if (!schedule.resident)
                     tma_load(s.query_k_tile(at.stage), &maps.queries, full, c * k_tile, query_tile * tile_queries);
                 if (augmented && c == 0) {
+                    // The stage of the last tile's first K-tile with this slot has been released: there are so many
+                    // slots.
                     copy_terms(pass.point_terms, pass.point_plane, row, tile_points, schedule.planes,
-                               s.point_terms(at.stage), full);
+                               s.point_terms(slot.stage), full);
+                    slot.next(schedule.slots);
                 } else if (c == 0) {
                     mbarrier_wait(s.half_norms_empty(slot.stage), slot.parity ^ 1);
                     bulk_copy(s.half_norms(slot.stage), pass.half_norm + row, half_norm_bytes, full);
@@ -234,22 +243,37 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     const bool augmented = p.point_terms != nullptr;
     if (augmented) {
         c.planes = p.term_planes;
-        c.stage_bytes += c.planes * tile_points * term_bytes;
     } else {
         // As many tiles in flight as stages, where a tile is one of these.
         c.slots = c.k_tiles == 1 ? max_slots : max_slots / 2;
         c.half_norm_stride = p.column_threshold ? 2 * half_norm_bytes : half_norm_bytes;
     }
     const int query_bytes = c.resident * query_k_tile_bytes, zeros = c.planes == 1 ? tile_points / 2 * term_bytes : 0,
-              terms = c.planes * tile_queries * term_bytes + zeros,
-              fixed = query_bytes + terms + c.slots * c.half_norm_stride + warps * list_bytes + 1024 + 256;
-    c.stages = std::min(max_stages, (shared_limit - fixed) / c.stage_bytes);
+              terms = c.planes * tile_queries * term_bytes + zeros;
+    // A tile whose first K-tile has a stage again has its terms in a slot again, at the soonest.
+    const auto slots_of = [&](int stages) { return augmented ? (stages + c.k_tiles - 1) / c.k_tiles : c.slots; };
+    const auto slot_bytes = [&](int stages) { return slots_of(stages) * c.planes * tile_points * term_bytes; };
+    const auto stages_with = [&](int room) {
+        const int fixed = query_bytes + terms + c.slots * c.half_norm_stride + warps * list_bytes(room) + 1024 + 256;
+        int stages = max_stages;
+        while (fixed + stages * c.stage_bytes + slot_bytes(stages) > shared_limit) --stages;
+        return stages;
+    };
+    // The warpgroups go through tiles at their own pace where one tile is not all that is in flight: lists pay for
+    // that.
+    c.stages = stages_with(c.list_room);
+    if (c.resident && c.stages <= c.k_tiles && stages_with(WarpList::least_room) > c.stages) {
+        c.list_room = WarpList::least_room;
+        c.stages = stages_with(c.list_room);
+    }
+    c.slots = slots_of(c.stages);
     c.pipeline = query_bytes;
-    c.query_terms = c.pipeline + c.stages * c.stage_bytes;
+    c.point_terms = c.pipeline + c.stages * c.stage_bytes;
+    c.query_terms = c.point_terms + slot_bytes(c.stages);
     c.zeros = zeros > 0 ? c.query_terms + tile_queries * term_bytes : 0;
     c.half_norms = c.query_terms + terms;
     c.lists = c.half_norms + c.slots * c.half_norm_stride;
-    c.barriers = c.lists + warps * list_bytes;
+    c.barriers = c.lists + warps * list_bytes(c.list_room);
     c.bytes = c.barriers + 256 + 1024;
     return c;
 }

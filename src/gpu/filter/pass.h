@@ -59,6 +59,9 @@ struct FilterPass {
     const std::uint32_t* tiles = nullptr;
     const std::uint32_t* tile_counts = nullptr;
     std::int64_t tile_stride = 0;
+    // Of whole numbers of 8 bits, whole K-tiles of them: whether the a of a candidate has the bits of the int that its
+    // sum and half norm make, or less (of half norms and thresholds that terms do not hold); else it is 0.
+    bool says_sums = false;
     // Largest cluster (sm_90a): 1 for tools that do not follow mbarriers of other blocks.
     int most_cluster = 2;
     // Of Step::logarithms what a query adds to its values, q.

@@ -101,18 +101,17 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
 }
 
 // Calls then(first, count, along) for runs of positions up to `end`, with the coordinates of vectors, of which there
-// are `rows`, along so many columns; `along` is null where these are the vectors' own. The vector at position p lies at
-// vectors + p * depth.
+// are `rows`, along so many columns; `along` is null where these are the vectors' own.
 template <class Function>
 void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors, std::int64_t rows,
-             std::int64_t begin, std::int64_t end, cudaStream_t stream, Function then) {
+             std::int64_t end, cudaStream_t stream, Function then) {
     if (!directions.matrix) {
-        then(begin, end - begin, static_cast<const double*>(nullptr));
+        then(std::int64_t{0}, end, static_cast<const double*>(nullptr));
         return;
     }
-    const std::int64_t step = std::min(end - begin, tuning::projected_rows(directions.stride));
+    const std::int64_t step = std::min(end, tuning::projected_rows(directions.stride));
     const Buffer<double> along(step * directions.stride, stream);
-    for (std::int64_t first = begin; first < end; first += step) {
+    for (std::int64_t first = 0; first < end; first += step) {
         const std::int64_t count = std::min(step, end - first), real = std::min(count, rows - first);
         if (real > 0)
             product({vectors + first * directions.depth, real, directions.depth, directions.depth, 1},
@@ -123,22 +122,20 @@ void in_runs(const Directions& directions, std::int64_t columns, const __half* v
 
 }  // namespace
 
-void project_points(const Directions& directions, const VectorRange& range, const float* half_norm, void* projected,
-                    float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
-    const std::int64_t n = range.n;
-    const __half* const vectors = range.vectors - range.first * directions.depth;
-    in_runs(directions, directions.all_columns(), vectors, n, range.first, whole_tiles(range.first + range.count),
-            stream, [&](std::int64_t first, std::int64_t count, const double* along) {
+void project_points(const Directions& directions, const __half* vectors, std::int64_t n, const float* half_norm,
+                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
+    in_runs(directions, directions.all_columns(), vectors, n, whole_tiles(n), stream,
+            [&](std::int64_t first, std::int64_t count, const double* along) {
                 if (directions.bytes) {
                     round_points(directions, vectors, along, half_norm, first, count, n,
                                  static_cast<std::int8_t*>(projected), reinterpret_cast<int*>(projected_half_norm),
                                  stream);
-                    return;
+                } else {
+                    points_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+                        directions, vectors, along, half_norm, first, count, n, static_cast<__half*>(projected),
+                        projected_half_norm);
+                    check_launch("project_points");
                 }
-                points_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-                    directions, vectors, along, half_norm, first, count, n, static_cast<__half*>(projected),
-                    projected_half_norm);
-                check_launch("project_points");
                 for (int stage = 0; stage < directions.stages && first < n; ++stage)
                     further_rows(directions, stage, false, vectors, along, first, std::min(count, n - first),
                                  further[static_cast<std::size_t>(stage)], stream);
@@ -149,16 +146,16 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
                      const FurtherRows& further, cudaStream_t stream) {
     const int stages = further[0] ? directions.stages : 0;
     const std::int64_t columns = stages > 0 ? directions.all_columns() : directions.columns;
-    in_runs(directions, columns, vectors, q, 0, q, stream,
+    in_runs(directions, columns, vectors, q, q, stream,
             [&](std::int64_t first, std::int64_t count, const double* along) {
                 if (directions.bytes) {
                     round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
                                   stream);
-                    return;
+                } else {
+                    queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+                        directions, vectors, along, first, count, static_cast<__half*>(projected), error);
+                    check_launch("project_queries");
                 }
-                queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-                    directions, vectors, along, first, count, static_cast<__half*>(projected), error);
-                check_launch("project_queries");
                 for (int stage = 0; stage < stages; ++stage)
                     further_rows(directions, stage, true, vectors, along, first, count,
                                  further[static_cast<std::size_t>(stage)], stream);

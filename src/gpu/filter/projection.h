@@ -14,13 +14,28 @@
 
 namespace kith::gpu {
 
-// Numbers of 8 bits that phi is rounded to, instead of to fp16, after a shift is taken off (bytes.h). phi is Q' v
-// alone: what the directions leave of a pair's product is at most half of the sum of both squares.
+// Directions in which vectors are longest, of the span of the columns: what rounding to 8 bits leaves along these,
+// times the other vector's coordinate, is a product of numbers of its own, `fine` and `coarse` apart, whose product is
+// the square of the step. What these leave in turn, over what it is multiplied with, is typically one of the kappas.
+struct LeadingDirections {
+    static constexpr int most = 16, padding = 8;
+    KITH_HD static std::int64_t padded(std::int64_t columns) { return (columns + padding - 1) / padding * padding; }
+    int count = 0;
+    // `most` numbers for each column of P, then zeros up to padded() rows; on the device.
+    const double* matrix = nullptr;
+    double coarse = 0, fine = 0;
+    double coarse_kappa = 0, fine_kappa = 0;
+};
+
+// Numbers of 8 bits that phi is rounded to, instead of to fp16, after a shift is taken off (bytes.h). Of all
+// coordinates phi is Q' v alone: what the directions leave of a pair's product is at most half of the sum of both
+// squares.
 struct ByteForm {
     double step = 0;                // 0: fp16 it is
-    const double* shift = nullptr;  // of each column; on the device
+    const double* shift = nullptr;  // of each coordinate of phi; on the device
     double shift_norm = 0;
-    double kappa = 0;  // typical residual of a row over its norm
+    double kappa = 0;  // typical residual of a row over its norm, of what leading directions leave of both
+    LeadingDirections leading;
     explicit operator bool() const { return step > 0; }
 };
 
@@ -36,6 +51,10 @@ struct Directions {
     int stages = 0;
     FurtherColumns further[most_stages];
 
+    // Whether phi has what the columns leave as its last coordinate; else there are as many columns as coordinates.
+    KITH_HD bool leaves_some() const { return columns < depth; }
+    // Coordinates of phi.
+    KITH_HD std::int64_t coordinates() const { return columns + (leaves_some() ? 1 : 0); }
     KITH_HD std::int64_t all_columns() const {
         return stages > 0 ? further[stages - 1].first + further[stages - 1].count : columns;
     }
@@ -49,16 +68,10 @@ inline std::int64_t projected_width(std::int64_t columns) {
     return (columns + 1 + 15) / 16 * 16;
 }
 
-// Vectors of positions [first, first + count), of n points: rows of form.width halves, whole tiles but for the last.
-struct VectorRange {
-    const __half* vectors = nullptr;
-    std::int64_t first = 0, count = 0, n = 0;
-};
-// Of such points: phi of their vectors, rounded, and the half norms less what phi and its rounding may add to a
-// product: with room for whole tiles. Of bytes both are what bytes.h says. And their rows of each stage. All but the
-// vectors are arrays of all points.
-void project_points(const Directions& directions, const VectorRange& range, const float* half_norm, void* projected,
-                    float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
+// Of n points: phi of their vectors, rounded, and the half norms less what phi and its rounding may add to a product:
+// with room for whole tiles. Of bytes both are what bytes.h says. And their rows of each stage.
+void project_points(const Directions& directions, const __half* vectors, std::int64_t n, const float* half_norm,
+                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
 // Of q queries: phi, and the queries' share of that error; and their rows of each stage, unless further[0] is null.
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream);
@@ -68,7 +81,7 @@ void further_rows(const Directions& directions, int stage, bool queries, const _
                   std::int64_t first, std::int64_t count, char* out, cudaStream_t stream);
 
 // Thresholds for values of phi: a pair whose value by all coordinates is at most threshold[i] has one of at most
-// out[i]. Where `overflowed` is not null, of queries that it names none passes any more.
+// out[i], of bytes an int. Where `overflowed` is not null, of queries that it names none passes any more.
 void projected_thresholds(const Directions& directions, const float* threshold, const float* error,
                           const std::uint8_t* overflowed, std::int64_t q, float* out, cudaStream_t stream);
 

@@ -2,6 +2,7 @@
 // it in place, and reads the rows of the others four at a time.
 #include "gpu/filter/reread.h"
 
+#include "gpu/filter/bytes.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
@@ -24,9 +25,16 @@ __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
     return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
 }
 
+// At most the value of such a sum; -inf of a point that every query has to look at.
+__device__ __forceinline__ float value_of_sum(int sum, double unit) {
+    return sum <= ByteLimits::nothing ? -__int_as_float(0x7f800000)
+                                      : __double2float_rd(static_cast<double>(sum) * unit);
+}
+
 // How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
-// Eight lanes read four rows at a time, a lane 16 bytes of each.
-__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, Candidate* found, int count) {
+// Eight lanes read four rows at a time, a lane 16 bytes of each. `unit`: where not 0, of what the candidates' a are.
+__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, double unit, Candidate* found,
+                      int count) {
     constexpr int rows = 4, lanes = 8, terms_lane = lanes - 1;
     static_assert(16 * terms_lane == further_columns && 16 * lanes == further_row_bytes);
     const int lane = threadIdx.x % 32, part = lane % lanes, own_row = lane / lanes * rows + part / 2;
@@ -35,7 +43,8 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
     const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + terms_lane);
     int kept = 0;
     for (int first = 0; first < count; first += 32 / lanes * rows) {
-        const Candidate candidate = found[min(first + own_row, count - 1)];
+        Candidate candidate = found[min(first + own_row, count - 1)];
+        if (unit > 0) candidate.a = value_of_sum(__float_as_int(candidate.a), unit);
         uint4 row[rows];
 #pragma unroll
         for (int j = 0; j < rows; ++j) {
@@ -93,7 +102,9 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
     if constexpr (staged) {
 #pragma unroll
         for (int stage = 0; stage < most_stages; ++stage)
-            if (stage < task.stages && left > 0) left = narrow(task.stage[stage], q, task.threshold[q], found, left);
+            if (stage < task.stages && left > 0)
+                left = narrow(task.stage[stage], q, task.threshold[q], stage == 0 ? task.sum_step * task.sum_step : 0.0,
+                              found, left);
     }
     const float threshold = lists.threshold[q];
     for (int first = 0; first < left; first += batch) {

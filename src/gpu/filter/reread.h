@@ -22,6 +22,7 @@ struct RereadTask {
     std::int64_t width = 0;  // at most tuning::most_projected_width
     int stages = 0;
     RereadStage stage[most_stages];
+    double sum_step = 0;  // where not 0, the a of `found` is the bits of an int: of a sum in units of its square
     const float* threshold = nullptr;  // of stages: those that the candidates passed
     // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
     // on.

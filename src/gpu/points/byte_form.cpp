@@ -134,4 +134,73 @@ ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows, s
     return ByteChoice(sample, rows, columns).choose();
 }
 
+ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns,
+                             const ChosenBytes& bytes, const std::vector<double>& matrix, std::int64_t directions) {
+    constexpr double largest_defect = 1e-11;
+    const auto count = static_cast<std::size_t>(directions), turned = matrix.size() / count;
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+            double sum = i == j ? -1 : 0;
+            for (std::size_t c = 0; c < turned; ++c) sum += matrix[c * count + i] * matrix[c * count + j];
+            if (!(std::abs(sum) <= largest_defect)) return {};
+        }
+    // Coordinates and noise of the rows along the directions, and the squares of what is across them.
+    std::vector<double> size_along, noise_along;
+    double size2 = 0, noise2 = 0, size_along2 = 0;
+    const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
+    for (std::size_t r = 0; r < height; ++r) {
+        std::vector<double> size(count), noise(count);
+        for (std::size_t c = 0; c < width; ++c) {
+            const double y = sample[r * width + c] - bytes.shift[c], nearest = std::nearbyint(y / bytes.step),
+                         rest = nearest >= -128 && nearest <= 127 ? y - nearest * bytes.step : 0.0;
+            size2 += y * y;
+            noise2 += rest * rest;
+            for (std::size_t j = 0; c < turned && j < count; ++j) {
+                size[j] += matrix[c * count + j] * y;
+                noise[j] += matrix[c * count + j] * rest;
+            }
+        }
+        for (std::size_t j = 0; j < count; ++j) {
+            size_along2 += size[j] * size[j];
+            size2 -= size[j] * size[j];
+            noise2 -= noise[j] * noise[j];
+        }
+        size_along.insert(size_along.end(), size.begin(), size.end());
+        noise_along.insert(noise_along.end(), noise.begin(), noise.end());
+    }
+    if (!(size_along2 > 0)) return {};
+    const auto ratio = [](double a2, double b2, double least = 0x1p-16) {
+        return std::max(least, b2 > 0 ? std::sqrt(std::max(a2, 0.0) / b2) : 0.0);
+    };
+    // Squares of what a step leaves of numbers clipped to the range of a byte, and of what those say.
+    struct Left {
+        double rest2 = 0, said2 = 0;
+    };
+    const auto left_by = [](double step, const std::vector<double>& values) {
+        Left left;
+        for (const double x : values) {
+            const double said = std::clamp(std::nearbyint(x / step), -127.0, 127.0) * step;
+            left.rest2 += (x - said) * (x - said);
+            left.said2 += said * said;
+        }
+        return left;
+    };
+    ChosenLeading best;
+    double least = 0;
+    constexpr int most_shift = 8;
+    for (int shift = 0; shift <= most_shift; ++shift) {
+        const double coarse = std::ldexp(bytes.step, shift), fine = std::ldexp(bytes.step, -shift);
+        const Left of_size = left_by(coarse, size_along), of_noise = left_by(fine, noise_along);
+        const double added = std::sqrt(of_size.rest2 * of_noise.said2) + std::sqrt(of_noise.rest2 * size_along2);
+        if (shift > 0 && added >= least) continue;
+        least = added;
+        best = {.coarse = coarse,
+                .fine = fine,
+                .kappa = ratio(noise2, size2, least_kappa),
+                .coarse_kappa = ratio(of_size.rest2, of_noise.said2),
+                .fine_kappa = ratio(of_noise.rest2, size_along2)};
+    }
+    return best;
+}
+
 }  // namespace kith::gpu

@@ -17,4 +17,15 @@ struct ChosenBytes {
 // Of `rows` x `columns` coordinates, row-major: at least one row, finite; step 0 where all are equal.
 ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns);
 
+// Of rows that were rounded so, what their coordinates along leading directions are rounded to as well
+// (LeadingDirections).
+struct ChosenLeading {
+    double coarse = 0, fine = 0;  // multiples of the step by a power of two; 0: no such
+    double kappa = 0, coarse_kappa = 0, fine_kappa = 0;
+};
+// `matrix`: a row of `directions` numbers for each of the first columns of the sample, at least one; its columns are
+// orthonormal, or there is none of them.
+ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns,
+                             const ChosenBytes& bytes, const std::vector<double>& matrix, std::int64_t directions);
+
 }  // namespace kith::gpu

@@ -32,6 +32,17 @@ __global__ void fill_kernel(Columns out) {
         static_cast<double>(static_cast<std::int64_t>(bits ^ bits >> 31)) * 0x1p-63;
 }
 
+// The cosine transform of coordinates whose signs look random: entries of one size, about.
+__global__ void cosines_kernel(Columns out) {
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (at >= out.rows * out.columns) return;
+    const std::int64_t i = at / out.columns, j = at % out.columns;
+    const auto m = static_cast<double>(out.columns);
+    const double cosine = cospi(static_cast<double>((2 * i + 1) * j) / (2 * m)) * sqrt((j == 0 ? 1 : 2) / m);
+    const std::uint64_t bits = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ull;
+    out.data[i * out.stride + j] = (bits ^ bits >> 29) & 1u << 20 ? -cosine : cosine;
+}
+
 // R of G = R'R into the upper triangle of G, 0 in the rows of columns without a direction of their own. One block.
 __global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g) {
     __shared__ double pivot;
@@ -176,12 +187,8 @@ void find_further_directions(const __half* rows, std::int64_t count, const Colum
 }
 
 void find_rotation(const Columns& out, cudaStream_t stream) {
-    const std::int64_t m = out.columns;
-    const Buffer<double> squares(m * m, stream);
-    const Columns g{squares.get(), m, m, m};
-    fill(out, stream);
-    for (int i = 0; i < iterations; ++i) orthonormalise(out, g, stream);
-    polish(out, g, stream);
+    cosines_kernel<<<item_blocks(out.rows * out.columns), item_threads, 0, stream>>>(out);
+    check_launch("find_rotation");
 }
 
 }  // namespace kith::gpu

@@ -24,7 +24,8 @@ void find_directions(const __half* rows, std::int64_t count, const Columns& out,
 void find_further_directions(const __half* rows, std::int64_t count, const Columns& known, const Columns& out,
                              cudaStream_t stream);
 
-// Orthonormal columns, but for rounding, that look random: rows x columns, of which neither is more than the other.
+// Orthonormal columns, but for rounding, as many as rows, along which vectors of other coordinates are about as long as
+// along each other.
 void find_rotation(const Columns& out, cudaStream_t stream);
 
 // A' A: columns x columns, out.stride apart.

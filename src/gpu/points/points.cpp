@@ -107,19 +107,20 @@ const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
     return *found;
 }
 
-const ByteTermRows& wide_terms_of(const Chunk& chunk) {
+const ByteTermRows& terms_of(const Chunk& chunk, int terms) {
+    if (terms == Chunk::Finer::own_terms) return chunk.projected->byte_terms;
     const std::lock_guard lock(chunk.finer->mutex);
-    auto& found = chunk.finer->wider;
+    auto& found = chunk.finer->wider.at(static_cast<std::size_t>(terms));
     if (!found) {
-        auto terms = std::make_shared<ByteTermRows>();
+        auto rows = std::make_shared<ByteTermRows>();
         try {
             InFlight work(nullptr);
-            *terms = make_byte_terms(*chunk.projected, chunk.points.rows.count, wide_planes, nullptr);
+            *rows = make_byte_terms(*chunk.projected, chunk.points.rows.count, 1 << terms, nullptr);
             work.wait("wider terms");
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;
         }
-        found = std::move(terms);
+        found = std::move(rows);
     }
     return *found;
 }
@@ -271,8 +272,8 @@ void add_projection(Chunk& chunk, const Plan& plan, cudaStream_t stream) {
     const bool directions = plan.path == Path::projected;
     const bool wgmma = isa_of(plan) == FilterIsa::sm_90a;
     const ProjectionChoices choices{.directions = directions,
+                                    .byte_directions = directions && wgmma,
                                     .bytes = wgmma && !(directions && plan.forced),
-                                    .augmented = wgmma,
                                     .always = plan.forced};
     try {
         auto found = find_projection(chunk.filter, chunk.points.rows.count, choices, stream);

@@ -1,6 +1,7 @@
 // Points on a device: the elements and what a search needs of each point once.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -84,10 +85,10 @@ struct Chunk {
             bool take_turn() { return queries.pays() || ++passed_over % tried_again == 0; }
         } by_passes, as_values, by_clusters;
         Pilots pilots;
-        // Terms of bytes whose reach pilots have found to be enough: the projection's own, wider ones, or none.
-        enum Terms { own_terms, wide_terms, no_terms };
+        // Terms of bytes whose reach pilots have found to be enough: the projection's own, of more planes, or none.
+        enum Terms { own_terms, two_planes, four_planes, no_terms };
         std::atomic<int> terms{own_terms};
-        std::shared_ptr<const ByteTermRows> wider;
+        std::array<std::shared_ptr<const ByteTermRows>, no_terms> wider;
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
@@ -148,8 +149,9 @@ inline bool is_coarse(const FilterForm& form) {
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
 // Of points in clusters, that of one term in which every run of positions is a sample; made likewise.
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
-// Wider terms of its projection in bytes; empty where they hold too little, or there is no memory for them. Likewise.
-const ByteTermRows& wide_terms_of(const Chunk& chunk);
+// Terms of its projection in bytes, not none; empty where they hold too little, or there is no memory for them.
+// Likewise.
+const ByteTermRows& terms_of(const Chunk& chunk, int terms);
 // Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
 // several threads.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);

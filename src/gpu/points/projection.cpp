@@ -7,7 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include "gpu/filter/augmented.h"
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/points/byte_form.h"
@@ -27,10 +26,11 @@ constexpr std::int64_t directed = 2048, tried = 2048, tried_queries = 32;
 // Coordinates that a step of 8 bits follows from, about.
 constexpr std::int64_t measured = 1 << 14;
 
-// What is tried: columns whose vectors, with the remainder, are whole K-tiles of the fused filter.
-std::vector<int> columns_of(std::int64_t width, std::int64_t rows) {
+// What is tried of such columns.
+template <std::size_t size>
+std::vector<int> columns_of(const std::array<int, size>& tried, std::int64_t width, std::int64_t rows) {
     std::vector<int> out;
-    for (const int columns : tuning::pass_columns)
+    for (const int columns : tried)
         if (2 * columns <= width && 4 * columns <= rows) out.push_back(columns);
     return out;
 }
@@ -42,6 +42,7 @@ std::vector<int> with_stages(const std::vector<int>& columns, std::int64_t width
             if (const int all = tuning::columns_with_stages(first, stage); all <= width && 2 * all <= rows)
                 out.push_back(all);
     std::ranges::sort(out);
+    out.erase(std::ranges::unique(out).begin(), out.end());
     return out;
 }
 
@@ -91,15 +92,16 @@ public:
           form_(filter.form),
           source_(source),
           byte_terms_(choices.byte_terms),
+          byte_directions_(choices.byte_directions),
           n_(n),
           made_of_(std::min(directed, n / 2)),
           others_(std::min(tried, n - made_of_)),
           stream_(stream) {
         if (others_ < tried_queries || !can_project(form_)) return;
-        if (choices.directions) columns_ = columns_of(form_.width, made_of_);
+        if (byte_directions_) columns_ = columns_of(tuning::byte_pass_columns, form_.width, made_of_);
+        else if (choices.directions) columns_ = columns_of(tuning::pass_columns, form_.width, made_of_);
         if (choices.bytes && byte_width(form_.width) <= most_byte_width) choose_bytes_of_rows();
         if (columns_.empty() && bytes_.step == 0) return;
-        augmented_ = choices.augmented;
         find_columns();
         // Further directions: where leaving out nearly all that passes would be enough.
         const std::vector<int> all = with_stages(columns_, form_.width, made_of_);
@@ -117,7 +119,7 @@ public:
         directions.form = form_;
         directions.form.centre = nullptr;
         directions.form.factor = {};
-        out.share = best_->columns == 0 ? shares_.back() : share(best_->columns);
+        out.share = best_->columns == 0 ? shares_.bytes : share(best_->columns);
         if (!(best_->columns == 0 ? use_bytes(out) : use_columns(out))) return std::nullopt;
         out.vectors = Buffer<char>(vector_bytes(directions.form, n_), stream_);
         out.half_norm = Buffer<float>(whole_tiles(n_), stream_);
@@ -126,13 +128,9 @@ public:
         std::ranges::transform(out.further, further.begin(), [](const Buffer<char>& rows) { return rows.get(); });
         if (source_) project_runs(out);
         else
-            project_points(directions, {rows(), 0, n_, n_}, filter_.half_norm.get(), out.vectors.get(),
-                           out.half_norm.get(), further, stream_);
+            project_points(directions, rows(), n_, filter_.half_norm.get(), out.vectors.get(), out.half_norm.get(),
+                           further, stream_);
         if (directions.bytes && byte_terms_) out.byte_terms = make_byte_terms(out, n_, 1, stream_);
-        if (!directions.bytes && is_augmented(directions.columns)) {
-            out.terms = Buffer<char>(whole_tiles(n_) * augmented_terms * 2, stream_);
-            augment_points(out.half_norm.get(), whole_tiles(n_), out.terms.get(), stream_);
-        }
         out.candidate_cost = candidate_cost(directions);
         return out;
     }
@@ -147,8 +145,8 @@ private:
         for (std::int64_t first = 0; first < n_; first += step) {
             const std::int64_t count = std::min(step, n_ - first);
             const VectorRun run = (*source_)(first, count);
-            project_points(out.directions, {run.vectors, 0, count, count}, run.half_norm, vectors.get(),
-                           half_norm.get(), {}, stream_);
+            project_points(out.directions, run.vectors, count, run.half_norm, vectors.get(), half_norm.get(), {},
+                           stream_);
             scatter_dense(vectors.get(), run.positions, count, vector_bytes(out.directions.form, 1), out.vectors.get(),
                           stream_);
             scatter_dense(half_norm.get(), run.positions, count, sizeof(float), out.half_norm.get(), stream_);
@@ -158,19 +156,23 @@ private:
     const __half* rows() const { return reinterpret_cast<const __half*>(filter_.vectors.get()); }
     const __half* other_rows() const { return rows() + made_of_ * form_.width; }
 
+    // The first of the rows that columns are tried on.
+    std::vector<double> rows_of_sample(std::int64_t count) const {
+        std::vector<__half> halves(static_cast<std::size_t>(count * form_.width));
+        InFlight copy(stream_);
+        check(cudaMemcpyAsync(halves.data(), other_rows(), halves.size() * sizeof(__half), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        copy.wait("sample");
+        std::vector<double> rows(halves.size());
+        std::ranges::transform(halves, rows.begin(), [](__half x) { return static_cast<double>(__half2float(x)); });
+        return rows;
+    }
     // Of the vectors' own coordinates, or of these turned, where their sizes differ so much that one step does not suit
     // all.
     void choose_bytes_of_rows() {
         const std::int64_t width = form_.width,
                            count = std::min(std::clamp<std::int64_t>(measured / width, 8, 256), others_);
-        std::vector<__half> halves(static_cast<std::size_t>(count * width));
-        InFlight copy(stream_);
-        check(cudaMemcpyAsync(halves.data(), other_rows(), halves.size() * sizeof(__half), cudaMemcpyDefault, stream_),
-              "cudaMemcpy");
-        copy.wait("sample");
-        std::vector<double> sample(halves.size());
-        std::ranges::transform(halves, sample.begin(), [](__half x) { return static_cast<double>(__half2float(x)); });
-        bytes_ = choose_bytes(sample, count, width);
+        bytes_ = choose_bytes(rows_of_sample(count), count, width);
         if (bytes_.step == 0 || bytes_.kappa <= tuning::uneven_kappa || width > tuning::most_turned_width) return;
         turned_stride_ = (width + 63) / 64 * 64;
         rotation_ = Buffer<double>(width * turned_stride_, stream_);
@@ -227,12 +229,41 @@ private:
                     tried.back(), along_.get(), stride_, stream_);
         shares_ = shares();
     }
-    // By how much values of 8 bits may lie below those of all coordinates: what two typical rows leave.
-    double slack() const {
-        if (bytes_.step == 0) return -1;
-        return bytes_.slack;
+    // Coordinates of some of the rows that columns are tried on, row-major.
+    std::vector<double> coordinates(std::int64_t rows, std::int64_t first, std::int64_t count) const {
+        std::vector<double> out(static_cast<std::size_t>(rows * count));
+        const auto width = static_cast<std::size_t>(count) * sizeof(double);
+        InFlight copy(stream_);
+        check(cudaMemcpy2DAsync(out.data(), width, along_.get() + first,
+                                static_cast<std::size_t>(stride_) * sizeof(double), width,
+                                static_cast<std::size_t>(rows), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        copy.wait("sample");
+        return out;
     }
-    std::vector<double> shares() const {
+    std::int64_t sampled(std::int64_t columns) const {
+        return std::min(std::clamp<std::int64_t>(measured / columns, 8, 256), others_);
+    }
+    // By how much values of directions in 8 bits may lie below those of directions.
+    double direction_slack() const {
+        if (!byte_directions_ || columns_.empty()) return 0;
+        const std::int64_t columns = columns_.back(), rows = std::min<std::int64_t>(256, others_);
+        const std::vector<double> sample = coordinates(rows, 0, columns);
+        double all = 0, beyond = 0;
+        for (std::int64_t c = 0; c < columns; ++c) {
+            double sum = 0, squares = 0;
+            for (std::int64_t r = 0; r < rows; ++r) {
+                const double x = sample[static_cast<std::size_t>(r * columns + c)];
+                sum += x;
+                squares += x * x;
+            }
+            const double variance = (squares - sum * sum / static_cast<double>(rows)) / static_cast<double>(rows);
+            all += variance;
+            if (c >= LeadingDirections::most) beyond += variance;
+        }
+        return tuning::direction_slack * std::sqrt(all * std::max(beyond, 0.0));
+    }
+    PassingShares shares() const {
         ProjectionTrial trial{.rows = other_rows(),
                               .count = others_,
                               .depth = form_.width,
@@ -241,7 +272,8 @@ private:
                               .stride = stride_,
                               .choices = static_cast<int>(tried_.size()),
                               .columns = {},
-                              .slack = slack(),
+                              .slack = bytes_.slack,
+                              .direction_slack = direction_slack(),
                               .square = form_.gemm == metric::Gemm::l2 && !form_.shifts_products(),
                               .half_norm = form_.shifts_products() ? filter_.half_norm.get() + made_of_ : nullptr};
         std::copy(tried_.begin(), tried_.end(), trial.columns);
@@ -250,13 +282,14 @@ private:
     // Of the points, what so many columns leave.
     double share(int columns) const {
         const auto at = std::ranges::find(tried_, columns) - tried_.begin();
-        return shares_[static_cast<std::size_t>(at)];
+        return shares_.columns[static_cast<std::size_t>(at)];
     }
-    bool is_augmented(std::int64_t columns) const {
-        return augmented_ && projected_width(columns) <= tuning::augmented_width;
+    // Numbers of a row in 8 bits: what phi has, and twice the leading directions, in whole K-tiles.
+    static std::int64_t byte_numbers(std::int64_t columns) {
+        return (columns + 1 + 2 * LeadingDirections::most + 127) / 128 * 128;
     }
     double pass_cost(int columns) const {
-        return is_augmented(columns) ? tuning::filter_pair_cost(columns + 1) : tuning::pair_cost(columns + 1);
+        return byte_directions_ ? tuning::byte_pair_cost(byte_numbers(columns)) : tuning::pair_cost(columns + 1);
     }
     double all_cost() const { return tuning::filter_pair_cost(form_.width); }
     // Whether a search would be cheap enough if one stage left nothing.
@@ -266,7 +299,7 @@ private:
                    tuning::largest_projected_share * all_cost();
         });
     }
-    // Columns of a pass, 0 for numbers of 8 bits, and stages behind it.
+    // Columns of a pass, 0 for all coordinates, which are in 8 bits then, and stages behind it.
     struct Choice {
         int columns = 0, stages = 0;
     };
@@ -282,7 +315,7 @@ private:
         };
         for (const int columns : columns_) {
             if (choices.columns > 0 && columns != choices.columns) continue;
-            double stages = 0;
+            double stages = share(columns) * tuning::append_cost;
             for (int stage = 0; stage <= choices.most_stages; ++stage) {
                 const int all = tuning::columns_with_stages(columns, stage);
                 if (std::ranges::find(tried_, all) == tried_.end()) break;
@@ -293,7 +326,7 @@ private:
             }
         }
         if (bytes_.step > 0)
-            compare({}, tuning::byte_pair_cost(byte_width(form_.width)) + shares_.back() * row,
+            compare({}, tuning::byte_pair_cost(byte_width(form_.width)) + shares_.bytes * row,
                     tuning::largest_byte_share);
         return best;
     }
@@ -327,25 +360,67 @@ private:
         const std::int64_t all = directions.all_columns();
         directions.error = exact::ProjectionError(squares.defect2(all), form_.width, all);
         directions.form.width = projected_width(directions.columns);
-        directions.form.gamma = filter_gamma(directions.form.width + augmented_step);
+        directions.form.gamma = filter_gamma(directions.form.width);
         // Coordinates have the matrix's stride, and more rows of them are made at a time where it is short.
         directions.stride = whole_columns(all);
         out.matrix = Buffer<double>(form_.width * directions.stride, stream_);
         copy_columns(matrix_.get(), stride_, out.matrix.get(), directions.stride, all);
         directions.matrix = out.matrix.get();
-        return true;
+        return !byte_directions_ || use_byte_columns(out);
     }
     double further_step(std::int64_t first, std::int64_t count) const {
-        const std::int64_t sampled = std::min(std::clamp<std::int64_t>(measured / count, 8, 256), others_);
-        std::vector<double> sample(static_cast<std::size_t>(sampled * count));
-        const auto width = static_cast<std::size_t>(count) * sizeof(double);
-        InFlight copy(stream_);
-        check(cudaMemcpy2DAsync(sample.data(), width, along_.get() + first,
-                                static_cast<std::size_t>(stride_) * sizeof(double), width,
-                                static_cast<std::size_t>(sampled), cudaMemcpyDefault, stream_),
-              "cudaMemcpy");
-        copy.wait("sample");
-        return choose_bytes(sample, sampled, count).step;
+        const std::int64_t rows = sampled(count);
+        return choose_bytes(coordinates(rows, first, count), rows, count).step;
+    }
+    // The directions of the pass turned, so that one step suits all, and those in which vectors are longest beside.
+    bool use_byte_columns(ProjectedVectors& out) {
+        Directions& directions = out.directions;
+        const std::int64_t m = directions.columns, rows = sampled(m);
+        const Buffer<double> turns(m * m, stream_), along(rows * m, stream_);
+        find_rotation({turns.get(), m, m, m}, stream_);
+        product(Operand<double>{matrix_.get(), form_.width, m, stride_, 1}, turns.get(), m, m, out.matrix.get(),
+                directions.stride, stream_);
+        const std::int64_t all = directions.all_columns();
+        const Gram squares({out.matrix.get(), form_.width, all, directions.stride}, stream_);
+        directions.error = exact::ProjectionError(squares.defect2(all), form_.width, all);
+        product(Operand<double>{along_.get(), rows, m, stride_, 1}, turns.get(), m, m, along.get(), m, stream_);
+        const std::vector<double> turned = fetched(along, stream_), vectors = rows_of_sample(rows),
+                                  rotation = fetched(turns, stream_);
+        const auto width = static_cast<std::size_t>(m);
+        std::vector<double> sample;
+        for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+            const auto own = turned.begin() + static_cast<std::ptrdiff_t>(r * width);
+            const auto vector = vectors.begin() + static_cast<std::ptrdiff_t>(r) * form_.width;
+            const double norm2 = std::inner_product(vector, vector + form_.width, vector, 0.0),
+                         along2 = std::inner_product(own, own + m, own, 0.0);
+            sample.insert(sample.end(), own, own + m);
+            sample.push_back(std::sqrt(std::max(0.0, norm2 - along2)));
+        }
+        const ChosenBytes chosen = choose_bytes(sample, rows, m + 1);
+        if (chosen.step == 0) return false;
+        // What the turned coordinates have of the first directions.
+        constexpr std::int64_t most = LeadingDirections::most;
+        std::vector<double> leading(width * static_cast<std::size_t>(most));
+        for (std::int64_t c = 0; c < m; ++c)
+            for (std::int64_t j = 0; j < std::min(most, m); ++j)
+                leading[static_cast<std::size_t>(c * most + j)] = rotation[static_cast<std::size_t>(j * m + c)];
+        const ChosenLeading lead =
+            m < most ? ChosenLeading{} : choose_leading(sample, rows, m + 1, chosen, leading, most);
+        set_bytes(out, chosen);
+        if (lead.coarse > 0) {
+            leading.resize(static_cast<std::size_t>(LeadingDirections::padded(m) * most));
+            out.leading = Buffer<double>(LeadingDirections::padded(m) * most, stream_);
+            upload(out.leading, leading);
+            directions.bytes.kappa = lead.kappa;
+            directions.bytes.leading = {.count = static_cast<int>(most),
+                                        .matrix = out.leading.get(),
+                                        .coarse = lead.coarse,
+                                        .fine = lead.fine,
+                                        .coarse_kappa = lead.coarse_kappa,
+                                        .fine_kappa = lead.fine_kappa};
+        }
+        directions.form.width = byte_numbers(m) / 2;
+        return true;
     }
     // Without memory for their rows stages are left out.
     void add_stages(ProjectedVectors& out) const {
@@ -371,33 +446,38 @@ private:
             directions.matrix = out.matrix.get();
         }
         directions.form.width = byte_width(form_.width) / 2;
-        out.shift = Buffer<double>(form_.width, stream_);
+        set_bytes(out, bytes_);
+        return true;
+    }
+    void set_bytes(ProjectedVectors& out, const ChosenBytes& chosen) const {
+        out.shift = Buffer<double>(static_cast<std::int64_t>(chosen.shift.size()), stream_);
+        upload(out.shift, chosen.shift);
+        out.directions.bytes = {.step = chosen.step,
+                                .shift = out.shift.get(),
+                                .shift_norm = std::sqrt(std::inner_product(chosen.shift.begin(), chosen.shift.end(),
+                                                                           chosen.shift.begin(), 0.0)),
+                                .kappa = chosen.kappa,
+                                .leading = {}};
+    }
+    void upload(const Buffer<double>& to, const std::vector<double>& from) const {
         InFlight reading(stream_);
-        check(cudaMemcpyAsync(out.shift.get(), bytes_.shift.data(), bytes_.shift.size() * sizeof(double),
-                              cudaMemcpyDefault, stream_),
+        check(cudaMemcpyAsync(to.get(), from.data(), from.size() * sizeof(double), cudaMemcpyDefault, stream_),
               "cudaMemcpy");
         reading.wait("sample");
-        directions.bytes = {.step = bytes_.step,
-                            .shift = out.shift.get(),
-                            .shift_norm = std::sqrt(std::inner_product(bytes_.shift.begin(), bytes_.shift.end(),
-                                                                       bytes_.shift.begin(), 0.0)),
-                            .kappa = bytes_.kappa};
-        return true;
     }
 
     const FilterVectors& filter_;
     const FilterForm& form_;
     const VectorSource* source_;
-    bool byte_terms_;
+    bool byte_terms_, byte_directions_;
     std::int64_t n_, made_of_, others_;
     cudaStream_t stream_;
-    bool augmented_ = false;
     std::vector<int> columns_, tried_;  // tried_: those of stages as well, ascending
     ChosenBytes bytes_;
     bool is_turned_ = false;
     std::int64_t stride_ = 0, turned_stride_ = 0;
     Buffer<double> matrix_, along_, rotation_;
-    std::vector<double> shares_;
+    PassingShares shares_;
     std::optional<Choice> best_;
 };
 
@@ -405,18 +485,15 @@ private:
 
 ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int planes, cudaStream_t stream) {
     ByteTermRows out{.form = {.planes = planes}, .rows = {}};
-    if (byte_width(points.directions.columns) > most_augmented_bytes) return out;
+    if (2 * points.directions.form.width > most_augmented_bytes) return out;
     const auto* const half_norm = reinterpret_cast<const int*>(points.half_norm.get());
-    // One plane lies as low as half norms allow, since thresholds lie below most of them: the highest that it holds is
-    // the largest of these, or as many above the least. Thresholds of queries like the points lie as far below 0 as
-    // half norms above it, which more planes hold.
-    const int reach = out.form.reach(), span = 2 * reach - 1;
-    const ByteRange range =
-        planes == 1 ? byte_range(half_norm, n, span, true, stream) : byte_range(half_norm, n, reach, false, stream);
-    if (range.most < range.least || range.always > 0 || range.beyond > n / tuning::one_beyond) return out;
-    if (planes == 1) out.form.base = range.most - range.least <= span ? range.most - reach : range.least + reach - 1;
-    // What is higher is lowered, which lets more pass; what is lower would be raised.
-    if (range.least - out.form.base < 1 - reach) return out;
+    const ByteRange range = byte_range(half_norm, n, 2 * tuning::one_beyond, stream);
+    if (range.most < range.least || range.always > 0) return out;
+    // Thresholds lie below most half norms: the base is as low as these allow. Of the highest a few may lie beyond and
+    // are lowered, which lets more pass; the lowest would be raised.
+    const int reach = out.form.reach();
+    out.form.base = std::min(range.most - reach, range.least + reach - 1);
+    if (count_beyond(half_norm, n, out.form.base + reach, stream) > n / tuning::one_beyond) return out;
     out.rows = Buffer<char>(whole_tiles(n) * byte_terms * planes, stream);
     augment_byte_points(half_norm, whole_tiles(n), out.form, out.rows.get(), stream);
     return out;

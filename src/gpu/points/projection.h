@@ -21,24 +21,23 @@ struct ByteTermRows {
 // Vectors of a filter's own vectors, by position.
 struct ProjectedVectors {
     Directions directions;
-    Buffer<double> matrix, shift;  // what `directions` points into
-    Buffer<char> vectors;          // rows of directions.form.width halves, or of twice as many numbers of 8 bits
-    Buffer<float> half_norm;       // of numbers of 8 bits, ints
-    Buffer<char> terms;            // of fp16's augmented vectors, where passes take these
-    ByteTermRows byte_terms;       // of one plane
+    Buffer<double> matrix, shift, leading;  // what `directions` points into
+    Buffer<char> vectors;     // rows of directions.form.width halves, or of twice as many numbers of 8 bits
+    Buffer<float> half_norm;  // of numbers of 8 bits, ints
+    ByteTermRows byte_terms;  // of one plane
     std::array<Buffer<char>, most_stages> further;  // rows of the stages (further.h)
     double share = 0;           // of the points that pass, as a sample says, for some dozens of neighbours
     double candidate_cost = 0;  // what looking at one of these takes, in picoseconds
 };
 
-// Terms of so many planes of n such points: none where no kernel takes rows of that width, or where half norms reach
-// further than they do, but for a few of the highest.
+// Terms of so many planes (1, 2 or wide_planes) of n such points: none where no kernel takes rows of that width, or
+// where half norms reach further than they do, but for a few of the highest.
 ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int planes, cudaStream_t stream);
 
 // What may be made of a filter's vectors.
 struct ProjectionChoices {
-    bool directions = false, bytes = false;
-    bool augmented = false;                                // passes of few directions may take augmented vectors
+    bool directions = false, byte_directions = false;      // in fp16, or in 8 bits
+    bool bytes = false;                                    // all coordinates in 8 bits
     bool always = false;                                   // even where it saves too little
     int columns = 0;                                       // of a pass; 0: as many as make a search cheapest
     int least_stages = 0, most_stages = gpu::most_stages;  // behind directions, where there are as many columns

@@ -15,8 +15,8 @@ namespace kith::gpu {
 
 namespace {
 
-// Values of each query with each row: by all coordinates, with each of the choices and of 8 bits, and the least that a
-// row as long could have; one after the other. A warp owns a pair.
+// Values of each query with each row: by all coordinates, with each of the choices, and the least that a row as long
+// could have; one after the other. A warp owns a pair.
 __global__ void values_kernel(ProjectionTrial trial, float* out) {
     const std::int64_t pair = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (pair >= trial.queries * trial.count) return;
@@ -37,11 +37,10 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
                                                                                                   : isfinite(of_row)
                                                                                                       ? of_row
                                                                                                       : 0;
-    float* const own = out + pair * (trial.choices + 3);
+    float* const own = out + pair * (trial.choices + 2);
     if (lane == 0) {
         own[0] = static_cast<float>(half - product);
-        own[trial.choices + 1] = static_cast<float>(half - product - trial.slack);
-        own[trial.choices + 2] = static_cast<float>(trial.square ? -u2 / 2 : half - sqrt(u2 * v2));
+        own[trial.choices + 1] = static_cast<float>(trial.square ? -u2 / 2 : half - sqrt(u2 * v2));
     }
     const double *y = trial.along + q * trial.stride, *z = trial.along + x * trial.stride;
     double along = 0, u_left = u2, v_left = v2;
@@ -62,14 +61,16 @@ __global__ void values_kernel(ProjectionTrial trial, float* out) {
 
 }  // namespace
 
-std::vector<double> passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaStream_t stream) {
-    const auto choices = static_cast<std::size_t>(trial.choices) + 1, stride = choices + 2;
-    const Buffer<float> on_device(trial.queries * trial.count * (trial.choices + 3), stream);
+PassingShares passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaStream_t stream) {
+    const auto choices = static_cast<std::size_t>(trial.choices), stride = choices + 2;
+    const Buffer<float> on_device(trial.queries * trial.count * (trial.choices + 2), stream);
     values_kernel<<<blocks_for(trial.queries * trial.count, item_warps), item_threads, 0, stream>>>(trial,
                                                                                                     on_device.get());
     check_launch("passing_shares");
     const std::vector<float> values = fetched(on_device, stream);
-    std::vector<double> shares(choices, 0.0), all;
+    PassingShares shares{.columns = std::vector<double>(choices, 0.0)};
+    const double each = 1 / static_cast<double>(trial.count * trial.queries);
+    std::vector<double> all;
     for (std::int64_t i = 0; i < trial.queries; ++i) {
         const float* const of = values.data() + static_cast<std::size_t>(i * trial.count) * stride;
         const std::int64_t self = i * trial.count / trial.queries;
@@ -82,12 +83,14 @@ std::vector<double> passing_shares(const ProjectionTrial& trial, std::int64_t n,
         }
         const double rank = tuning::expected_neighbours * static_cast<double>(all.size()) / static_cast<double>(n);
         const double threshold = exact::value_at_rank(all, least, rank);
-        for (std::size_t c = 0; c < choices; ++c) {
-            std::int64_t passed = 0;
-            for (std::int64_t x = 0; x < trial.count; ++x)
-                passed +=
-                    x != self && static_cast<double>(of[static_cast<std::size_t>(x) * stride + c + 1]) <= threshold;
-            shares[c] += static_cast<double>(passed) / static_cast<double>(trial.count * trial.queries);
+        for (std::int64_t x = 0; x < trial.count; ++x) {
+            if (x == self) continue;
+            const float* const own = of + static_cast<std::size_t>(x) * stride;
+            const auto passes = [&](std::size_t choice, double slack) {
+                return static_cast<double>(own[choice]) - slack <= threshold ? each : 0.0;
+            };
+            for (std::size_t c = 0; c < choices; ++c) shares.columns[c] += passes(c + 1, trial.direction_slack);
+            shares.bytes += passes(0, trial.slack);
         }
     }
     return shares;

@@ -11,7 +11,7 @@ namespace kith::gpu {
 
 // Rows of halves that the columns were not made of. All arrays on the device.
 struct ProjectionTrial {
-    static constexpr int most_choices = 12;
+    static constexpr int most_choices = 18;
     const __half* rows;
     std::int64_t count, depth;
     std::int64_t queries;  // so many of the rows, evenly spaced
@@ -19,14 +19,18 @@ struct ProjectionTrial {
     std::int64_t stride;
     int choices;
     int columns[most_choices];  // numbers of first columns that are tried, ascending
-    double
-        slack;    // of numbers of 8 bits, by how much their values may lie below those of all coordinates; < 0: no such
+    // By how much values of numbers of 8 bits may lie below those of all coordinates, and below those of directions.
+    double slack, direction_slack;
     bool square;  // a value is half of |x|^2 less the product, as of squared distances; else less the product
     const float* half_norm;  // of the rows, from which the product is taken instead; or null
 };
 
-// For each choice, and then for numbers of 8 bits, the share of n points that passes, if they are as the sample is.
+// Shares of n points that pass, if they are as the sample is: for each choice, and by all coordinates in 8 bits.
+struct PassingShares {
+    std::vector<double> columns;
+    double bytes = 0;
+};
 // Synchronises.
-std::vector<double> passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaStream_t stream);
+PassingShares passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaStream_t stream);
 
 }  // namespace kith::gpu

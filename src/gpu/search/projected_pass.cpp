@@ -9,21 +9,14 @@
 #include "gpu/filter/reread.h"
 #include "gpu/points/listed_vectors.h"
 #include "gpu/points/tuning.h"
-#include "gpu/search/augmented_pass.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
-// Of a row's terms, in fp16's augmented vectors and in those of bytes.
-static constexpr std::int64_t term_bytes = byte_terms;
-static_assert(term_bytes == 2 * augmented_terms && byte_terms * (1 + wide_planes) == tuning::byte_term_bytes);
-
-bool ProjectedPass::uses_terms() const {
-    if (uses_byte_terms()) return true;
-    return points_.terms.size() > 0 && AugmentedPass::serves(points_.directions.form, isa_, pass_.q, pass_.n);
-}
+static_assert(byte_terms * (1 + 2 + wide_planes) == tuning::byte_term_bytes);
 
 void ProjectedPass::prepare(std::int64_t q) {
+    if (q <= prepared_) return;
     const Directions& directions = points_.directions;
     step_ = tuning::projected_step(q);
     vectors_ = Buffer<char>(vector_bytes(directions.form, q), stream_);
@@ -31,9 +24,7 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    const int planes = uses_byte_terms() ? byte_terms_->form.planes : 1;
-    if (uses_terms()) terms_ = Buffer<char>(augmented_query_rows(step_) * term_bytes * planes, stream_);
-    if (uses_terms() && !directions.bytes) grown_ = Buffer<float>(step_, stream_);
+    if (directions.bytes && directions.stages > 0) stage_threshold_ = Buffer<float>(q, stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(directions.stages); ++stage) {
         further_[stage] = Buffer<char>(q * further_row_bytes, stream_);
@@ -41,19 +32,24 @@ void ProjectedPass::prepare(std::int64_t q) {
     }
     project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), rows,
                     stream_);
+    prepared_ = q;
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     const double room =
         static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
     const std::int64_t growth =
-        rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, static_cast<bool>(points_.directions.bytes));
+        rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some());
     const auto most = static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen)));
     return tuning::end_of_range(seen, most, pass_.n);
 }
 
 void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowed) {
-    projected_thresholds(points_.directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
+    const Directions& directions = points_.directions;
+    projected_thresholds(directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
+    if (stage_threshold_.get())
+        byte_values(reinterpret_cast<const int*>(threshold_.get()), q, directions.bytes.step, stage_threshold_.get(),
+                    stream_);
 }
 
 // What passes of points [first, to) for queries [at, at + count).
@@ -72,47 +68,39 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.counts = counts_.get();
     pass.capacity = tuning::projected_room;
     pass.column_threshold = nullptr;
-    if (uses_byte_terms()) {
+    pass.says_sums = points_.directions.bytes && points_.directions.stages > 0;
+    if (uses_terms()) {
+        const std::int64_t bytes = augmented_query_rows(step_) * byte_terms * byte_terms_->form.planes;
+        if (terms_.size() < bytes) terms_ = Buffer<char>(bytes, stream_);
         use_byte_terms(byte_terms_->form, terms_.get(), byte_terms_->rows.get(), pass);
         augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, byte_terms_->form,
                              static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
     } else {
         check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
               "cudaMemset");
-        if (uses_terms()) {
-            pass.query_terms = terms_.get();
-            pass.point_terms = points_.terms.get();
-            augment(at, count);
-        }
     }
     if (points_.directions.bytes) bytes_pass_sm_90a(pass, stream_);
     else filter_pass(pass, isa_, stream_);
 }
 
-// Raises the thresholds by what sums of terms cost; those that follow begin with the queries' own errors again.
-void ProjectedPass::augment(std::int64_t at, std::int64_t count) {
-    check(cudaMemcpyAsync(grown_.get(), error_.get() + at, static_cast<std::size_t>(count) * sizeof(float),
-                          cudaMemcpyDeviceToDevice, stream_),
-          "cudaMemcpy");
-    augment_queries(count, points_.directions.form.gamma, error_.get() + at, threshold_.get() + at, grown_.get(),
-                    terms_.get(), stream_);
-}
-
-ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
-    constexpr std::int64_t tried = tuning::projected_pilots;
-    static_assert(tried <= few_queries);
-    prepare(tried);
-    set_thresholds(tried, nullptr);
-    const std::int64_t to = end_of_range(seen);
-    pass(0, tried, seen, to);
-    std::vector<std::int32_t> counts(static_cast<std::size_t>(tried));
+std::vector<std::int32_t> ProjectedPass::count_passing(std::int64_t q, std::int64_t seen) {
+    prepare(q);
+    set_thresholds(q, nullptr);
+    std::vector<std::int32_t> counts(static_cast<std::size_t>(std::min(q, step_)));
+    pass(0, std::ssize(counts), seen, end_of_range(seen));
     InFlight copy(stream_);
     check(
         cudaMemcpyAsync(counts.data(), counts_.get(), counts.size() * sizeof(std::int32_t), cudaMemcpyDefault, stream_),
         "cudaMemcpy");
     copy.wait("filter");
-    Counts out{.pairs = static_cast<double>(tried) * static_cast<double>(to - seen)};
-    for (const std::int32_t count : counts) {
+    return counts;
+}
+
+ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
+    constexpr std::int64_t tried = tuning::projected_pilots;
+    static_assert(tried <= few_queries);
+    Counts out{.pairs = static_cast<double>(tried) * static_cast<double>(end_of_range(seen) - seen)};
+    for (const std::int32_t count : count_passing(tried, seen)) {
         out.overflowed += count > tuning::projected_room;
         out.passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
     }
@@ -120,20 +108,21 @@ ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
 }
 
 bool ProjectedPass::serves(std::int64_t seen) {
-    // Few queries of bytes save less reading than their launches cost.
+    // Few queries of all coordinates in bytes save less reading than their launches cost.
     const Directions& directions = points_.directions;
-    const bool bytes = static_cast<bool>(directions.bytes);
-    if (pass_.q <= few_queries || seen >= pass_.n) return !bytes || filter_.form.width > tuning::few_queries_dimensions;
+    const bool all_bytes = directions.bytes && !directions.leaves_some();
+    if (pass_.q <= few_queries || seen >= pass_.n)
+        return !all_bytes || filter_.form.width > tuning::few_queries_dimensions;
     const Counts counts = count_pilots(seen);
-    const double few = (bytes          ? tuning::byte_pair_cost(2 * directions.form.width)
-                        : uses_terms() ? tuning::filter_pair_cost(directions.form.width)
-                                       : tuning::pair_cost(directions.form.width)) *
+    const double all = tuning::filter_pair_cost(filter_.form.width) * counts.pairs,
+                 few = (directions.bytes ? tuning::byte_pair_cost(2 * directions.form.width)
+                                         : tuning::pair_cost(directions.form.width)) *
                        counts.pairs,
-                 all = tuning::filter_pair_cost(filter_.form.width) * counts.pairs,
-                 read = (bytes ? tuning::bytes_passed_later : tuning::passed_later) * counts.passed *
-                        points_.candidate_cost;
+                 read = (all_bytes ? tuning::bytes_passed_later : tuning::passed_later) * counts.passed *
+                        points_.candidate_cost,
+                 again = static_cast<double>(counts.overflowed) / static_cast<double>(tuning::projected_pilots) * all;
     return 4 * counts.overflowed <= tuning::projected_pilots &&
-           few + read < (bytes ? tuning::largest_byte_share : 1) * all;
+           few + read + again < (all_bytes ? tuning::largest_byte_share : 1) * all;
 }
 
 bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen) {
@@ -141,24 +130,44 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t
     using Finer = Chunk::Finer;
     Pilots& pilots = chunk.finer->pilots;
     const bool bytes = static_cast<bool>(points_.directions.bytes);
-    int terms = chunk.finer->terms;
-    if (bytes && terms == Finer::own_terms && !points_.byte_terms) terms = Finer::wide_terms;
-    const auto take = [&] {
-        if (terms != Finer::own_terms) take_terms(terms == Finer::wide_terms ? &wide_terms_of(chunk) : nullptr);
+    // The first terms from these on that there are.
+    const auto take = [&](int terms) {
+        while (terms < Finer::no_terms && !terms_of(chunk, terms)) ++terms;
+        take_terms(terms < Finer::no_terms ? &terms_of(chunk, terms) : nullptr);
+        return terms;
     };
-    if (bytes) take();
+    int terms = chunk.finer->terms;
+    if (bytes) terms = take(terms);
     const Pilots::Answer known = pilots.known(wanted);
     if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
-    bool found = serves(seen);
-    while (!found && bytes && terms < Finer::no_terms) {
-        const bool tried = uses_byte_terms();
-        ++terms;
-        take();
-        if (tried || uses_byte_terms()) found = serves(seen);
+    // What passes ints, of all queries: those whose thresholds terms raise so much that they have no room are few.
+    std::vector<std::int32_t> of_ints;
+    if (bytes && terms < Finer::no_terms) {
+        take_terms(nullptr);
+        of_ints = count_passing(pass_.q, seen);
+        take(terms);
+    }
+    bool found = false;
+    for (;; terms = take(terms + 1)) {
+        if (bytes && terms < Finer::no_terms && raises_thresholds(of_ints, seen)) continue;
+        found = serves(seen);
+        if (found || !bytes || terms == Finer::no_terms) break;
     }
     if (found) chunk.finer->terms = terms;
     pilots.note(wanted, found);
     return found;
+}
+
+// Of later ranges, which are longer, as many points pass a threshold that was raised.
+bool ProjectedPass::raises_thresholds(const std::vector<std::int32_t>& of_ints, std::int64_t seen) {
+    const auto some =
+        std::max(tuning::least_raised, static_cast<std::int32_t>(static_cast<double>(tuning::projected_room) *
+                                                                 static_cast<double>(end_of_range(seen) - seen) /
+                                                                 static_cast<double>(pass_.n)));
+    const std::vector<std::int32_t> counts = count_passing(pass_.q, seen);
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        if (counts[i] > 2 * of_ints[i] + some) return true;
+    return false;
 }
 
 void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {
@@ -176,7 +185,8 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
                         .width = filter_.form.width,
                         .stages = points_.directions.stages,
                         .stage = {},
-                        .threshold = threshold_.get() + at};
+                        .sum_step = points_.directions.bytes.step,
+                        .threshold = (stage_threshold_.get() ? stage_threshold_ : threshold_).get() + at};
         for (int stage = 0; stage < task.stages; ++stage) {
             const auto i = static_cast<std::size_t>(stage);
             const double step = points_.directions.further[stage].step;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/reread.h"
@@ -40,15 +41,16 @@ public:
         std::int64_t overflowed = 0;   // queries that have no room for all
     };
     Counts count_pilots(std::int64_t seen);
-    // Half norms and thresholds as terms of the sums. Of bytes the points' own terms unless others are taken, or none:
+    // The same of each of the first q queries, of those that have room at a time.
+    std::vector<std::int32_t> count_passing(std::int64_t q, std::int64_t seen);
+    // Of bytes, half norms and thresholds as terms of the sums: the points' own unless others are taken, or none:
     // thresholds may lie lower than terms reach (bytes.h), and then let more points pass.
-    bool uses_terms() const;
-    bool uses_byte_terms() const { return byte_terms_ && *byte_terms_; }
+    bool uses_terms() const { return byte_terms_ && *byte_terms_; }
     void take_terms(const ByteTermRows* terms) { byte_terms_ = terms; }
     // The same of a chunk's searches for so many neighbours: what few queries want follows from their number, that of
     // others from the first of them, unless it is known. Takes the terms of bytes with which they serve.
     bool serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen);
-    // Projects the first q queries.
+    // Projects the first q queries, at least.
     void prepare(std::int64_t q);
     // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still
     // near, and that what passes has room for most queries.
@@ -58,8 +60,8 @@ public:
 
 private:
     void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
+    bool raises_thresholds(const std::vector<std::int32_t>& of_ints, std::int64_t seen);
     void set_thresholds(std::int64_t q, const std::uint8_t* overflowed);
-    void augment(std::int64_t at, std::int64_t count);
     void reread_made(const CandidateLists& lists, const RereadTask& task);
 
     const ProjectedVectors& points_;
@@ -69,13 +71,14 @@ private:
     cudaStream_t stream_;
     const RowSource* rows_;
     const ByteTermRows* byte_terms_;
+    std::int64_t prepared_ = 0;                      // queries that are projected
     std::int64_t step_ = 0;                          // queries whose candidates are in memory at a time
     Buffer<char> vectors_;                           // of all queries
-    Buffer<float> error_, threshold_;                // the same
+    Buffer<float> error_, threshold_;                // the same; of bytes, thresholds are ints
+    Buffer<float> stage_threshold_;                  // of bytes, where there are stages: as values
     Buffer<Candidate> found_;                        // step x room
     Buffer<std::int32_t> counts_;                    // step
     Buffer<char> terms_;                             // the same
-    Buffer<float> grown_;                            // the same: errors with what terms of fp16 cost
     std::array<Buffer<char>, most_stages> further_;  // rows of all queries
 };
 

@@ -22,11 +22,12 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
     return out;
 }
 
-// Retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
-std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& chunk, const TileFilterChoice& choice,
-                                     const DeviceRows& queries, const std::int64_t* self,
-                                     const std::vector<std::int64_t>& which, TileResult& result) {
-    std::vector<std::int64_t> left;
+// Retries queries with a choice of filter, with thresholds from samples. Returns those that are left, by the queries'
+// numbers.
+Uncertain retry_with(const SearchContext& context, const Chunk& chunk, const TileFilterChoice& choice,
+                     const DeviceRows& queries, const std::int64_t* self, const std::vector<std::int64_t>& which,
+                     TileResult& result) {
+    Uncertain left;
     const InFlight reading(context.stream);
     const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
     const auto count = static_cast<std::int64_t>(which.size());
@@ -40,14 +41,30 @@ std::vector<std::int64_t> retry_with(const SearchContext& context, const Chunk& 
         FilterOutcome found = filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
                                           context.plan, context.stream);
         scatter_result(context, found.result, again.index.get() + first, some, result);
-        for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
-            left.push_back(which[static_cast<std::size_t>(first + i)]);
+        const Uncertain of_step = uncertain_rows(found, context.report.candidates, context.stream);
+        for (std::size_t i = 0; i < of_step.rows.size(); ++i) {
+            left.rows.push_back(which[static_cast<std::size_t>(first + of_step.rows[i])]);
+            left.thresholds.push_back(of_step.thresholds[i]);
+            left.causes.push_back(of_step.causes[i]);
+        }
         cancel_if_asked(context);
     }
     return left;
 }
 
 }  // namespace
+
+Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                            const DeviceRows& queries, const std::int64_t* self, const Uncertain& projected,
+                            TileResult& result) {
+    try {
+        return retry_with(context, chunk, {.filter = own, .repeats = known_repeats(chunk)}, queries, self,
+                          projected.rows, result);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+        return projected;
+    }
+}
 
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
                 std::int64_t queries) {
@@ -101,7 +118,7 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
                             static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries ? spare(context) : 0);
         if (repeats && !before) {
             const std::vector<std::int64_t> left =
-                retry_with(context, chunk, {.filter = own, .repeats = repeats}, queries, self, which, result);
+                retry_with(context, chunk, {.filter = own, .repeats = repeats}, queries, self, which, result).rows;
             for (const std::int64_t i : which)
                 if (!std::binary_search(left.begin(), left.end(), i))
                     context.mark(first + i, SearchContext::retried, exact::Cause::equal_rows);
@@ -112,7 +129,8 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
             if (is_coarse(own.form) && tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
                 chunk.finer->coarse_misleads = true;
-            which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result);
+            which =
+                retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self, which, result).rows;
         }
         return which;
     } catch (const Error& error) {

@@ -8,6 +8,12 @@
 
 namespace kith::gpu {
 
+// Retries queries for which more passed a projection than there is room for: by all coordinates, as if there were none.
+// The others are as they were where memory lacks, else with the thresholds of this search.
+Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                            const DeviceRows& queries, const std::int64_t* self, const Uncertain& projected,
+                            TileResult& result);
+
 // Retries the queries with a certain threshold: the filter once more, with the largest lists.
 std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
                                 const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,

@@ -71,7 +71,7 @@ public:
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
         const FilterLevels whole = by_bytes_ ? tuning::listed_levels(n_, wanted_) : filter_levels(n_, q_, wanted_);
-        const bool shortened = projected_ && !projected_->directions.bytes && q_ > few_queries;
+        const bool shortened = projected_ && projected_->directions.leaves_some() && q_ > few_queries;
         const FilterLevels levels = shortened ? tuning::projected_levels(whole, n_, wanted_) : whole;
         augments_ = !by_bytes_ && AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();

@@ -70,8 +70,8 @@ inline constexpr double room_share = 64;
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
 // read than directions do. On an NVIDIA H100, 2026-11-24, Gaussian points of 256 dimensions, k 10: 4.79, 4.63 and 4.62
 // ms with ranges of once, twice and four times what has been seen, 768 dimensions 11.15, 11.18 and 12.06.
-inline std::int64_t range_growth(std::int64_t q, bool bytes) {
-    return q <= few_queries ? 15 : bytes ? 2 : 1;
+inline std::int64_t range_growth(std::int64_t q, bool all_coordinates) {
+    return q <= few_queries ? 15 : all_coordinates ? 2 : 1;
 }
 // Lists that have room for all of so few points from the start, those of all queries together for so many candidates,
 // 200 MB with their ids. The host then need not wait for what the samples say of their lengths: 4,096 queries among as
@@ -95,6 +95,9 @@ inline std::int64_t projected_step(std::int64_t q) {
     const std::int64_t steps = (q + most_step_queries - 1) / most_step_queries, tile = filter_tile_queries;
     return std::min(q, ((q + steps - 1) / steps + tile - 1) / tile * tile);
 }
+// Terms of bytes do not serve where they let so many more points of the first range pass for a query than ints do, or a
+// share of the room that later ranges would fill. Reasoned.
+inline constexpr std::int32_t least_raised = 64;
 // What passes of later ranges, as a share of what passes of the first, whose thresholds are of a sample: of directions,
 // whose sample is shorter, and of numbers of 8 bits. Reasoned.
 inline constexpr double passed_later = 0.3, bytes_passed_later = 0.5;
@@ -182,8 +185,8 @@ constexpr bool takes_all_coordinates(Path path) {
     return takes_products(path) && path != Path::projected;
 }
 
-// Terms of a row of numbers of 8 bits: own ones and wide ones (filter/bytes.h).
-inline constexpr int byte_term_bytes = 16 + 64;
+// Terms of a row of numbers of 8 bits: own ones, and those of two planes and of four (filter/bytes.h).
+inline constexpr int byte_term_bytes = 16 + 32 + 64;
 
 // A row's vector for the filter of a path, at most: halves, or words of the direct filter.
 inline double vector_bytes(Path path, std::int64_t d) {
