@@ -42,7 +42,7 @@ std::vector<int> with_stages(const std::vector<int>& columns, std::int64_t width
             if (const int all = tuning::columns_with_stages(first, stage); all <= width && 2 * all <= rows)
                 out.push_back(all);
     std::ranges::sort(out);
-    out.erase(std::ranges::unique(out).begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
 
