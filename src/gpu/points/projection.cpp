@@ -11,8 +11,10 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/points/byte_form.h"
 #include "gpu/points/directions.h"
+#include "gpu/points/gram.h"
 #include "gpu/points/projection_trial.h"
 #include "gpu/points/sample.h"
+#include "gpu/points/tried_columns.h"
 #include "gpu/points/tuning.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/primitives/product_f64.h"
@@ -26,62 +28,10 @@ constexpr std::int64_t directed = 2048, tried = 2048, tried_queries = 32;
 // Coordinates that a step of 8 bits follows from, about.
 constexpr std::int64_t measured = 1 << 14;
 
-// What is tried of such columns.
-template <std::size_t size>
-std::vector<int> columns_of(const std::array<int, size>& tried, std::int64_t width, std::int64_t rows) {
-    std::vector<int> out;
-    for (const int columns : tried)
-        if (2 * columns <= width && 4 * columns <= rows) out.push_back(columns);
-    return out;
-}
-// The same with those of further stages.
-std::vector<int> with_stages(const std::vector<int>& columns, std::int64_t width, std::int64_t rows) {
-    std::vector<int> out = columns;
-    for (int stage = 1; stage <= most_stages; ++stage)
-        for (const int first : columns)
-            if (const int all = tuning::columns_with_stages(first, stage); all <= width && 2 * all <= rows)
-                out.push_back(all);
-    std::ranges::sort(out);
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
-}
-
 // Whether a filter has vectors of one term of products, which can be projected.
 bool can_project(const FilterForm& form) {
     return !form.is_direct() && form.terms == 1 && form.least == 0 && form.width <= tuning::most_projected_width;
 }
-
-// P'P of the columns that were found.
-class Gram {
-public:
-    Gram(const Columns& columns, cudaStream_t stream) : columns_(columns.columns) {
-        const Buffer<double> squares(columns_ * columns_, stream);
-        gram(columns, {squares.get(), columns_, columns_, columns_}, stream);
-        values_ = fetched(squares, stream);
-    }
-    // Columns that the ones before span are 0, and of no use; nor are what follows them.
-    std::int64_t usable() const {
-        std::int64_t usable = 0;
-        while (usable < columns_ && std::abs(at(usable, usable) - 1) < 0.5) ++usable;
-        return usable;
-    }
-    // The sum of the squares of P'P - I, of the first columns.
-    double defect2(std::int64_t first) const {
-        double sum = 0;
-        for (std::int64_t i = 0; i < first; ++i)
-            for (std::int64_t j = 0; j < first; ++j) {
-                const double e = at(i, j) - (i == j ? 1 : 0);
-                sum += e * e;
-            }
-        return sum;
-    }
-
-private:
-    double at(std::int64_t i, std::int64_t j) const { return values_[static_cast<std::size_t>(i * columns_ + j)]; }
-
-    std::int64_t columns_;
-    std::vector<double> values_;
-};
 
 // One choice after the other, and what the cheapest of them makes of the points.
 class Projecting {
@@ -482,22 +432,6 @@ private:
 };
 
 }  // namespace
-
-ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int planes, cudaStream_t stream) {
-    ByteTermRows out{.form = {.planes = planes}, .rows = {}};
-    if (2 * points.directions.form.width > most_augmented_bytes) return out;
-    const auto* const half_norm = reinterpret_cast<const int*>(points.half_norm.get());
-    const ByteRange range = byte_range(half_norm, n, 2 * tuning::one_beyond, stream);
-    if (range.most < range.least || range.always > 0) return out;
-    // Thresholds lie below most half norms: the base is as low as these allow. Of the highest a few may lie beyond and
-    // are lowered, which lets more pass; the lowest would be raised.
-    const int reach = out.form.reach();
-    out.form.base = std::min(range.most - reach, range.least + reach - 1);
-    if (count_beyond(half_norm, n, out.form.base + reach, stream) > n / tuning::one_beyond) return out;
-    out.rows = Buffer<char>(whole_tiles(n) * byte_terms * planes, stream);
-    augment_byte_points(half_norm, whole_tiles(n), out.form, out.rows.get(), stream);
-    return out;
-}
 
 std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
                                                 cudaStream_t stream, const VectorSource* source) {

@@ -55,15 +55,28 @@ Uncertain retry_with(const SearchContext& context, const Chunk& chunk, const Til
 }  // namespace
 
 Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
-                            const DeviceRows& queries, const std::int64_t* self, const Uncertain& projected,
+                            const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,
                             TileResult& result) {
+    Uncertain projected, others;
+    for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
+        Uncertain& to = uncertain.causes[i] == exact::Cause::directions ? projected : others;
+        to.rows.push_back(uncertain.rows[i]);
+        to.thresholds.push_back(uncertain.thresholds[i]);
+        to.causes.push_back(uncertain.causes[i]);
+    }
+    if (projected.rows.empty()) return uncertain;
+    Uncertain left;
     try {
-        return retry_with(context, chunk, {.filter = own, .repeats = known_repeats(chunk)}, queries, self,
+        left = retry_with(context, chunk, {.filter = own, .repeats = known_repeats(chunk)}, queries, self,
                           projected.rows, result);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
-        return projected;
+        return uncertain;
     }
+    others.rows.insert(others.rows.end(), left.rows.begin(), left.rows.end());
+    others.thresholds.insert(others.thresholds.end(), left.thresholds.begin(), left.thresholds.end());
+    others.causes.insert(others.causes.end(), left.causes.begin(), left.causes.end());
+    return others;
 }
 
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,

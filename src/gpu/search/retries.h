@@ -8,10 +8,10 @@
 
 namespace kith::gpu {
 
-// Retries queries for which more passed a projection than there is room for: by all coordinates, as if there were none.
-// The others are as they were where memory lacks, else with the thresholds of this search.
+// Retries those for which more passed a projection than there is room for: by all coordinates, as if there were none,
+// since their thresholds follow from few of the points. Returns what is left of all; all of them where memory lacks.
 Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
-                            const DeviceRows& queries, const std::int64_t* self, const Uncertain& projected,
+                            const DeviceRows& queries, const std::int64_t* self, const Uncertain& uncertain,
                             TileResult& result);
 
 // Retries the queries with a certain threshold: the filter once more, with the largest lists.

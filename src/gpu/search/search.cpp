@@ -126,7 +126,7 @@ public:
         }
         for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
             context_.mark(first_ + uncertain.rows[i], SearchContext::retried, uncertain.causes[i]);
-        uncertain = unprojected(uncertain);
+        uncertain = retry_unprojected(context_, chunk_, own_, queries_, self_.get(), uncertain, found_.result);
         std::vector<std::int64_t> left = retry(context_, chunk_, own_, queries_, self_.get(), uncertain, found_.result);
         count_needless(before);
         const auto mark = [&](SearchContext::Outcome outcome, exact::Cause cause) {
@@ -213,24 +213,6 @@ private:
     // Whether the tile's queries are so few that all their values are computed.
     bool has_values() const { return context_.plan.distances.empty() && context_.plan.matrix_queries > 0; }
     Chunk::Finer::Record& record() const { return has_values() ? chunk_.finer->as_values : chunk_.finer->by_passes; }
-    // What is left where those that a projection has left, whose thresholds follow from few of the points, are searched
-    // by all coordinates.
-    Uncertain unprojected(const Uncertain& uncertain) {
-        Uncertain projected, others;
-        for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
-            Uncertain& to = uncertain.causes[i] == exact::Cause::directions ? projected : others;
-            to.rows.push_back(uncertain.rows[i]);
-            to.thresholds.push_back(uncertain.thresholds[i]);
-            to.causes.push_back(uncertain.causes[i]);
-        }
-        if (projected.rows.empty()) return uncertain;
-        const Uncertain left =
-            retry_unprojected(context_, chunk_, own_, queries_, self_.get(), projected, found_.result);
-        others.rows.insert(others.rows.end(), left.rows.begin(), left.rows.end());
-        others.thresholds.insert(others.thresholds.end(), left.thresholds.begin(), left.thresholds.end());
-        others.causes.insert(others.causes.end(), left.causes.begin(), left.causes.end());
-        return others;
-    }
     // Lower bounds of few queries' values have left some without a certificate: those of all coordinates have upper
     // bounds, too, and cost less than lists that are tried again.
     Uncertain values_of_all_coordinates(const Uncertain& uncertain) {
