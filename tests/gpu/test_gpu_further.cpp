@@ -19,6 +19,7 @@
 #include "same_answer.h"
 #include "search_cases.h"
 #include "spectrum.h"
+#include "stages.h"
 
 namespace {
 
@@ -64,17 +65,8 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     const std::int64_t padded = gpu::whole_tiles(n);
     gpu::Buffer<__half> vectors(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), values(q * padded, nullptr), wanted(q, nullptr), threshold(q, nullptr);
-    gpu::FurtherRows rows{};
-    std::vector<gpu::Buffer<char>> kept;
-    gpu::RereadTask task;
-    for (int stage = 0; stage < directions.stages; ++stage) {
-        const auto at = static_cast<std::size_t>(stage);
-        kept.emplace_back(q * gpu::further_row_bytes, nullptr);
-        rows[at] = kept.back().get();
-        const double step = directions.further[stage].step;
-        task.stage[stage] = {rows[at], projected->further[at].get(), step * step};
-    }
-    gpu::project_queries(directions, filter.vectors.get(), q, vectors.get(), error.get(), rows, nullptr);
+    Stages of_projection(*projected, filter);
+    gpu::project_queries(directions, filter.vectors.get(), q, vectors.get(), error.get(), of_projection.rows, nullptr);
     gpu::FilterPass pass = filter.pass();
     pass.queries = vectors.get();
     pass.points = projected->vectors.get();
@@ -102,25 +94,8 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
             if (std::isfinite(size))
                 scale[static_cast<std::size_t>(i)] = std::max(scale[static_cast<std::size_t>(i)], size);
         }
-    gpu::Buffer<gpu::Candidate> found(q * n, nullptr), listed(q * n, nullptr);
-    gpu::Buffer<std::int32_t> found_counts(q, nullptr), list_counts(q, nullptr);
-    gpu::Buffer<std::uint8_t> overflowed(q, nullptr);
-    task.found = found.get();
-    task.counts = found_counts.get();
-    task.room = n;
-    task.queries = filter.vectors.get();
-    task.points = all.vectors.get();
-    task.half_norm = all.half_norm.get();
-    task.width = form.width;
-    task.stages = directions.stages;
-    task.threshold = threshold.get();
-    gpu::CandidateLists lists;
-    lists.q = q;
-    lists.capacity = n;
-    lists.candidates = listed.get();
-    lists.counts = list_counts.get();
-    lists.overflowed = overflowed.get();
-    const float infinity = std::numeric_limits<float>::infinity();
+    const gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
+    const gpu::Buffer<std::int32_t> found_counts(q, nullptr);
     for (const double rank : {0.0, 0.01, 0.2, 0.9}) {
         std::vector<float> own(static_cast<std::size_t>(q));
         for (std::int64_t i = 0; i < q; ++i) {
@@ -148,14 +123,8 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
                 }
             fill(found, candidates);
             fill(found_counts, lengths);
-            list_counts.clear_to(0);
-            overflowed.clear_to(0);
-            const gpu::Buffer<float> highest(q, nullptr);
-            fill(highest, std::vector<float>(static_cast<std::size_t>(q), infinity));
-            lists.threshold = alone ? highest.get() : wanted.get();
-            gpu::reread(lists, task, nullptr);
-            const std::vector<gpu::Candidate> have = to_host(listed.get(), q * n);
-            const std::vector<std::int32_t> counted = to_host(list_counts.get(), q);
+            const auto [have, counted] =
+                of_projection.left(found.get(), found_counts.get(), threshold.get(), alone ? nullptr : wanted.get());
             for (std::int64_t i = 0; i < q; ++i) {
                 if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;
                 std::vector<int> there(static_cast<std::size_t>(n));
@@ -190,27 +159,15 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
 }
 
 TEST(GpuFurther, LeaveOutNothingWithin) {
-    constexpr std::int64_t n = 2300, d = 560;
-    std::vector<double> flat(d, 1.0), cliff(d, 1e-3);
-    std::fill_n(cliff.begin(), 150, 1.0);
-    Spectrum outlier(n, falling(d, 1.0), 5), huge(n, falling(d, 1.0), 6), flats(n, flat, 8), cliffs(n, cliff, 9),
-        offset(n, falling(d, 1.0), 10, 100.0), usual(n, falling(d, 0.7), 12);
-    for (std::int64_t j = 0; j < d; ++j) {
-        outlier.rows[static_cast<std::size_t>(700 * d + j)] = j % 2 ? 3e8f : -1e8f;
-        for (std::int64_t i = 0; i < n; i += 3) huge.rows[static_cast<std::size_t>(i * d + j)] *= 1e3f;
-    }
-    const Spectrum near(21, falling(d, 0.7), 13), far(21, flat, 14, 20.0);
+    constexpr std::int64_t d = 560;
+    const Spectrum near(21, falling(d, 0.7), 13), far(21, std::vector<double>(d, 1.0), 14, 20.0);
+    const auto all = spectrum::against_directions(2300, d);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
-        for (const auto& [what, points] : {std::pair{"outlier", &outlier},
-                                           {"huge", &huge},
-                                           {"flat", &flats},
-                                           {"cliff", &cliffs},
-                                           {"offset", &offset},
-                                           {"usual", &usual}})
+        for (const auto& [what, points] : all)
             for (const Spectrum* ask : {&near, &far}) {
-                const Counts counts = attack(*points, *ask, metric, 1, what);
+                const Counts counts = attack(points, *ask, metric, 1, what);
                 if (HasFailure()) return;
-                if (points == &usual && ask == &near) {
+                if (what == "usual" && ask == &near) {
                     EXPECT_LT(counts.left, (metric == std::string("sqeuclidean") ? 0.7 : 1.0) * counts.passed)
                         << metric;
                 }

@@ -11,7 +11,6 @@
 #include "filter_values.h"
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bytes.h"
-#include "gpu/filter/reread.h"
 #include "gpu/points/byte_form.h"
 #include "gpu/points/projection.h"
 #include "gpu/points/tuning.h"
@@ -22,6 +21,7 @@
 #include "same_answer.h"
 #include "search_cases.h"
 #include "spectrum.h"
+#include "stages.h"
 
 namespace {
 
@@ -51,16 +51,8 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
     gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
     gpu::Buffer<std::int32_t> counts(q, nullptr);
     gpu::Buffer<char> terms(gpu::augmented_query_rows(q) * gpu::byte_terms * gpu::wide_planes, nullptr);
-    gpu::FurtherRows rows{};
-    std::vector<gpu::Buffer<char>> of_stages;
-    gpu::RereadTask task;
-    for (int stage = 0; stage < directions.stages; ++stage) {
-        const auto at = static_cast<std::size_t>(stage);
-        rows[at] = of_stages.emplace_back(q * gpu::further_row_bytes, nullptr).get();
-        const double step = directions.further[stage].step;
-        task.stage[stage] = {rows[at], projected.further[at].get(), step * step};
-    }
-    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), rows, nullptr);
+    Stages stages(projected, filter);
+    gpu::project_queries(directions, filter.vectors.get(), q, numbers.get(), error.get(), stages.rows, nullptr);
     const gpu::ByteTermRows two = gpu::make_byte_terms(projected, n, 2, nullptr),
                             wide = gpu::make_byte_terms(projected, n, gpu::wide_planes, nullptr);
     if (2 * directions.form.width > gpu::most_augmented_bytes) {
@@ -133,39 +125,9 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
             const std::vector<gpu::Candidate> all = to_host(found.get(), q * n);
             const std::vector<std::int32_t> lengths = to_host(counts.get(), q);
             // Behind the stages, whatever their values by all coordinates.
-            std::vector<gpu::Candidate> left = all;
-            std::vector<std::int32_t> left_counts = lengths;
-            if (directions.stages > 0) {
-                task.found = found.get();
-                task.counts = counts.get();
-                task.room = n;
-                task.queries = filter.vectors.get();
-                task.points = chunk.filter.vectors.get();
-                task.half_norm = chunk.filter.half_norm.get();
-                task.width = form.width;
-                task.stages = directions.stages;
-                task.sum_step = directions.bytes.step;
-                task.threshold = highest.get();
-                const gpu::Buffer<gpu::Candidate> listed(q * n, nullptr);
-                gpu::Buffer<std::int32_t> listed_counts(q, nullptr);
-                gpu::Buffer<std::uint8_t> overflowed(q, nullptr);
-                const gpu::Buffer<float> no_threshold(q, nullptr);
-                const std::vector<float> infinite(static_cast<std::size_t>(q), infinity);
-                gpu_arrays::check(cudaMemcpy(no_threshold.get(), infinite.data(), infinite.size() * sizeof(float),
-                                             cudaMemcpyHostToDevice));
-                listed_counts.clear_to(0);
-                overflowed.clear_to(0);
-                gpu::CandidateLists lists;
-                lists.q = q;
-                lists.capacity = n;
-                lists.candidates = listed.get();
-                lists.counts = listed_counts.get();
-                lists.overflowed = overflowed.get();
-                lists.threshold = no_threshold.get();
-                gpu::reread(lists, task, nullptr);
-                left = to_host(listed.get(), q * n);
-                left_counts = to_host(listed_counts.get(), q);
-            }
+            const Stages::Listed left = directions.stages > 0
+                                            ? stages.left(found.get(), counts.get(), highest.get(), nullptr)
+                                            : Stages::Listed{all, lengths};
             for (std::int64_t i = 0; i < q; ++i) {
                 if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;
                 std::vector<int> there(static_cast<std::size_t>(n));
@@ -190,8 +152,8 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
                     }
                 }
                 std::vector<int> stays(static_cast<std::size_t>(n));
-                for (std::int32_t c = 0; c < left_counts[static_cast<std::size_t>(i)]; ++c)
-                    ++stays.at(left[static_cast<std::size_t>(i * n + c)].point);
+                for (std::int32_t c = 0; c < left.counts[static_cast<std::size_t>(i)]; ++c)
+                    ++stays.at(left.candidates[static_cast<std::size_t>(i * n + c)].point);
                 const float t = thresholds[static_cast<std::size_t>(i)];
                 for (std::int64_t p = 0; p < n; ++p) {
                     const double value = values[static_cast<std::size_t>(i * n + p)];
@@ -284,29 +246,32 @@ TEST(GpuGemmI8, LeaveOutNothingWithin) {
 TEST(GpuByteDirections, LeaveOutNothingWithin) {
     if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
     constexpr std::int64_t n = 2300, d = 560;
-    std::vector<double> flat(d, 1.0), cliff(d, 1e-3), few(d, 0.0);
-    std::fill_n(cliff.begin(), 150, 1.0);
+    const std::vector<double> flat(d, 1.0);
+    std::vector<double> few(d, 0.0);
     std::fill_n(few.begin(), 20, 1.0);
-    Spectrum outlier(n, falling(d, 1.0), 5), huge(n, falling(d, 1.0), 6), flats(n, flat, 8), cliffs(n, cliff, 9),
-        offset(n, falling(d, 1.0), 10, 100.0), low(n, few, 11), usual(n, falling(d, 0.7), 12);
-    for (std::int64_t j = 0; j < d; ++j) {
-        outlier.rows[static_cast<std::size_t>(700 * d + j)] = j % 2 ? 3e8f : -1e8f;
-        for (std::int64_t i = 0; i < n; i += 3) huge.rows[static_cast<std::size_t>(i * d + j)] *= 1e3f;
-    }
+    auto all = spectrum::against_directions(n, d);
+    all.emplace_back("low", Spectrum(n, few, 11));
     const Spectrum near(24, falling(d, 0.7), 13), far(20, flat, 14, 20.0);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
-        for (const auto& [what, points] : {std::pair{"outlier", &outlier},
-                                           {"huge", &huge},
-                                           {"flat", &flats},
-                                           {"cliff", &cliffs},
-                                           {"offset", &offset},
-                                           {"low", &low},
-                                           {"usual", &usual}})
+        for (const auto& [what, points] : all)
             for (const int columns : {95, 223}) {
-                attack_directions(*points, near, metric, columns, std::string(what) + std::to_string(columns));
-                attack_directions(*points, far, metric, columns, std::string(what) + std::to_string(columns) + "-far");
+                attack_directions(points, near, metric, columns, what + std::to_string(columns));
+                attack_directions(points, far, metric, columns, what + std::to_string(columns) + "-far");
                 if (HasFailure()) return;
             }
+}
+
+// Three K-tiles, whose pipeline takes memory from the warps' lists.
+TEST(GpuByteDirections, OfTheMostColumns) {
+    if (!has_matrix_units()) GTEST_SKIP() << "needs compute capability 9.0";
+    constexpr std::int64_t n = 3000, d = 720;
+    constexpr int columns = gpu::tuning::byte_pass_columns.back();
+    const Spectrum near(24, falling(d, 0.7), 13), far(20, std::vector<double>(d, 1.0), 14, 20.0);
+    for (const auto& [what, points] : spectrum::against_directions(n, d)) {
+        attack_directions(points, near, "sqeuclidean", columns, what);
+        attack_directions(points, far, "sqeuclidean", columns, what + "-far");
+        if (HasFailure()) return;
+    }
 }
 
 // Whole numbers, and queries that are none; the widths that steps of one K-tile, several, and several with a rest take.

@@ -1,9 +1,11 @@
 // Data for the tests of filters along few directions.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adversarial.h"
@@ -50,6 +52,24 @@ inline std::vector<double> falling(std::int64_t d, double power) {
     std::vector<double> s;
     for (std::int64_t j = 0; j < d; ++j) s.push_back(std::pow(static_cast<double>(j + 1), -power));
     return s;
+}
+
+// What bounds along few directions are attacked with: n > 700 rows of more than 150 dimensions each.
+inline std::vector<std::pair<std::string, Spectrum>> against_directions(std::int64_t n, std::int64_t d) {
+    const auto dimensions = static_cast<std::size_t>(d);
+    std::vector<double> flat(dimensions, 1.0), cliff(dimensions, 1e-3);
+    std::fill_n(cliff.begin(), 150, 1.0);
+    Spectrum outlier(n, falling(d, 1.0), 5), huge(n, falling(d, 1.0), 6);
+    for (std::int64_t j = 0; j < d; ++j) {
+        outlier.rows[static_cast<std::size_t>(700 * d + j)] = j % 2 ? 3e8f : -1e8f;
+        for (std::int64_t i = 0; i < n; i += 3) huge.rows[static_cast<std::size_t>(i * d + j)] *= 1e3f;
+    }
+    return {{"outlier", outlier},
+            {"huge", huge},
+            {"flat", Spectrum(n, flat, 8)},
+            {"cliff", Spectrum(n, cliff, 9)},
+            {"offset", Spectrum(n, falling(d, 1.0), 10, 100.0)},
+            {"usual", Spectrum(n, falling(d, 0.7), 12)}};
 }
 
 // The metrics that a projection serves.

@@ -78,7 +78,7 @@ inline std::int64_t factored_rows(std::int64_t d) {
     return std::max<std::int64_t>(256, (std::int64_t{1} << 20) / d / 256 * 256);
 }
 
-// The most columns of a projection.
+// The most columns of a projection in fp16; more of them in numbers of 8 bits take no more room.
 inline constexpr std::int64_t most_directions = 255;
 // Halves of rows that are projected, at most: a query's are in shared memory.
 inline constexpr std::int64_t most_projected_width = 24 * 1024;

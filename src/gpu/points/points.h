@@ -85,7 +85,8 @@ struct Chunk {
             bool take_turn() { return queries.pays() || ++passed_over % tried_again == 0; }
         } by_passes, as_values, by_clusters;
         Pilots pilots;
-        // Terms of bytes whose reach pilots have found to be enough: the projection's own, of more planes, or none.
+        // Terms of bytes whose reach pilots have found to be enough: the projection's own, or of more planes, 1 <<
+        // terms of them, or none.
         enum Terms { own_terms, two_planes, four_planes, no_terms };
         std::atomic<int> terms{own_terms};
         std::array<std::shared_ptr<const ByteTermRows>, no_terms> wider;

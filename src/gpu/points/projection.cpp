@@ -120,11 +120,10 @@ private:
     // Of the vectors' own coordinates, or of these turned, where their sizes differ so much that one step does not suit
     // all.
     void choose_bytes_of_rows() {
-        const std::int64_t width = form_.width,
-                           count = std::min(std::clamp<std::int64_t>(measured / width, 8, 256), others_);
+        const std::int64_t width = form_.width, count = sampled(width);
         bytes_ = choose_bytes(rows_of_sample(count), count, width);
         if (bytes_.step == 0 || bytes_.kappa <= tuning::uneven_kappa || width > tuning::most_turned_width) return;
-        turned_stride_ = (width + 63) / 64 * 64;
+        turned_stride_ = whole_columns(width);
         rotation_ = Buffer<double>(width * turned_stride_, stream_);
         find_rotation(rotation(), stream_);
         const Buffer<double> along(count * width, stream_);
@@ -308,15 +307,20 @@ private:
             directions.further[directions.stages++] = {first, count, step};
         }
         const std::int64_t all = directions.all_columns();
-        directions.error = exact::ProjectionError(squares.defect2(all), form_.width, all);
-        directions.form.width = projected_width(directions.columns);
-        directions.form.gamma = filter_gamma(directions.form.width);
         // Coordinates have the matrix's stride, and more rows of them are made at a time where it is short.
         directions.stride = whole_columns(all);
         out.matrix = Buffer<double>(form_.width * directions.stride, stream_);
         copy_columns(matrix_.get(), stride_, out.matrix.get(), directions.stride, all);
         directions.matrix = out.matrix.get();
-        return !byte_directions_ || use_byte_columns(out);
+        if (byte_directions_) {
+            if (!use_byte_columns(out)) return false;
+        } else {
+            directions.form.width = projected_width(directions.columns);
+            directions.form.gamma = filter_gamma(directions.form.width);
+        }
+        const Gram kept({out.matrix.get(), form_.width, all, directions.stride}, stream_);
+        directions.error = exact::ProjectionError(kept.defect2(all), form_.width, all);
+        return true;
     }
     double further_step(std::int64_t first, std::int64_t count) const {
         const std::int64_t rows = sampled(count);
@@ -324,53 +328,54 @@ private:
     }
     // The directions of the pass turned, so that one step suits all, and those in which vectors are longest beside.
     bool use_byte_columns(ProjectedVectors& out) {
-        Directions& directions = out.directions;
-        const std::int64_t m = directions.columns, rows = sampled(m);
+        const std::int64_t m = out.directions.columns, rows = sampled(m);
         const Buffer<double> turns(m * m, stream_), along(rows * m, stream_);
         find_rotation({turns.get(), m, m, m}, stream_);
         product(Operand<double>{matrix_.get(), form_.width, m, stride_, 1}, turns.get(), m, m, out.matrix.get(),
-                directions.stride, stream_);
-        const std::int64_t all = directions.all_columns();
-        const Gram squares({out.matrix.get(), form_.width, all, directions.stride}, stream_);
-        directions.error = exact::ProjectionError(squares.defect2(all), form_.width, all);
+                out.directions.stride, stream_);
         product(Operand<double>{along_.get(), rows, m, stride_, 1}, turns.get(), m, m, along.get(), m, stream_);
-        const std::vector<double> turned = fetched(along, stream_), vectors = rows_of_sample(rows),
-                                  rotation = fetched(turns, stream_);
-        const auto width = static_cast<std::size_t>(m);
-        std::vector<double> sample;
-        for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
-            const auto own = turned.begin() + static_cast<std::ptrdiff_t>(r * width);
-            const auto vector = vectors.begin() + static_cast<std::ptrdiff_t>(r) * form_.width;
-            const double norm2 = std::inner_product(vector, vector + form_.width, vector, 0.0),
-                         along2 = std::inner_product(own, own + m, own, 0.0);
-            sample.insert(sample.end(), own, own + m);
-            sample.push_back(std::sqrt(std::max(0.0, norm2 - along2)));
-        }
+        const std::vector<double> sample = with_remainders(fetched(along, stream_), rows, m);
         const ChosenBytes chosen = choose_bytes(sample, rows, m + 1);
         if (chosen.step == 0) return false;
-        // What the turned coordinates have of the first directions.
-        constexpr std::int64_t most = LeadingDirections::most;
-        std::vector<double> leading(width * static_cast<std::size_t>(most));
-        for (std::int64_t c = 0; c < m; ++c)
-            for (std::int64_t j = 0; j < std::min(most, m); ++j)
-                leading[static_cast<std::size_t>(c * most + j)] = rotation[static_cast<std::size_t>(j * m + c)];
-        const ChosenLeading lead =
-            m < most ? ChosenLeading{} : choose_leading(sample, rows, m + 1, chosen, leading, most);
         set_bytes(out, chosen);
-        if (lead.coarse > 0) {
-            leading.resize(static_cast<std::size_t>(LeadingDirections::padded(m) * most));
-            out.leading = Buffer<double>(LeadingDirections::padded(m) * most, stream_);
-            upload(out.leading, leading);
-            directions.bytes.kappa = lead.kappa;
-            directions.bytes.leading = {.count = static_cast<int>(most),
-                                        .matrix = out.leading.get(),
-                                        .coarse = lead.coarse,
-                                        .fine = lead.fine,
-                                        .coarse_kappa = lead.coarse_kappa,
-                                        .fine_kappa = lead.fine_kappa};
-        }
-        directions.form.width = byte_numbers(m) / 2;
+        if (m >= LeadingDirections::most) set_leading(out, sample, rows, chosen, fetched(turns, stream_));
+        out.directions.form.width = byte_numbers(m) / 2;
         return true;
+    }
+    // Coordinates of rows of the sample along m columns, and what these leave of each.
+    std::vector<double> with_remainders(const std::vector<double>& along, std::int64_t rows, std::int64_t m) const {
+        const std::vector<double> vectors = rows_of_sample(rows);
+        std::vector<double> out;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const auto own = along.begin() + r * m, vector = vectors.begin() + r * form_.width;
+            const double norm2 = std::inner_product(vector, vector + form_.width, vector, 0.0),
+                         along2 = std::inner_product(own, own + m, own, 0.0);
+            out.insert(out.end(), own, own + m);
+            out.push_back(std::sqrt(std::max(0.0, norm2 - along2)));
+        }
+        return out;
+    }
+    // The first directions, as the turned coordinates have them; where they serve.
+    void set_leading(ProjectedVectors& out, const std::vector<double>& sample, std::int64_t rows,
+                     const ChosenBytes& chosen, const std::vector<double>& turns) const {
+        constexpr std::int64_t most = LeadingDirections::most;
+        const std::int64_t m = out.directions.columns;
+        std::vector<double> matrix(static_cast<std::size_t>(m * most));
+        for (std::int64_t c = 0; c < m; ++c)
+            for (std::int64_t j = 0; j < most; ++j)
+                matrix[static_cast<std::size_t>(c * most + j)] = turns[static_cast<std::size_t>(j * m + c)];
+        const ChosenLeading found = choose_leading(sample, rows, m + 1, chosen, matrix, most);
+        if (found.coarse == 0) return;
+        matrix.resize(static_cast<std::size_t>(LeadingDirections::padded(m) * most));
+        out.leading = Buffer<double>(std::ssize(matrix), stream_);
+        upload(out.leading, matrix);
+        out.directions.bytes.kappa = found.kappa;
+        out.directions.bytes.leading = {.count = static_cast<int>(most),
+                                        .matrix = out.leading.get(),
+                                        .coarse = found.coarse,
+                                        .fine = found.fine,
+                                        .coarse_kappa = found.coarse_kappa,
+                                        .fine_kappa = found.fine_kappa};
     }
     // Without memory for their rows stages are left out.
     void add_stages(ProjectedVectors& out) const {

@@ -126,7 +126,7 @@ bool ProjectedPass::serves(std::int64_t seen) {
 }
 
 bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen) {
-    if (pass_.q <= few_queries) return serves(seen);
+    if (pass_.q <= few_queries || seen >= pass_.n) return serves(seen);
     using Finer = Chunk::Finer;
     Pilots& pilots = chunk.finer->pilots;
     const bool bytes = static_cast<bool>(points_.directions.bytes);

@@ -1,0 +1,72 @@
+// The stages behind a pass along few directions (gpu/filter/reread.h), as tests ask them.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "filter_values.h"
+#include "gpu/filter/reread.h"
+#include "gpu/points/projection.h"
+#include "gpu_arrays.h"
+#include "prepared_filter.h"
+
+// Rows of a filter's queries, room for as many candidates as there are points, and what is left of these.
+class Stages {
+public:
+    // The candidates of each query, `n` places apart.
+    struct Listed {
+        std::vector<kith::gpu::Candidate> candidates;
+        std::vector<std::int32_t> counts;
+    };
+
+    Stages(const kith::gpu::ProjectedVectors& projected, const PreparedFilter& filter) : q_(filter.q), n_(filter.n) {
+        const kith::gpu::Directions& directions = projected.directions;
+        const kith::gpu::FilterVectors& all = filter.chunk().filter;
+        for (int stage = 0; stage < directions.stages; ++stage) {
+            const auto at = static_cast<std::size_t>(stage);
+            rows[at] = kept_.emplace_back(q_ * kith::gpu::further_row_bytes, nullptr).get();
+            const double step = directions.further[stage].step;
+            task_.stage[stage] = {rows[at], projected.further[at].get(), step * step};
+        }
+        task_.room = n_;
+        task_.queries = filter.vectors.get();
+        task_.points = all.vectors.get();
+        task_.half_norm = all.half_norm.get();
+        task_.width = all.form.width;
+        task_.stages = directions.stages;
+        task_.sum_step = directions.bytes.step;
+    }
+
+    kith::gpu::FurtherRows rows{};  // to be projected to
+
+    // What is left of candidates that are within `threshold`, and by all coordinates within `of_all`; +inf where null.
+    Listed left(kith::gpu::Candidate* found, std::int32_t* counts, const float* threshold, float* of_all) {
+        using kith::gpu::Buffer;
+        const Buffer<kith::gpu::Candidate> listed(q_ * n_, nullptr);
+        Buffer<std::int32_t> listed_counts(q_, nullptr);
+        Buffer<std::uint8_t> overflowed(q_, nullptr);
+        const Buffer<float> highest(q_, nullptr);
+        const std::vector<float> infinite(static_cast<std::size_t>(q_), std::numeric_limits<float>::infinity());
+        gpu_arrays::check(
+            cudaMemcpy(highest.get(), infinite.data(), infinite.size() * sizeof(float), cudaMemcpyHostToDevice));
+        listed_counts.clear_to(0);
+        overflowed.clear_to(0);
+        task_.found = found;
+        task_.counts = counts;
+        task_.threshold = threshold;
+        kith::gpu::CandidateLists lists;
+        lists.q = q_;
+        lists.capacity = n_;
+        lists.candidates = listed.get();
+        lists.counts = listed_counts.get();
+        lists.overflowed = overflowed.get();
+        lists.threshold = of_all ? of_all : highest.get();
+        kith::gpu::reread(lists, task_, nullptr);
+        return {filter_values::to_host(listed.get(), q_ * n_), filter_values::to_host(listed_counts.get(), q_)};
+    }
+
+private:
+    std::int64_t q_, n_;
+    std::vector<kith::gpu::Buffer<char>> kept_;
+    kith::gpu::RereadTask task_;
+};
