@@ -1,0 +1,140 @@
+// The digits of a matrix: a thread has 16 numbers of a column, which are a piece of each plane. Then a matrix of
+// squares for each length.
+#include <algorithm>
+#include <cmath>
+
+#include "gpu/primitives/digit_panels.cuh"
+#include "gpu/primitives/product_digits.h"
+#include "gpu/primitives/product_f64.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/launch.h"
+
+namespace kith::gpu {
+
+namespace {
+
+using namespace digits;
+
+constexpr int sum_threads = 1024, most_blocks = 1024;
+// What sums in binary64 of up to 2^22 squares, and of 4,096 products in a matrix of squares, may be wrong by: of the
+// former 2^-31; of the latter, of m columns, no more than sqrt(m) 4,096 2^-52 of the Frobenius norm. Digits' are exact.
+constexpr double slack = 1 + 0x1p-20;
+
+// The largest size as the bits of a double, which are in the order of sizes.
+__global__ void largest_kernel(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride,
+                               unsigned long long* largest) {
+    unsigned long long most_here = 0;
+    for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < depth * columns;
+         i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+        const double size = fabs(matrix[i / columns * stride + i % columns]);
+        most_here = max(most_here, static_cast<unsigned long long>(__double_as_longlong(size)));
+    }
+    if (most_here > 0) atomicMax(largest, most_here);
+}
+
+// Columns of a last panel that there are not are zeros.
+__global__ void split_kernel(double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t padded,
+                             std::int64_t stride, double unit, int k_tiles, std::int8_t* panels) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= padded * k_tiles * pieces) return;
+    const std::int64_t column = i % padded;
+    const auto c = static_cast<int>(i / padded);
+    alignas(16) signed char out[planes][piece] = {};
+    for (int j = 0; j < piece; ++j) {
+        const std::int64_t row = std::int64_t{c} * piece + j;
+        if (column >= columns || row >= depth) continue;
+        double& x = matrix[row * stride + column];
+        const double whole = rint(x / unit);
+        const Digits d = digits_of(static_cast<int>(whole));
+        out[0][j] = static_cast<signed char>(d.first);
+        out[1][j] = static_cast<signed char>(d.second);
+        out[2][j] = static_cast<signed char>(d.third);
+        x = whole * unit;
+    }
+    std::int8_t* const to = panels + piece_at<panel_columns>(column, c, k_tiles);
+    for (int p = 0; p < planes; ++p)
+        *reinterpret_cast<uint4*>(to + p * plane_bytes<panel_columns>) = *reinterpret_cast<const uint4*>(out[p]);
+}
+
+// What a length is of, in units: all digits, the second, the third.
+enum class Part { all, second, third };
+
+__global__ void part_kernel(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride,
+                            double unit, Part part, double* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= depth * columns) return;
+    const double whole = matrix[i / columns * stride + i % columns] / unit;
+    const Digits d = digits_of(static_cast<int>(whole));
+    out[i] = part == Part::all ? whole : part == Part::second ? 0x1p8 * d.second : static_cast<double>(d.third);
+}
+
+// One block: the same order at each call.
+__global__ void __launch_bounds__(sum_threads) squares_kernel(const double* values, std::int64_t count, double* sum) {
+    __shared__ double sums[sum_threads];
+    double own = 0;
+    for (std::int64_t i = threadIdx.x; i < count; i += sum_threads) own += values[i] * values[i];
+    sums[threadIdx.x] = own;
+    for (int half = sum_threads / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (static_cast<int>(threadIdx.x) < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) *sum = sums[0];
+}
+
+template <class T>
+void fetch(T* to, const T* from, std::int64_t count, cudaStream_t stream) {
+    InFlight copy(stream);
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
+    copy.wait("digits of a matrix");
+}
+
+double largest_of(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride,
+                  cudaStream_t stream) {
+    Buffer<unsigned long long> bits(1, stream);
+    bits.clear_to(0);
+    largest_kernel<<<std::min<unsigned>(most_blocks, item_blocks(depth * columns)), item_threads, 0, stream>>>(
+        matrix, depth, columns, stride, bits.get());
+    check_launch("digits of a matrix");
+    double largest = 0;
+    static_assert(sizeof(double) == sizeof(unsigned long long));
+    fetch(&largest, reinterpret_cast<const double*>(bits.get()), 1, stream);
+    return largest;
+}
+
+DigitNorms norms_of(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride, double unit,
+                    cudaStream_t stream) {
+    const Buffer<double> part(depth * columns, stream), squares(columns * columns, stream), sums(3, stream);
+    for (const Part which : {Part::all, Part::second, Part::third}) {
+        part_kernel<<<item_blocks(depth * columns), item_threads, 0, stream>>>(matrix, depth, columns, stride, unit,
+                                                                               which, part.get());
+        check_launch("digits of a matrix");
+        product(Operand<double>{part.get(), columns, depth, 1, columns}, part.get(), columns, columns, squares.get(),
+                columns, stream);
+        squares_kernel<<<1, sum_threads, 0, stream>>>(squares.get(), columns * columns,
+                                                      sums.get() + static_cast<int>(which));
+        check_launch("digits of a matrix");
+    }
+    double values[3] = {};
+    fetch(values, sums.get(), 3, stream);
+    const auto length = [&](double sum) { return std::sqrt(std::sqrt(sum * slack)) * unit * slack; };
+    return {length(values[0]), length(values[1]), length(values[2])};
+}
+
+}  // namespace
+
+DigitMatrix::DigitMatrix(double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride,
+                         cudaStream_t stream)
+    : depth_(depth), columns_(columns) {
+    const double largest = largest_of(matrix, depth, columns, stride, stream);
+    if (largest > 0) unit_ = unit_of(largest);
+    const auto k_tiles = static_cast<int>(blocks_for(depth, k_tile));
+    const std::int64_t column_panels = blocks_for(columns, panel_columns), padded = column_panels * panel_columns;
+    panels_ = Buffer<std::int8_t>(column_panels * k_tiles * tile_bytes<panel_columns>, stream);
+    split_kernel<<<item_blocks(padded * k_tiles * pieces), item_threads, 0, stream>>>(
+        matrix, depth, columns, padded, stride, unit_, k_tiles, panels_.get());
+    check_launch("digits of a matrix");
+    norms_ = norms_of(matrix, depth, columns, stride, unit_, stream);
+}
+
+}  // namespace kith::gpu
