@@ -2,6 +2,7 @@
 // squares for each length.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gpu/primitives/digit_panels.cuh"
 #include "gpu/primitives/product_digits.h"
@@ -16,8 +17,11 @@ namespace {
 using namespace digits;
 
 constexpr int sum_threads = 1024, most_blocks = 1024;
-// What sums in binary64 of up to 2^22 squares, and of 4,096 products in a matrix of squares, may be wrong by: of the
-// former 2^-31; of the latter, of m columns, no more than sqrt(m) 4,096 2^-52 of the Frobenius norm. Digits' are exact.
+// |A|^16 of a matrix is at most the Frobenius norm of (A'A)^8, which three squarings make of A'A.
+constexpr int squarings = 3;
+// Of m <= 4,096 columns, as long at most, with the lengths relative to |A'A|^(2^k): binary64 rounds A'A by no more than
+// 4,096 m 2^-53 <= 2^-29, a square by as much, and a square doubles what it is given. So (A'A)^8 is within 16 * 2^-29.
+// The sum of its squares is within 2^-37, and five roots are within 5 * 2^-53.
 constexpr double slack = 1 + 0x1p-20;
 
 // The largest size as the bits of a double, which are in the order of sizes.
@@ -56,16 +60,18 @@ __global__ void split_kernel(double* matrix, std::int64_t depth, std::int64_t co
         *reinterpret_cast<uint4*>(to + p * plane_bytes<panel_columns>) = *reinterpret_cast<const uint4*>(out[p]);
 }
 
-// What a length is of, in units: all digits, the second, the third.
+// What a length is of: all digits, the second, the third.
 enum class Part { all, second, third };
 
+// In units of 2^23, so that powers are binary64.
 __global__ void part_kernel(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride,
                             double unit, Part part, double* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= depth * columns) return;
     const double whole = matrix[i / columns * stride + i % columns] / unit;
     const Digits d = digits_of(static_cast<int>(whole));
-    out[i] = part == Part::all ? whole : part == Part::second ? 0x1p8 * d.second : static_cast<double>(d.third);
+    const double digits = part == Part::all ? whole : part == Part::second ? 0x1p8 * d.second : d.third;
+    out[i] = digits * 0x1p-23;
 }
 
 // One block: the same order at each call.
@@ -104,20 +110,29 @@ double largest_of(const double* matrix, std::int64_t depth, std::int64_t columns
 
 DigitNorms norms_of(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride, double unit,
                     cudaStream_t stream) {
-    const Buffer<double> part(depth * columns, stream), squares(columns * columns, stream), sums(3, stream);
+    const Buffer<double> part(depth * columns, stream), sums(3, stream);
+    Buffer<double> power(columns * columns, stream), square(columns * columns, stream);
     for (const Part which : {Part::all, Part::second, Part::third}) {
         part_kernel<<<item_blocks(depth * columns), item_threads, 0, stream>>>(matrix, depth, columns, stride, unit,
                                                                                which, part.get());
         check_launch("digits of a matrix");
-        product(Operand<double>{part.get(), columns, depth, 1, columns}, part.get(), columns, columns, squares.get(),
+        product(Operand<double>{part.get(), columns, depth, 1, columns}, part.get(), columns, columns, power.get(),
                 columns, stream);
-        squares_kernel<<<1, sum_threads, 0, stream>>>(squares.get(), columns * columns,
+        for (int i = 0; i < squarings; ++i) {
+            product(Operand<double>{power.get(), columns, columns, columns, 1}, power.get(), columns, columns,
+                    square.get(), columns, stream);
+            std::swap(power, square);
+        }
+        squares_kernel<<<1, sum_threads, 0, stream>>>(power.get(), columns * columns,
                                                       sums.get() + static_cast<int>(which));
         check_launch("digits of a matrix");
     }
     double values[3] = {};
     fetch(values, sums.get(), 3, stream);
-    const auto length = [&](double sum) { return std::sqrt(std::sqrt(sum * slack)) * unit * slack; };
+    const auto length = [&](double length32) {
+        for (int i = 0; i < squarings + 2; ++i) length32 = std::sqrt(length32);
+        return length32 * 0x1p23 * unit * slack;
+    };
     return {length(values[0]), length(values[1]), length(values[2])};
 }
 

@@ -9,7 +9,8 @@
 //
 //     |v2| |P3| + |v3| (|P2| + |P3|) + |l| |P|
 //
-// where |A| of a matrix is at most the root of the Frobenius norm of A'A. All lengths are measured.
+// where |A| of a matrix is its spectral norm: |A|^16 is at most the Frobenius norm of (A'A)^8. All lengths are
+// measured.
 #pragma once
 
 #include <cuda_fp16.h>
