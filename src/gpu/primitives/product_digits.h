@@ -22,7 +22,7 @@
 
 namespace kith::gpu {
 
-// Rows and columns may be so long.
+// Rows may be so long, and a matrix have so many columns.
 inline constexpr std::int64_t most_digit_depth = 4096;
 
 // No less than the lengths |P|, |P2| and |P3| of matrices.
@@ -36,8 +36,8 @@ class DigitMatrix {
 public:
     DigitMatrix() = default;
     // Of depth x columns finite numbers, rows `stride` apart, the largest 0 or between 2^-900 and 2^900. They become
-    // the numbers that the digits make, at most half a unit away. Needs two matrices of binary64 for a while, this
-    // one's and columns x columns; waits for the stream.
+    // the numbers that the digits make, at most half a unit away. Needs matrices of binary64 for a while, one of depth
+    // x columns and two of columns x columns, each side at most most_digit_depth; waits for the stream.
     DigitMatrix(double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride, cudaStream_t stream);
 
     std::int64_t depth() const { return depth_; }
