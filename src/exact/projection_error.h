@@ -14,8 +14,8 @@ struct ProjectionError {
     double coordinates = 0, square = 0;
 
     ProjectionError() = default;
-    // `defect2`: the sum of the squares of P'P - I, as computed. It bounds |P'P - I| as the column sums do, which is
-    // less than `depth` of these vectors' products round.
+    // `defect2`: no less than the square of the spectral norm of P'P - I as computed, as the sum of its squares is; of
+    // what these products round it is less than m (depth + 4) 2^-52.
     ProjectionError(double defect2, std::int64_t depth, std::int64_t columns) {
         const auto d = static_cast<double>(depth), m = static_cast<double>(columns);
         const double rounding = (d + 4) * 0x1p-52;
@@ -24,13 +24,23 @@ struct ProjectionError {
         square = coordinates * (2 + coordinates) + (d + m + 16) * 0x1p-51;
     }
 
-    // How far the computed phi(v) may be from it, where |v|^2 = norm2 and the remainder was computed as `left`.
-    KITH_HD double of(double norm2, double left) const {
+    // Of a vector whose product with P may be `lost` of its length further away, in all columns together.
+    KITH_HD ProjectionError with(double lost) const {
+        ProjectionError out;
+        out.coordinates = (coordinates + lost) * (1 + 0x1p-40);
+        out.square = square + lost * (2 + 2 * coordinates + lost) * (1 + 0x1p-40);
+        return out;
+    }
+    // How far the computed remainder may be from it, where |v|^2 = norm2 and it was computed as `left`.
+    KITH_HD double of_left(double norm2, double left) const {
         // |a - b| is at most the root of |a^2 - b^2|, and that over a.
         const double error2 = square * norm2, root = std::sqrt(error2), over = left > 0 ? error2 / left : root;
-        const double of_left = (over < root ? over : root) + left * 0x1p-52;
-        const double of_coordinates = coordinates * std::sqrt(norm2);
-        return std::sqrt(of_coordinates * of_coordinates + of_left * of_left);
+        return (over < root ? over : root) + left * 0x1p-52;
+    }
+    // How far the computed phi(v) may be from it, where |v|^2 = norm2 and the remainder was computed as `left`.
+    KITH_HD double of(double norm2, double left) const {
+        const double remainder = of_left(norm2, left), of_coordinates = coordinates * std::sqrt(norm2);
+        return std::sqrt(of_coordinates * of_coordinates + remainder * remainder);
     }
 };
 

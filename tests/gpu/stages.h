@@ -24,9 +24,9 @@ public:
         const kith::gpu::FilterVectors& all = filter.chunk().filter;
         for (int stage = 0; stage < directions.stages; ++stage) {
             const auto at = static_cast<std::size_t>(stage);
-            rows[at] = kept_.emplace_back(q_ * kith::gpu::further_row_bytes, nullptr).get();
-            const double step = directions.further[stage].step;
-            task_.stage[stage] = {rows[at], projected.further[at].get(), step * step};
+            const kith::gpu::FurtherColumns& columns = directions.further[stage];
+            rows[at] = kept_.emplace_back(q_ * columns.row_bytes(), nullptr).get();
+            task_.stage[stage] = {columns, rows[at], projected.further[at].get()};
         }
         task_.room = n_;
         task_.queries = filter.vectors.get();

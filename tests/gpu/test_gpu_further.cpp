@@ -61,7 +61,10 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     EXPECT_EQ(stages, directions.stages) << what << ", " << metric;
     if (directions.stages != stages) return counts;
     for (int stage = 0; stage < stages; ++stage)
-        EXPECT_EQ(gpu::further_columns, directions.further[stage].count) << what << ", " << metric;
+        EXPECT_EQ(gpu::tuning::columns_with_stages(directions.columns, stage + 1, form.width) -
+                      gpu::tuning::columns_with_stages(directions.columns, stage, form.width),
+                  directions.further[stage].count)
+            << what << ", " << metric;
     const std::int64_t padded = gpu::whole_tiles(n);
     gpu::Buffer<__half> vectors(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), values(q * padded, nullptr), wanted(q, nullptr), threshold(q, nullptr);

@@ -95,10 +95,11 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     const std::int64_t padded = gpu::whole_tiles(n);
     gpu::Buffer<__half> projected(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), all(q * padded, nullptr);
-    const gpu::Buffer<char> stages(gpu::most_stages * q * gpu::further_row_bytes, nullptr);
+    const std::int64_t of_stage = q * gpu::FurtherColumns::row_bytes(form.width);
+    const gpu::Buffer<char> stages(gpu::most_stages * of_stage, nullptr);
     gpu::FurtherRows further{};
     for (std::size_t i = 0; i < further.size(); ++i)
-        further[i] = stages.get() + static_cast<std::int64_t>(i) * q * gpu::further_row_bytes;
+        further[i] = stages.get() + static_cast<std::int64_t>(i) * of_stage;
     gpu::project_queries(directions, filter.vectors.get(), q, projected.get(), error.get(), further, nullptr);
     const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
                               v = to_host(reinterpret_cast<const __half*>(chunk.filter.vectors.get()), n * form.width);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "gpu/filter/along.cuh"
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/coarse_threshold.cuh"
@@ -32,7 +33,8 @@ struct ByteRow {
     double size_along2 = 0, size_rest2 = 0, noise_along2 = 0, noise_said2 = 0, noise_rest2 = 0;
     double left2 = 0;  // the square of what the directions leave and phi does not have
     double cross = 0;  // the product with the shift
-    double phi_error2 = 0;
+    // Squares of phi's own error, of coordinates and of what directions leave, and of the latter itself.
+    double coordinates_error2 = 0, left_error2 = 0, phi_left2 = 0;
     double rounding = 0;  // what binary64 may round of the product with the shift, and of other terms of that size
 
     // What a point and a query have in common of F and E; `size2`: of what is multiplied.
@@ -43,8 +45,8 @@ struct ByteRow {
             sum += pair(size_rest2, leading.coarse_kappa, noise_said2) +
                    pair(noise_rest2, leading.fine_kappa, size_along2);
         // phi's own error times either side, and times another.
-        constexpr double kappa = 0x1p-20;
-        sum += pair(phi_error2, kappa, norm2) + phi_error2;
+        sum += pair(coordinates_error2, bytes.coordinate_kappa, norm2) + coordinates_error2 +
+               pair(left_error2, bytes.left_kappa, phi_left2) + left_error2;
         return 0.5 * sum + ends + rounding;
     }
 
@@ -96,8 +98,9 @@ struct LeadingSums {
 // fine numbers of what rounding left and the coarse ones of the coordinates, of queries the other way round. Of queries
 // the numbers are negated, which -128 cannot be.
 template <bool query>
-__device__ ByteRow round_row(const Directions& directions, const __half* vector, const double* along,
+__device__ ByteRow round_row(const Directions& directions, const __half* vector, const Along& of, std::int64_t i_row,
                              std::int8_t* out) {
+    const double* const along = of.coordinates ? of.coordinates + i_row * of.stride : nullptr;
     extern __shared__ double shared[];
     const ByteForm& bytes = directions.bytes;
     const LeadingDirections& leading = bytes.leading;
@@ -153,13 +156,19 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
     row.clipped2 = warp_sum(clipped2);
     row.ends = 128 * bytes.step * warp_sum(clipped);
     row.cross = warp_sum(cross);
-    row.rounding = (canonical_slack + directions.error.coordinates) * size * size;
+    row.rounding = canonical_slack * size * size;
     if (along) {
-        const double error =
-            directions.leaves_some() ? directions.error.of(norm2, left) : directions.error.coordinates * norm;
-        row.phi_error2 = error * error;
-        row.rounding += error * bytes.shift_norm;
-        if (!directions.leaves_some()) row.left2 = fmax(0.0, norm2 - phi2) + directions.error.square * norm2;
+        const exact::ProjectionError error = error_of_row(directions, of, i_row, norm2);
+        const double of_coordinates = error.coordinates * norm;
+        row.coordinates_error2 = of_coordinates * of_coordinates;
+        row.rounding += of_coordinates * bytes.shift_norm;
+        if (directions.leaves_some()) {
+            const double of_left = error.of_left(norm2, left);
+            row.left_error2 = of_left * of_left;
+            row.phi_left2 = left * left;
+        } else {
+            row.left2 = fmax(0.0, norm2 - phi2) + error.square * norm2;
+        }
     }
     if (leading.count == 0) return row;
     if (const std::int64_t c = directions.columns + lane; c < sums.padded) sums.set(c, 0, 0);
@@ -181,7 +190,7 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
     return row;
 }
 
-__global__ void points_kernel(Directions directions, const __half* vectors, const double* along, const float* half_norm,
+__global__ void points_kernel(Directions directions, const __half* vectors, Along along, const float* half_norm,
                               std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out,
                               int* out_half_norm) {
     const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
@@ -195,8 +204,7 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
         return;
     }
     const ByteForm& bytes = directions.bytes;
-    const ByteRow row = round_row<false>(directions, vectors + at * directions.depth,
-                                         along ? along + i * directions.stride : nullptr, out + at * width);
+    const ByteRow row = round_row<false>(directions, vectors + at * directions.depth, along, i, out + at * width);
     if (threadIdx.x % 32 != 0) return;
     const double bound = row.bound(bytes, row.stepped2);
     const double lowest =
@@ -207,14 +215,13 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
                                                        : ByteLimits::always;
 }
 
-__global__ void queries_kernel(Directions directions, const __half* vectors, const double* along, std::int64_t first,
+__global__ void queries_kernel(Directions directions, const __half* vectors, Along along, std::int64_t first,
                                std::int64_t count, std::int8_t* out, float* error) {
     const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
     if (i >= count) return;
     const ByteForm& bytes = directions.bytes;
     const ByteRow row =
-        round_row<true>(directions, vectors + at * directions.depth, along ? along + i * directions.stride : nullptr,
-                        out + at * 2 * directions.form.width);
+        round_row<true>(directions, vectors + at * directions.depth, along, i, out + at * 2 * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
     const double bound = row.bound(bytes, row.norm2) + 0.5 * row.noise2;
     const double all = row.cross + bytes.shift_norm * bytes.shift_norm + arithmetic_slack * bound;
@@ -338,7 +345,7 @@ __global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::in
 
 }  // namespace
 
-void round_points(const Directions& directions, const __half* vectors, const double* along, const float* half_norm,
+void round_points(const Directions& directions, const __half* vectors, const Along& along, const float* half_norm,
                   std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out, int* out_half_norm,
                   cudaStream_t stream) {
     points_kernel<<<blocks_for(count, item_warps), item_threads, LeadingSums::bytes_of(directions), stream>>>(
@@ -346,7 +353,7 @@ void round_points(const Directions& directions, const __half* vectors, const dou
     check_launch("round_points");
 }
 
-void round_queries(const Directions& directions, const __half* vectors, const double* along, std::int64_t first,
+void round_queries(const Directions& directions, const __half* vectors, const Along& along, std::int64_t first,
                    std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream) {
     queries_kernel<<<blocks_for(count, item_warps), item_threads, LeadingSums::bytes_of(directions), stream>>>(
         directions, vectors, along, first, count, out, error);

@@ -31,10 +31,10 @@ inline constexpr std::int64_t most_byte_width = 4096;
 
 // As project_points(), project_queries() and projected_thresholds(), of directions.bytes: half norms and thresholds are
 // ints. What queries add to their thresholds may be of either sign.
-void round_points(const Directions& directions, const __half* vectors, const double* along, const float* half_norm,
+void round_points(const Directions& directions, const __half* vectors, const Along& along, const float* half_norm,
                   std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out, int* out_half_norm,
                   cudaStream_t stream);
-void round_queries(const Directions& directions, const __half* vectors, const double* along, std::int64_t first,
+void round_queries(const Directions& directions, const __half* vectors, const Along& along, std::int64_t first,
                    std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream);
 // Half norms of places without a point.
 void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream);

@@ -1,6 +1,6 @@
-// Candidates of a pass along few directions are looked at along further ones (docs/exactness.md, section 11): rows of
-// 128 bytes, which are coordinates as whole numbers of 8 bits and the norms that the bound is made of. Plain host code
-// too: tests/unit attacks the arithmetic without a device.
+// Candidates of a pass along few directions are looked at along further ones (docs/exactness.md, section 11): short
+// rows, which are coordinates as whole numbers of 8 bits and the norms that the bound is made of. Plain host code too:
+// tests/unit attacks the arithmetic without a device.
 #pragma once
 
 #include <cmath>
@@ -11,15 +11,8 @@
 
 namespace kith::gpu {
 
-// Stages between a pass and the rows of all coordinates, at most; numbers of a row, and all of its bytes.
-inline constexpr int most_stages = 2, further_columns = 112;
-inline constexpr std::int64_t further_row_bytes = 128;
-
-// Columns of a projection's matrix, and what a number of their coordinates counts.
-struct FurtherColumns {
-    std::int64_t first = 0, count = 0;
-    double step = 0;
-};
+// Stages between a pass and the rows of all coordinates, at most.
+inline constexpr int most_stages = 2;
 
 // The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers.
 struct alignas(16) FurtherTerms {
@@ -27,6 +20,20 @@ struct alignas(16) FurtherTerms {
     float after = 0;   // what these leave as well, at least
     float size = 0;    // |step b| of a point, |y| of a query, at least
     float noise = 0;   // |rest|, at least
+};
+
+// Columns of a projection's matrix, and what a number of their coordinates counts.
+struct FurtherColumns {
+    static constexpr std::int64_t run = 128;  // bytes of a row are whole runs
+    std::int64_t first = 0, count = 0;
+    double step = 0;
+
+    // Of a row: a number for each column, zeros, and the terms.
+    KITH_HD static constexpr std::int64_t row_bytes(std::int64_t count) {
+        return (count + static_cast<std::int64_t>(sizeof(FurtherTerms)) + run - 1) / run * run;
+    }
+    KITH_HD std::int64_t row_bytes() const { return row_bytes(count); }
+    KITH_HD std::int64_t numbers() const { return row_bytes() - static_cast<std::int64_t>(sizeof(FurtherTerms)); }
 };
 
 // Of a vector and its coordinates as computed.

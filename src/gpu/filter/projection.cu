@@ -1,15 +1,15 @@
-// Projecting: products in binary64 of some rows at a time, then a warp rounds a row of them to fp16.
+// Projecting: products of some rows at a time, then a warp rounds a row of them to fp16.
 #include "gpu/filter/projection.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "gpu/filter/along.cuh"
 #include "gpu/filter/bound.h"
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
-#include "gpu/primitives/product_f64.h"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
@@ -24,7 +24,9 @@ constexpr double projection_slack = 1 + 0x1p-9;
 
 // A row's phi from its coordinates along the columns, rounded to `out`. The residual of what is returned is the
 // distance of the exact phi(v) from the rounded one; `finite`: whether fp16 holds it, else `out` is all zeros.
-__device__ RowVector round_phi(const Directions& directions, const __half* vector, const double* along, __half* out) {
+__device__ RowVector round_phi(const Directions& directions, const __half* vector, const Along& of, std::int64_t i,
+                               __half* out) {
+    const double* const along = of.coordinates + i * of.stride;
     const int lane = threadIdx.x % 32;
     double norm2 = 0, along2 = 0;
     for (std::int64_t j = lane; j < directions.depth; j += 32) {
@@ -44,7 +46,7 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
         out[c] = rounded;
     }
     rho2 = warp_sum(rho2);
-    const double residual = sqrt(rho2) + directions.error.of(norm2, left);
+    const double residual = sqrt(rho2) + error_of_row(directions, of, i, norm2).of(norm2, left);
     RowVector v;
     v.norm2 = norm2 * (1 + 0x1p-20);
     v.rho2 = residual * residual * (1 + 0x1p-20);
@@ -56,7 +58,7 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
     return v;
 }
 
-__global__ void points_kernel(Directions directions, const __half* vectors, const double* along, const float* half_norm,
+__global__ void points_kernel(Directions directions, const __half* vectors, Along along, const float* half_norm,
                               std::int64_t first, std::int64_t count, std::int64_t n, __half* projected,
                               float* projected_half_norm) {
     const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
@@ -69,8 +71,8 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
         if (threadIdx.x % 32 == 0) projected_half_norm[at] = h;
         return;
     }
-    const RowVector v = round_phi(directions, vectors + at * directions.depth, along + i * directions.stride,
-                                  projected + at * directions.form.width);
+    const RowVector v =
+        round_phi(directions, vectors + at * directions.depth, along, i, projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
     // The accumulators start from the half norm, which is not phi's.
     const double started = directions.form.gamma * fabs(static_cast<double>(h));
@@ -79,12 +81,12 @@ __global__ void points_kernel(Directions directions, const __half* vectors, cons
         v.finite ? __double2float_rd(static_cast<double>(h) - bound) : -__int_as_float(0x7f800000);
 }
 
-__global__ void queries_kernel(Directions directions, const __half* vectors, const double* along, std::int64_t first,
+__global__ void queries_kernel(Directions directions, const __half* vectors, Along along, std::int64_t first,
                                std::int64_t count, __half* projected, float* error) {
     const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
     if (i >= count) return;
-    const RowVector v = round_phi(directions, vectors + at * directions.depth, along + i * directions.stride,
-                                  projected + at * directions.form.width);
+    const RowVector v =
+        round_phi(directions, vectors + at * directions.depth, along, i, projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
     // One that rounds by more than the points pay for looks at all of them.
     const bool pays = v.finite && (directions.form.gemm == metric::Gemm::l2 || !is_coarse(directions.form, v));
@@ -101,22 +103,24 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
 }
 
 // Calls then(first, count, along) for runs of positions up to `end`, with the coordinates of vectors, of which there
-// are `rows`, along so many columns; `along` is null where these are the vectors' own.
+// are `rows`, along so many columns; without them where these are the vectors' own.
 template <class Function>
 void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors, std::int64_t rows,
              std::int64_t end, cudaStream_t stream, Function then) {
     if (!directions.matrix) {
-        then(std::int64_t{0}, end, static_cast<const double*>(nullptr));
+        then(std::int64_t{0}, end, Along{});
         return;
     }
-    const std::int64_t step = std::min(end, tuning::projected_rows(directions.stride));
-    const Buffer<double> along(step * directions.stride, stream);
+    const std::int64_t stride = (columns + 7) / 8 * 8, step = std::min(end, tuning::projected_rows(stride));
+    const Buffer<double> coordinates(step * stride, stream);
+    const Buffer<float> lost(step, stream);
+    const Along along{coordinates.get(), lost.get(), stride};
     for (std::int64_t first = 0; first < end; first += step) {
         const std::int64_t count = std::min(step, end - first), real = std::min(count, rows - first);
         if (real > 0)
-            product({vectors + first * directions.depth, real, directions.depth, directions.depth, 1},
-                    directions.matrix, directions.stride, columns, along.get(), directions.stride, stream);
-        then(first, count, along.get());
+            product(vectors + first * directions.depth, real, *directions.matrix, columns, coordinates.get(), stride,
+                    lost.get(), stream);
+        then(first, count, along);
     }
 }
 
@@ -125,7 +129,7 @@ void in_runs(const Directions& directions, std::int64_t columns, const __half* v
 void project_points(const Directions& directions, const __half* vectors, std::int64_t n, const float* half_norm,
                     void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
     in_runs(directions, directions.all_columns(), vectors, n, whole_tiles(n), stream,
-            [&](std::int64_t first, std::int64_t count, const double* along) {
+            [&](std::int64_t first, std::int64_t count, const Along& along) {
                 if (directions.bytes) {
                     round_points(directions, vectors, along, half_norm, first, count, n,
                                  static_cast<std::int8_t*>(projected), reinterpret_cast<int*>(projected_half_norm),
@@ -147,7 +151,7 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
     const int stages = further[0] ? directions.stages : 0;
     const std::int64_t columns = stages > 0 ? directions.all_columns() : directions.columns;
     in_runs(directions, columns, vectors, q, q, stream,
-            [&](std::int64_t first, std::int64_t count, const double* along) {
+            [&](std::int64_t first, std::int64_t count, const Along& along) {
                 if (directions.bytes) {
                     round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
                                   stream);

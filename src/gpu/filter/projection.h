@@ -11,6 +11,7 @@
 #include "exact/projection_error.h"
 #include "gpu/filter/further.h"
 #include "gpu/metric/filter_form.h"
+#include "gpu/primitives/product_digits.h"
 
 namespace kith::gpu {
 
@@ -35,6 +36,8 @@ struct ByteForm {
     const double* shift = nullptr;  // of each coordinate of phi; on the device
     double shift_norm = 0;
     double kappa = 0;  // typical residual of a row over its norm, of what leading directions leave of both
+    // Typical errors of phi over what they are multiplied with: of coordinates, and of what the directions leave.
+    double coordinate_kappa = 0x1p-20, left_kappa = 0x1p-20;
     LeadingDirections leading;
     explicit operator bool() const { return step > 0; }
 };
@@ -42,8 +45,8 @@ struct ByteForm {
 // phi(v) = (Q' v, |v - Q Q' v|) of the filter's own rounded vectors v, Q the matrix of orthonormal columns nearest to
 // P.
 struct Directions {
-    const double* matrix = nullptr;  // P on the device: depth rows of `columns`, `stride` apart; null: phi(v) = v
-    std::int64_t depth = 0, columns = 0, stride = 0;
+    const DigitMatrix* matrix = nullptr;  // P: depth x all_columns(); null: phi(v) = v
+    std::int64_t depth = 0, columns = 0;
     exact::ProjectionError error;
     FilterForm form;  // of phi(v): as that of v, but for its width and what follows from it
     ByteForm bytes;   // where it says so, `form.width` counts pairs of numbers
@@ -60,7 +63,7 @@ struct Directions {
     }
 };
 
-// Rows of each stage: further_row_bytes each.
+// Rows of each stage, FurtherColumns::row_bytes() each.
 using FurtherRows = std::array<char*, most_stages>;
 
 // Halves of a row of phi(v): a multiple of what the fused filter multiplies at a time.
@@ -76,8 +79,16 @@ void project_points(const Directions& directions, const __half* vectors, std::in
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream);
 
+// Coordinates along the columns of P, rows `stride` apart, and how far from them all together may be; null where phi(v)
+// = v.
+struct Along {
+    const double* coordinates = nullptr;
+    const float* lost = nullptr;
+    std::int64_t stride = 0;
+};
+
 // The rows of a stage, of `count` vectors from `first` on whose coordinates along all columns are known.
-void further_rows(const Directions& directions, int stage, bool queries, const __half* vectors, const double* along,
+void further_rows(const Directions& directions, int stage, bool queries, const __half* vectors, const Along& along,
                   std::int64_t first, std::int64_t count, char* out, cudaStream_t stream);
 
 // Thresholds for values of phi: a pair whose value by all coordinates is at most threshold[i] has one of at most

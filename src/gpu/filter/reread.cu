@@ -32,34 +32,42 @@ __device__ __forceinline__ float value_of_sum(int sum, double unit) {
 }
 
 // How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
-// Eight lanes read four rows at a time, a lane 16 bytes of each. `unit`: where not 0, of what the candidates' a are.
+// Eight lanes read four rows at a time, a lane 16 bytes of each run. `unit`: where not 0, of what the candidates' a
+// are.
 __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, double unit, Candidate* found,
                       int count) {
-    constexpr int rows = 4, lanes = 8, terms_lane = lanes - 1;
-    static_assert(16 * terms_lane == further_columns && 16 * lanes == further_row_bytes);
+    constexpr int rows = 4, lanes = 8;
+    static_assert(sizeof(FurtherTerms) == sizeof(uint4) && sizeof(uint4) * lanes == FurtherColumns::run);
     const int lane = threadIdx.x % 32, part = lane % lanes, own_row = lane / lanes * rows + part / 2;
-    const auto* const own = reinterpret_cast<const uint4*>(stage.queries + q * further_row_bytes);
-    const uint4 numbers = part == terms_lane ? uint4{} : __ldg(own + part);
-    const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + terms_lane);
+    const auto words = static_cast<int>(stage.row_bytes / static_cast<std::int64_t>(sizeof(uint4)));
+    const auto *const own = reinterpret_cast<const uint4*>(stage.queries) + q * words,
+                      *const points = reinterpret_cast<const uint4*>(stage.points);
+    const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + words - 1);
     int kept = 0;
     for (int first = 0; first < count; first += 32 / lanes * rows) {
         Candidate candidate = found[min(first + own_row, count - 1)];
         if (unit > 0) candidate.a = value_of_sum(__float_as_int(candidate.a), unit);
-        uint4 row[rows];
+        const uint4* row[rows];
 #pragma unroll
-        for (int j = 0; j < rows; ++j) {
-            const std::uint32_t point = __shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j);
-            row[j] = __ldg(reinterpret_cast<const uint4*>(stage.points + point * further_row_bytes) + part);
-        }
-        const uint4 of_point =
-            __ldg(reinterpret_cast<const uint4*>(stage.points + candidate.point * further_row_bytes) + terms_lane);
-        int sums[rows];
+        for (int j = 0; j < rows; ++j)
+            row[j] = points +
+                     static_cast<std::int64_t>(__shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j)) * words;
+        const uint4 of_point = __ldg(points + static_cast<std::int64_t>(candidate.point) * words + words - 1);
+        int sums[rows] = {};
+#pragma unroll 2
+        for (int word = part; word < words; word += lanes) {
+            // The last ones are the terms.
+            const uint4 numbers = word == words - 1 ? uint4{} : __ldg(own + word);
+            uint4 of_row[rows];
 #pragma unroll
-        for (int j = 0; j < rows; ++j) {
-            sums[j] = __dp4a(static_cast<int>(row[j].x), static_cast<int>(numbers.x), 0);
-            sums[j] = __dp4a(static_cast<int>(row[j].y), static_cast<int>(numbers.y), sums[j]);
-            sums[j] = __dp4a(static_cast<int>(row[j].z), static_cast<int>(numbers.z), sums[j]);
-            sums[j] = __dp4a(static_cast<int>(row[j].w), static_cast<int>(numbers.w), sums[j]);
+            for (int j = 0; j < rows; ++j) of_row[j] = __ldg(row[j] + word);
+#pragma unroll
+            for (int j = 0; j < rows; ++j) {
+                sums[j] = __dp4a(static_cast<int>(of_row[j].x), static_cast<int>(numbers.x), sums[j]);
+                sums[j] = __dp4a(static_cast<int>(of_row[j].y), static_cast<int>(numbers.y), sums[j]);
+                sums[j] = __dp4a(static_cast<int>(of_row[j].z), static_cast<int>(numbers.z), sums[j]);
+                sums[j] = __dp4a(static_cast<int>(of_row[j].w), static_cast<int>(numbers.w), sums[j]);
+            }
         }
         const int sum = row_sum(sums);
         const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y), __uint_as_float(of_point.z),

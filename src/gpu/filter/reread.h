@@ -10,7 +10,12 @@ namespace kith::gpu {
 // Rows of a stage (further.h).
 struct RereadStage {
     const char *queries = nullptr, *points = nullptr;
+    std::int64_t row_bytes = 0;
     double unit = 0;  // the square of its step
+
+    RereadStage() = default;
+    RereadStage(const FurtherColumns& columns, const char* of_queries, const char* of_points)
+        : queries(of_queries), points(of_points), row_bytes(columns.row_bytes()), unit(columns.step * columns.step) {}
 };
 
 struct RereadTask {

@@ -1,10 +1,11 @@
-// Subspace iteration with Cholesky QR and a step of Newton and Schulz: products in matrix units, the factor by one
-// block.
+// Subspace iteration with Cholesky QR of panels, each orthogonal to the ones before, and a step of Newton and Schulz:
+// products in matrix units, a panel's factor by one block.
 #include "gpu/points/directions.h"
 
 #include <algorithm>
 
 #include "gpu/primitives/product_f64.h"
+#include "gpu/primitives/spectral_norm.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/launch.h"
@@ -19,7 +20,8 @@ constexpr int powers = 2, iterations = 2;
 constexpr int further_powers = 2;
 // A column of whose square less than this share is left has no direction of its own.
 constexpr double least_left = 1e-12;
-constexpr int factor_threads = 1024;
+// Columns that are orthonormalised at a time, in one block's shared memory.
+constexpr int panel = 64, factor_threads = 512, square_rows = 8;
 
 // Numbers in [-1, 1) that look random.
 __global__ void fill_kernel(Columns out) {
@@ -43,27 +45,41 @@ __global__ void cosines_kernel(Columns out) {
     out.data[i * out.stride + j] = (bits ^ bits >> 29) & 1u << 20 ? -cosine : cosine;
 }
 
-// R of G = R'R into the upper triangle of G, 0 in the rows of columns without a direction of their own. One block.
-__global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g) {
-    __shared__ double pivot;
-    extern __shared__ double before[];  // the diagonal, and the row in hand
+// The squares of columns.
+__global__ void squares_kernel(Columns z, double* out) {
+    __shared__ double sums[square_rows][panel];
+    const std::int64_t column = blockIdx.x * panel + threadIdx.x;
+    double sum = 0;
+    for (std::int64_t i = threadIdx.y; column < z.columns && i < z.rows; i += square_rows) {
+        const double x = z.data[i * z.stride + column];
+        sum += x * x;
+    }
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= z.columns) return;
+    for (int i = 1; i < square_rows; ++i) sum += sums[i][threadIdx.x];
+    out[column] = sum;
+}
+
+// R of G = R'R into the upper triangle of G, of a panel, 0 in the rows of columns without a direction of their own:
+// of whose squares, `before`, next to nothing is left. One block.
+__global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g, const double* before) {
+    __shared__ double r[panel][panel + 1];
     const auto m = static_cast<int>(g.columns);
-    double* const row = before + m;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const auto at = [&](int i, int j) -> double& { return g.data[i * g.stride + j]; };
-    for (int i = threadIdx.x; i < m; i += factor_threads) before[i] = at(i, i);
+    for (int at = threadIdx.x; at < m * m; at += factor_threads) r[at / m][at % m] = g.data[at / m * g.stride + at % m];
     __syncthreads();
     for (int k = 0; k < m; ++k) {
-        if (threadIdx.x == 0) pivot = at(k, k) > least_left * before[k] ? sqrt(at(k, k)) : 0.0;
+        const double square = r[k][k], pivot = square > least_left * before[k] ? sqrt(square) : 0.0;
         __syncthreads();
-        const double own = pivot;
-        for (int j = k + static_cast<int>(threadIdx.x); j < m; j += factor_threads)
-            row[j] = at(k, j) = own > 0 ? (j == k ? own : at(k, j) / own) : 0.0;
+        if (const int j = k + static_cast<int>(threadIdx.x); j < m)
+            r[k][j] = pivot > 0 ? (j == k ? pivot : r[k][j] / pivot) : 0.0;
         __syncthreads();
-        for (int i = k + 1 + warp; own > 0 && i < m; i += factor_threads / 32)
-            for (int j = i + lane; j < m; j += 32) at(i, j) -= row[i] * row[j];
+        for (int i = k + 1 + warp; i < m; i += factor_threads / 32)
+            for (int j = i + lane; j < m; j += 32) r[i][j] -= r[k][i] * r[k][j];
         __syncthreads();
     }
+    for (int at = threadIdx.x; at < m * m; at += factor_threads) g.data[at / m * g.stride + at % m] = r[at / m][at % m];
 }
 
 // 1.5 I - 0.5 G in place of G: columns times it are orthonormal but for the square of what they were.
@@ -73,6 +89,12 @@ __global__ void polish_kernel(Columns g) {
     const std::int64_t i = at / g.columns, j = at % g.columns;
     double& x = g.data[i * g.stride + j];
     x = (i == j ? 1.5 : 0.0) - 0.5 * x;
+}
+
+// G - I in place of G.
+__global__ void less_identity_kernel(Columns g) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i < g.columns) g.data[i * g.stride + i] -= 1;
 }
 
 // Of `out` less those of `taken`, which are `out.columns` apart.
@@ -102,14 +124,32 @@ __global__ void solve_kernel(Columns z, Columns r) {
     for (int j = threadIdx.x; j < m; j += blockDim.x) own[j] = row[j];
 }
 
-// Columns of the same span, orthonormal but for what one Cholesky factor rounds. `g`: columns x columns.
-void orthonormalise(const Columns& z, const Columns& g, cudaStream_t stream) {
-    gram(z, g, stream);
-    const auto bytes = static_cast<std::size_t>(z.columns) * sizeof(double);
-    factor_kernel<<<1, factor_threads, 2 * bytes, stream>>>(g);
+// Takes off what the columns have along the known ones. `along`: known columns x columns, `taken`: rows x columns.
+void take_off(const Columns& known, const Columns& out, double* along, double* taken, cudaStream_t stream) {
+    const std::int64_t m = out.columns;
+    product(Operand<double>{known.data, known.columns, known.rows, 1, known.stride}, out.data, out.stride, m, along, m,
+            stream);
+    product(Operand<double>{known.data, known.rows, known.columns, known.stride, 1}, along, m, m, taken, m, stream);
+    subtract_kernel<<<item_blocks(out.rows * m), item_threads, 0, stream>>>(out, taken);
+    check_launch("take_off");
+}
+
+// Columns of the same span, orthonormal but for what a Cholesky factor of each panel rounds.
+void orthonormalise(const Columns& z, cudaStream_t stream) {
+    const Buffer<double> squares(z.columns, stream), g(panel * panel, stream), along(z.columns * panel, stream),
+        taken(z.rows * panel, stream);
+    squares_kernel<<<blocks_for(z.columns, panel), dim3(panel, square_rows), 0, stream>>>(z, squares.get());
     check_launch("orthonormalise");
-    solve_kernel<<<static_cast<unsigned>(z.rows), 128, bytes, stream>>>(z, g);
-    check_launch("orthonormalise");
+    for (std::int64_t first = 0; first < z.columns; first += panel) {
+        const Columns own{z.data + first, z.rows, std::min<std::int64_t>(panel, z.columns - first), z.stride},
+            factor{g.get(), own.columns, own.columns, own.columns};
+        if (first > 0) take_off({z.data, z.rows, first, z.stride}, own, along.get(), taken.get(), stream);
+        gram(own, factor, stream);
+        factor_kernel<<<1, factor_threads, 0, stream>>>(factor, squares.get() + first);
+        check_launch("orthonormalise");
+        solve_kernel<<<static_cast<unsigned>(z.rows), panel, panel * sizeof(double), stream>>>(own, factor);
+        check_launch("orthonormalise");
+    }
 }
 
 // A step of Newton and Schulz. `g`: columns x columns.
@@ -139,16 +179,6 @@ void multiply(const __half* rows, std::int64_t count, const Columns& out, double
     product(Operand<__half>{rows, depth, count, 1, depth}, along, m, m, out.data, out.stride, stream);
 }
 
-// Takes off what the columns have along the known ones. `along`: known columns x columns, `taken`: rows x columns.
-void take_off(const Columns& known, const Columns& out, double* along, double* taken, cudaStream_t stream) {
-    const std::int64_t m = out.columns;
-    product(Operand<double>{known.data, known.columns, known.rows, 1, known.stride}, out.data, out.stride, m, along, m,
-            stream);
-    product(Operand<double>{known.data, known.rows, known.columns, known.stride, 1}, along, m, m, taken, m, stream);
-    subtract_kernel<<<item_blocks(out.rows * m), item_threads, 0, stream>>>(out, taken);
-    check_launch("take_off");
-}
-
 }  // namespace
 
 void gram(const Columns& a, const Columns& out, cudaStream_t stream) {
@@ -163,7 +193,7 @@ void find_directions(const __half* rows, std::int64_t count, const Columns& out,
     fill(out, stream);
     for (int i = 0; i < iterations; ++i) {
         for (int power = 0; power < powers; ++power) multiply(rows, count, out, along.get(), stream);
-        orthonormalise(out, g, stream);
+        orthonormalise(out, stream);
     }
     polish(out, g, stream);
 }
@@ -179,11 +209,21 @@ void find_further_directions(const __half* rows, std::int64_t count, const Colum
     for (int power = 0; power < further_powers; ++power) {
         multiply(rows, count, out, along.get(), stream);
         take_off(known, out, along.get(), taken.get(), stream);
-        orthonormalise(out, g, stream);
+        orthonormalise(out, stream);
     }
     // What rounding has left of the known ones, where next to nothing else was.
     take_off(known, out, along.get(), taken.get(), stream);
     polish(out, g, stream);
+}
+
+double defect(const Columns& a, cudaStream_t stream) {
+    const std::int64_t m = a.columns;
+    Buffer<double> squares(m * m, stream);
+    const Columns g{squares.get(), m, m, m};
+    gram(a, g, stream);
+    less_identity_kernel<<<item_blocks(m), item_threads, 0, stream>>>(g);
+    check_launch("defect");
+    return spectral_norm(squares, m, stream);
 }
 
 void find_rotation(const Columns& out, cudaStream_t stream) {

@@ -31,4 +31,7 @@ void find_rotation(const Columns& out, cudaStream_t stream);
 // A' A: columns x columns, out.stride apart.
 void gram(const Columns& a, const Columns& out, cudaStream_t stream);
 
+// No less than the spectral norm of A' A - I as computed. Waits for the stream.
+double defect(const Columns& a, cudaStream_t stream);
+
 }  // namespace kith::gpu

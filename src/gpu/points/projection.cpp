@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -244,9 +245,15 @@ private:
     // Whether a search would be cheap enough if one stage left nothing.
     bool stages_may_pay() const {
         return std::ranges::any_of(columns_, [&](int columns) {
-            return pass_cost(columns) + share(columns) * tuning::further_cost <
+            return pass_cost(columns) + share(columns) * stage_cost(columns, 0) <
                    tuning::largest_projected_share * all_cost();
         });
+    }
+    // Columns of a pass with those of stages behind it.
+    int behind(int columns, int stages) const { return tuning::columns_with_stages(columns, stages, form_.width); }
+    // What looking at a candidate's row of a stage takes.
+    double stage_cost(int columns, int stage) const {
+        return tuning::further_cost(behind(columns, stage + 1) - behind(columns, stage));
     }
     // Columns of a pass, 0 for all coordinates, which are in 8 bits then, and stages behind it.
     struct Choice {
@@ -266,12 +273,12 @@ private:
             if (choices.columns > 0 && columns != choices.columns) continue;
             double stages = share(columns) * tuning::append_cost;
             for (int stage = 0; stage <= choices.most_stages; ++stage) {
-                const int all = tuning::columns_with_stages(columns, stage);
+                const int all = behind(columns, stage);
                 if (std::ranges::find(tried_, all) == tried_.end()) break;
                 if (stage >= choices.least_stages)
                     compare({columns, stage}, pass_cost(columns) + stages + share(all) * row,
                             tuning::largest_projected_share);
-                stages += share(all) * tuning::further_cost;
+                if (stage < choices.most_stages) stages += share(all) * stage_cost(columns, stage);
             }
         }
         if (bytes_.step > 0)
@@ -284,10 +291,10 @@ private:
         const double row = tuning::reread_cost(form_.width);
         if (directions.stages == 0) return row;
         const auto left = [&](int stage) {
-            return share(tuning::columns_with_stages(best_->columns, stage)) / std::max(share(best_->columns), 1e-12);
+            return share(behind(best_->columns, stage)) / std::max(share(best_->columns), 1e-12);
         };
         double cost = left(directions.stages) * row;
-        for (int stage = 0; stage < directions.stages; ++stage) cost += left(stage) * tuning::further_cost;
+        for (int stage = 0; stage < directions.stages; ++stage) cost += left(stage) * stage_cost(best_->columns, stage);
         return cost;
     }
 
@@ -299,7 +306,8 @@ private:
         directions.columns = std::min<std::int64_t>(best_->columns, usable);
         while (directions.stages < best_->stages && directions.all_columns() < usable) {
             const std::int64_t first = directions.all_columns(),
-                               count = std::min<std::int64_t>(further_columns, usable - first);
+                               count = std::min<std::int64_t>(
+                                   tuning::stage_columns[static_cast<std::size_t>(directions.stages)], usable - first);
             // What rounding alone has made of columns costs more than they say.
             if (squares.defect2(first + count) > tuning::largest_defect2) break;
             const double step = further_step(first, count);
@@ -307,32 +315,64 @@ private:
             directions.further[directions.stages++] = {first, count, step};
         }
         const std::int64_t all = directions.all_columns();
-        // Coordinates have the matrix's stride, and more rows of them are made at a time where it is short.
-        directions.stride = whole_columns(all);
-        out.matrix = Buffer<double>(form_.width * directions.stride, stream_);
-        copy_columns(matrix_.get(), stride_, out.matrix.get(), directions.stride, all);
-        directions.matrix = out.matrix.get();
+        const Buffer<double> kept(form_.width * all, stream_);
+        copy_columns(matrix_.get(), stride_, kept.get(), all, all);
         if (byte_directions_) {
-            if (!use_byte_columns(out)) return false;
+            if (!use_byte_columns(out, {kept.get(), form_.width, all, all})) return false;
         } else {
             directions.form.width = projected_width(directions.columns);
             directions.form.gamma = filter_gamma(directions.form.width);
         }
-        const Gram kept({out.matrix.get(), form_.width, all, directions.stride}, stream_);
-        directions.error = exact::ProjectionError(kept.defect2(all), form_.width, all);
+        keep({kept.get(), form_.width, all, all}, out);
         return true;
+    }
+    // The matrix of a projection, and what its columns and products with it are away from orthonormal and exact ones.
+    void keep(const Columns& columns, ProjectedVectors& out) const {
+        Directions& directions = out.directions;
+        out.matrix =
+            std::make_unique<DigitMatrix>(columns.data, columns.rows, columns.columns, columns.stride, stream_);
+        directions.matrix = out.matrix.get();
+        const double length = defect(columns, stream_);
+        directions.error = exact::ProjectionError(length * length, columns.rows, columns.columns);
+        if (directions.bytes) set_error_kappas(directions);
+    }
+    // What is typical of the sample.
+    void set_error_kappas(Directions& directions) const {
+        const std::int64_t m = directions.columns, rows = sampled(m);
+        const Buffer<double> along(rows * m, stream_);
+        const Buffer<float> lost(rows, stream_);
+        product(other_rows(), rows, *directions.matrix, m, along.get(), m, lost.get(), stream_);
+        const std::vector<double> coordinates = fetched(along, stream_), vectors = rows_of_sample(rows);
+        const std::vector<float> each = fetched(lost, stream_);
+        double of_coordinates = 0, of_left = 0;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const double norm2 = squares(vectors, r, form_.width),
+                         left = std::sqrt(std::max(0.0, norm2 - squares(coordinates, r, m)));
+            if (!(left > 0)) continue;
+            const exact::ProjectionError error =
+                directions.error.with(static_cast<double>(each[static_cast<std::size_t>(r)]) / std::sqrt(norm2));
+            of_coordinates += error.coordinates / static_cast<double>(rows);
+            of_left += error.of_left(norm2, left) / left / static_cast<double>(rows);
+        }
+        directions.bytes.coordinate_kappa = std::clamp(of_coordinates, 0x1p-40, 1.0);
+        directions.bytes.left_kappa = std::clamp(of_left, 0x1p-40, 1.0);
+    }
+    // The sum of those of a row of so many numbers.
+    static double squares(const std::vector<double>& rows, std::int64_t row, std::int64_t width) {
+        const auto first = rows.begin() + row * width;
+        return std::inner_product(first, first + width, first, 0.0);
     }
     double further_step(std::int64_t first, std::int64_t count) const {
         const std::int64_t rows = sampled(count);
         return choose_bytes(coordinates(rows, first, count), rows, count).step;
     }
     // The directions of the pass turned, so that one step suits all, and those in which vectors are longest beside.
-    bool use_byte_columns(ProjectedVectors& out) {
+    bool use_byte_columns(ProjectedVectors& out, const Columns& kept) {
         const std::int64_t m = out.directions.columns, rows = sampled(m);
         const Buffer<double> turns(m * m, stream_), along(rows * m, stream_);
         find_rotation({turns.get(), m, m, m}, stream_);
-        product(Operand<double>{matrix_.get(), form_.width, m, stride_, 1}, turns.get(), m, m, out.matrix.get(),
-                out.directions.stride, stream_);
+        product(Operand<double>{matrix_.get(), form_.width, m, stride_, 1}, turns.get(), m, m, kept.data, kept.stride,
+                stream_);
         product(Operand<double>{along_.get(), rows, m, stride_, 1}, turns.get(), m, m, along.get(), m, stream_);
         const std::vector<double> sample = with_remainders(fetched(along, stream_), rows, m);
         const ChosenBytes chosen = choose_bytes(sample, rows, m + 1);
@@ -347,11 +387,9 @@ private:
         const std::vector<double> vectors = rows_of_sample(rows);
         std::vector<double> out;
         for (std::int64_t r = 0; r < rows; ++r) {
-            const auto own = along.begin() + r * m, vector = vectors.begin() + r * form_.width;
-            const double norm2 = std::inner_product(vector, vector + form_.width, vector, 0.0),
-                         along2 = std::inner_product(own, own + m, own, 0.0);
+            const auto own = along.begin() + r * m;
             out.insert(out.end(), own, own + m);
-            out.push_back(std::sqrt(std::max(0.0, norm2 - along2)));
+            out.push_back(std::sqrt(std::max(0.0, squares(vectors, r, form_.width) - squares(along, r, m))));
         }
         return out;
     }
@@ -382,7 +420,8 @@ private:
         Directions& directions = out.directions;
         for (int stage = 0; stage < directions.stages; ++stage) {
             try {
-                out.further[static_cast<std::size_t>(stage)] = Buffer<char>(n_ * further_row_bytes, stream_);
+                out.further[static_cast<std::size_t>(stage)] =
+                    Buffer<char>(n_ * directions.further[stage].row_bytes(), stream_);
             } catch (const Error& error) {
                 if (error.code() != ErrorCode::out_of_memory) throw;
                 directions.stages = stage;
@@ -395,13 +434,10 @@ private:
         if (is_turned_) {
             const Gram squares(rotation(), stream_);
             if (squares.usable() < form_.width) return false;
-            directions.error = exact::ProjectionError(squares.defect2(form_.width), form_.width, form_.width);
-            directions.stride = turned_stride_;
-            out.matrix = std::move(rotation_);
-            directions.matrix = out.matrix.get();
         }
         directions.form.width = byte_width(form_.width) / 2;
         set_bytes(out, bytes_);
+        if (is_turned_) keep(rotation(), out);
         return true;
     }
     void set_bytes(ProjectedVectors& out, const ChosenBytes& chosen) const {

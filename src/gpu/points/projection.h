@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "gpu/filter/bytes.h"
@@ -21,10 +22,11 @@ struct ByteTermRows {
 // Vectors of a filter's own vectors, by position.
 struct ProjectedVectors {
     Directions directions;
-    Buffer<double> matrix, shift, leading;  // what `directions` points into
-    Buffer<char> vectors;     // rows of directions.form.width halves, or of twice as many numbers of 8 bits
-    Buffer<float> half_norm;  // of numbers of 8 bits, ints
-    ByteTermRows byte_terms;  // of one plane
+    std::unique_ptr<DigitMatrix> matrix;  // what `directions` points to
+    Buffer<double> shift, leading;        // the same
+    Buffer<char> vectors;                 // rows of directions.form.width halves, or of twice as many numbers of 8 bits
+    Buffer<float> half_norm;              // of numbers of 8 bits, ints
+    ByteTermRows byte_terms;              // of one plane
     std::array<Buffer<char>, most_stages> further;  // rows of the stages (further.h)
     double share = 0;           // of the points that pass, as a sample says, for some dozens of neighbours
     double candidate_cost = 0;  // what looking at one of these takes, in picoseconds

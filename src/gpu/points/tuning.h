@@ -74,13 +74,20 @@ inline double reread_cost(std::int64_t width) {
 // The same whose row of a stage is read; and what appending it takes of a pass along directions, whose warps wait for
 // the one that appends. On an NVIDIA H100, 2026-11-26, deviations i^-0.7 of 768 dimensions in 8 bits, k 10 and 100: 7.5
 // and 11.8 ms with 223 columns, 7.3 and 11.1 with 351.
-inline constexpr double further_cost = 100 + 0.45 * static_cast<double>(further_row_bytes), append_cost = 100;
+inline constexpr double further_cost(std::int64_t columns) {
+    return 100 + 0.45 * static_cast<double>(FurtherColumns::row_bytes(columns));
+}
+inline constexpr double append_cost = 100;
 // Columns that are tried: of passes, whose vectors are whole K-tiles with the remainder, in 8 bits with what leading
 // directions have as well; and with those of stages.
 inline constexpr std::array pass_columns = {63, 127, 191, 255};
 inline constexpr std::array byte_pass_columns = {63, 95, 223, 351};
-inline constexpr int columns_with_stages(int columns, int stages) {
-    return columns + stages * further_columns;
+// Columns of each stage, at most: rows of 128 bytes leave out most of what passes, behind which those of 512 say nearly
+// what rows of all coordinates would, in a third of the bytes.
+inline constexpr std::array<int, most_stages> stage_columns = {112, 496};
+inline constexpr int columns_with_stages(int columns, int stages, std::int64_t width) {
+    for (int stage = 0; stage < stages; ++stage) columns += stage_columns[static_cast<std::size_t>(stage)];
+    return static_cast<int>(std::min<std::int64_t>(columns, width));
 }
 // Directions in numbers of 8 bits leave about so much of the root of the products of two sums of variances: of all of
 // them, and of those beyond the leading ones. Of deviations i^-0.7 and of images, turned, steps are such that 127 are
@@ -92,7 +99,9 @@ inline constexpr double largest_defect2 = 1e-12;
 inline double further_bytes(std::int64_t width) {
     double bytes = 0;
     for (int stage = 1; stage <= most_stages; ++stage)
-        if (columns_with_stages(pass_columns.front(), stage) <= width) bytes += static_cast<double>(further_row_bytes);
+        bytes +=
+            static_cast<double>(FurtherColumns::row_bytes(columns_with_stages(pass_columns.front(), stage, width) -
+                                                          columns_with_stages(pass_columns.front(), stage - 1, width)));
     return bytes;
 }
 // Directions, or numbers of 8 bits, are used if filtering takes less than this share of what all coordinates take.

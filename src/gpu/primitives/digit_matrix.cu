@@ -2,11 +2,11 @@
 // squares for each length.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "gpu/primitives/digit_panels.cuh"
 #include "gpu/primitives/product_digits.h"
 #include "gpu/primitives/product_f64.h"
+#include "gpu/primitives/spectral_norm.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -16,13 +16,10 @@ namespace {
 
 using namespace digits;
 
-constexpr int sum_threads = 1024, most_blocks = 1024;
-// |A|^16 of a matrix is at most the Frobenius norm of (A'A)^8, which three squarings make of A'A.
-constexpr int squarings = 3;
-// Of m <= 4,096 columns, as long at most, with the lengths relative to |A'A|^(2^k): binary64 rounds A'A by no more than
-// 4,096 m 2^-53 <= 2^-29, a square by as much, and a square doubles what it is given. So (A'A)^8 is within 16 * 2^-29.
-// The sum of its squares is within 2^-37, and five roots are within 5 * 2^-53.
-constexpr double slack = 1 + 0x1p-20;
+constexpr int most_blocks = 1024;
+// Of columns of up to 24,576 numbers binary64 rounds A'A by no more than 24,576 * 4,096 * 2^-53 < 2^-26 of its length,
+// which spectral_norm() pays for; the root and what it is multiplied by are within 2^-50.
+constexpr double slack = 1 + 0x1p-40;
 
 // The largest size as the bits of a double, which are in the order of sizes.
 __global__ void largest_kernel(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride,
@@ -74,19 +71,6 @@ __global__ void part_kernel(const double* matrix, std::int64_t depth, std::int64
     out[i] = digits * 0x1p-23;
 }
 
-// One block: the same order at each call.
-__global__ void __launch_bounds__(sum_threads) squares_kernel(const double* values, std::int64_t count, double* sum) {
-    __shared__ double sums[sum_threads];
-    double own = 0;
-    for (std::int64_t i = threadIdx.x; i < count; i += sum_threads) own += values[i] * values[i];
-    sums[threadIdx.x] = own;
-    for (int half = sum_threads / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (static_cast<int>(threadIdx.x) < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-    }
-    if (threadIdx.x == 0) *sum = sums[0];
-}
-
 template <class T>
 void fetch(T* to, const T* from, std::int64_t count, cudaStream_t stream) {
     InFlight copy(stream);
@@ -110,30 +94,17 @@ double largest_of(const double* matrix, std::int64_t depth, std::int64_t columns
 
 DigitNorms norms_of(const double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride, double unit,
                     cudaStream_t stream) {
-    const Buffer<double> part(depth * columns, stream), sums(3, stream);
-    Buffer<double> power(columns * columns, stream), square(columns * columns, stream);
-    for (const Part which : {Part::all, Part::second, Part::third}) {
+    const Buffer<double> part(depth * columns, stream);
+    Buffer<double> squares(columns * columns, stream);
+    const auto length = [&](Part which) {
         part_kernel<<<item_blocks(depth * columns), item_threads, 0, stream>>>(matrix, depth, columns, stride, unit,
                                                                                which, part.get());
         check_launch("digits of a matrix");
-        product(Operand<double>{part.get(), columns, depth, 1, columns}, part.get(), columns, columns, power.get(),
+        product(Operand<double>{part.get(), columns, depth, 1, columns}, part.get(), columns, columns, squares.get(),
                 columns, stream);
-        for (int i = 0; i < squarings; ++i) {
-            product(Operand<double>{power.get(), columns, columns, columns, 1}, power.get(), columns, columns,
-                    square.get(), columns, stream);
-            std::swap(power, square);
-        }
-        squares_kernel<<<1, sum_threads, 0, stream>>>(power.get(), columns * columns,
-                                                      sums.get() + static_cast<int>(which));
-        check_launch("digits of a matrix");
-    }
-    double values[3] = {};
-    fetch(values, sums.get(), 3, stream);
-    const auto length = [&](double length32) {
-        for (int i = 0; i < squarings + 2; ++i) length32 = std::sqrt(length32);
-        return length32 * 0x1p23 * unit * slack;
+        return std::sqrt(spectral_norm(squares, columns, stream)) * 0x1p23 * unit * slack;
     };
-    return {length(values[0]), length(values[1]), length(values[2])};
+    return {length(Part::all), length(Part::second), length(Part::third)};
 }
 
 }  // namespace

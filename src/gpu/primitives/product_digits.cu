@@ -15,9 +15,9 @@ namespace {
 
 using namespace digits;
 
-// The sum of the squares of at most 4,096 numbers in f32, 128 a lane, then those of the lanes.
-constexpr double squares_slack = 1 + 0x1p-16;
-static_assert(most_digit_depth / 32 + 5 <= 1 << 8);
+// The sum of the squares of at most 24,576 numbers in f32, 768 a lane, then those of the lanes.
+constexpr double squares_slack = 1 + 0x1p-14;
+static_assert(most_digit_depth / 32 + 5 <= 1 << 10);
 // A dozen operations in binary64.
 constexpr double slack = 1 + 0x1p-20;
 

@@ -22,8 +22,9 @@
 
 namespace kith::gpu {
 
-// Rows may be so long, and a matrix have so many columns.
-inline constexpr std::int64_t most_digit_depth = 4096;
+// Rows may be so long, such that 32 bits hold the sums of three products, and a matrix have so many columns.
+inline constexpr std::int64_t most_digit_depth = 24 * 1024, most_digit_columns = 4096;
+static_assert(3 * most_digit_depth << 14 < std::int64_t{1} << 31);
 
 // No less than the lengths |P|, |P2| and |P3| of matrices.
 struct DigitNorms {
@@ -37,7 +38,7 @@ public:
     DigitMatrix() = default;
     // Of depth x columns finite numbers, rows `stride` apart, the largest 0 or between 2^-900 and 2^900. They become
     // the numbers that the digits make, at most half a unit away. Needs matrices of binary64 for a while, one of depth
-    // x columns and two of columns x columns, each side at most most_digit_depth; waits for the stream.
+    // x columns and two of columns x columns; waits for the stream.
     DigitMatrix(double* matrix, std::int64_t depth, std::int64_t columns, std::int64_t stride, cudaStream_t stream);
 
     std::int64_t depth() const { return depth_; }
