@@ -1,6 +1,10 @@
 // mma.sync of 8 x 8 x 4, or of 16 x 8 x 8 from compute capability 9.0 on.
 #include "gpu/primitives/product_f64.h"
+
+#include <algorithm>
+
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
@@ -8,8 +12,10 @@ namespace kith::gpu {
 namespace {
 
 // A block owns 128 x 64 of the product, a warp 32 x 32; 16 of the depth are in shared memory while the next are read.
-// The strides of its rows spread a quarter-warp's reads over all banks.
+// The strides of its rows spread a quarter-warp's reads over all banks. Of few blocks each has a part of the depth:
+// as many as fill a device, `least_part` at least.
 constexpr int block_rows = 128, block_columns = 64, stage = 16, threads = 256;
+constexpr int few_blocks = 64, all_blocks = 256, least_part = 4 * stage;
 constexpr int a_stride = stage + 4, b_stage_stride = block_columns + 4;
 constexpr int a_each = block_rows * stage / threads, b_each = stage * block_columns / threads;
 
@@ -64,8 +70,8 @@ bool in_eights(const Operand<T>& a) {
 
 template <class T, bool by_row, bool eights>
 __global__ void __launch_bounds__(threads, 2)
-    product_kernel(Operand<T> a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
-                   std::int64_t out_stride) {
+    product_kernel(Operand<T> a, const double* b, std::int64_t b_stride, std::int64_t columns, std::int64_t part,
+                   double* out, std::int64_t out_stride) {
     static_assert(!eights || (a_each == 8 && stage == 16));
     __shared__ alignas(16) double as[block_rows * a_stride], bs[stage * b_stage_stride];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -81,7 +87,9 @@ __global__ void __launch_bounds__(threads, 2)
     const int b_row = static_cast<int>(threadIdx.x) / block_columns,
               b_column = static_cast<int>(threadIdx.x) % block_columns;
     const bool column_there = first_column + b_column < columns;
-    const double* b_at = b + b_row * b_stride + first_column + b_column;
+    const std::int64_t begin = blockIdx.z * part, end = begin + part < a.depth ? begin + part : a.depth;
+    const double* b_at = b + (begin + b_row) * b_stride + first_column + b_column;
+    out += blockIdx.z * a.rows * out_stride;
     const auto read = [&](std::int64_t depth) {
         if constexpr (eights) {
             const bool there = first_row + own_row < a.rows && depth + own_depth < a.depth;
@@ -105,8 +113,8 @@ __global__ void __launch_bounds__(threads, 2)
         b_at += stage * b_stride;
     };
     double sums[2][4][4] = {};
-    read(0);
-    for (std::int64_t depth = 0; depth < a.depth; depth += stage) {
+    read(begin);
+    for (std::int64_t depth = begin; depth < end; depth += stage) {
         __syncthreads();
         if constexpr (eights) {
             const auto* const pairs = reinterpret_cast<const __half2*>(&a_eight);
@@ -130,7 +138,7 @@ __global__ void __launch_bounds__(threads, 2)
             bs[at / block_columns * b_stage_stride + at % block_columns] = b_next[i];
         }
         __syncthreads();
-        if (depth + stage < a.depth) read(depth + stage);
+        if (depth + stage < end) read(depth + stage);
 #pragma unroll
         for (int k = 0; k < stage; k += 8) {
             double right[4][2];
@@ -164,14 +172,39 @@ __global__ void __launch_bounds__(threads, 2)
             }
 }
 
+// The sums of parts, one after the other.
+__global__ void sum_kernel(const double* parts, unsigned count, std::int64_t rows, std::int64_t columns, double* out,
+                           std::int64_t out_stride) {
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (at >= rows * columns) return;
+    double sum = 0;
+    for (unsigned i = 0; i < count; ++i) sum += parts[i * rows * columns + at];
+    out[at / columns * out_stride + at % columns] = sum;
+}
+
 template <class T>
 void launch(const Operand<T>& a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
             std::int64_t out_stride, cudaStream_t stream) {
-    const dim3 grid(blocks_for(a.rows, block_rows), blocks_for(columns, block_columns));
+    dim3 grid(blocks_for(a.rows, block_rows), blocks_for(columns, block_columns));
+    const std::int64_t blocks = std::int64_t{grid.x} * grid.y;
+    std::int64_t part = std::max<std::int64_t>(a.depth, 1);
+    if (blocks < few_blocks)
+        part =
+            std::max<std::int64_t>(least_part, blocks_for(a.depth * blocks, all_blocks * stage) * std::int64_t{stage});
+    grid.z = std::max(1u, blocks_for(a.depth, part));
     auto* kernel = a.col_stride == 1 ? product_kernel<T, true, false> : product_kernel<T, false, false>;
     if constexpr (sizeof(T) == 2)
         if (in_eights(a)) kernel = product_kernel<T, true, true>;
-    kernel<<<grid, threads, 0, stream>>>(a, b, b_stride, columns, out, out_stride);
+    if (grid.z == 1) {
+        kernel<<<grid, threads, 0, stream>>>(a, b, b_stride, columns, part, out, out_stride);
+        check_launch("product");
+        return;
+    }
+    const Buffer<double> parts(grid.z * a.rows * columns, stream);
+    kernel<<<grid, threads, 0, stream>>>(a, b, b_stride, columns, part, parts.get(), columns);
+    check_launch("product");
+    sum_kernel<<<item_blocks(a.rows * columns), item_threads, 0, stream>>>(parts.get(), grid.z, a.rows, columns, out,
+                                                                           out_stride);
     check_launch("product");
 }
 
