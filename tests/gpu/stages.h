@@ -25,7 +25,7 @@ public:
         for (int stage = 0; stage < directions.stages; ++stage) {
             const auto at = static_cast<std::size_t>(stage);
             const kith::gpu::FurtherColumns& columns = directions.further[stage];
-            rows[at] = kept_.emplace_back(q_ * columns.row_bytes(), nullptr).get();
+            rows[at] = kept_.emplace_back(q_ * columns.query_bytes(), nullptr).get();
             task_.stage[stage] = {columns, rows[at], projected.further[at].get()};
         }
         task_.room = n_;

@@ -95,7 +95,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     const std::int64_t padded = gpu::whole_tiles(n);
     gpu::Buffer<__half> projected(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), all(q * padded, nullptr);
-    const std::int64_t of_stage = q * gpu::FurtherColumns::row_bytes(form.width);
+    const std::int64_t of_stage = q * 2 * gpu::FurtherColumns::row_bytes(form.width);
     const gpu::Buffer<char> stages(gpu::most_stages * of_stage, nullptr);
     gpu::FurtherRows further{};
     for (std::size_t i = 0; i < further.size(); ++i)

@@ -1,6 +1,6 @@
 // Candidates of a pass along few directions are looked at along further ones (docs/exactness.md, section 11): short
-// rows, which are coordinates as whole numbers of 8 bits and the norms that the bound is made of. Plain host code too:
-// tests/unit attacks the arithmetic without a device.
+// rows, which are coordinates as whole numbers, of points in 4 bits, of queries in 8, and the norms that the bound is
+// made of. Plain host code too: tests/unit attacks the arithmetic without a device.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace kith::gpu {
 // Stages between a pass and the rows of all coordinates, at most.
 inline constexpr int most_stages = 2;
 
-// The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers.
+// The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers and the step their own.
 struct alignas(16) FurtherTerms {
     float before = 0;  // what the columns before `first` leave of the vector, at most
     float after = 0;   // what these leave as well, at least
@@ -22,19 +22,30 @@ struct alignas(16) FurtherTerms {
     float noise = 0;   // |rest|, at least
 };
 
-// Columns of a projection's matrix, and what a number of their coordinates counts.
+// Columns of a projection's matrix, and what a number of points' and of queries' coordinates counts.
 struct FurtherColumns {
-    static constexpr std::int64_t run = 128;  // bytes of a row are whole runs
+    // Bytes of a point's row are whole runs. 16 of them are a piece, the numbers of 32 columns plus 8: the lower halves
+    // of the bytes those of the first 16, the upper halves those of the others.
+    static constexpr std::int64_t run = 128, piece = 32, piece_bytes = piece / 2;
+    static_assert(piece_bytes == sizeof(FurtherTerms));
     std::int64_t first = 0, count = 0;
-    double step = 0;
+    double step = 0, query_step = 0;
 
-    // Of a row: a number for each column, zeros, and the terms.
+    // The pieces, and the terms.
     KITH_HD static constexpr std::int64_t row_bytes(std::int64_t count) {
-        return (count + static_cast<std::int64_t>(sizeof(FurtherTerms)) + run - 1) / run * run;
+        return ((count + piece - 1) / piece * piece_bytes + piece_bytes + run - 1) / run * run;
     }
     KITH_HD std::int64_t row_bytes() const { return row_bytes(count); }
-    KITH_HD std::int64_t numbers() const { return row_bytes() - static_cast<std::int64_t>(sizeof(FurtherTerms)); }
+    KITH_HD std::int64_t pieces() const { return row_bytes() / piece_bytes - 1; }
+    // Of a query: a byte for each number of the pieces, 0 where there is no column, and the terms.
+    KITH_HD std::int64_t query_bytes() const { return pieces() * piece + piece_bytes; }
 };
+
+// The whole number nearest to y of so many bits, in units of 1 / inverse.
+KITH_HD double further_number(double y, double inverse, bool query) {
+    const double least = query ? -128 : -8, most = query ? 127 : 7;
+    return std::fmin(std::fmax(std::rint(y * inverse), least), most);
+}
 
 // Of a vector and its coordinates as computed.
 struct FurtherSums {
@@ -62,8 +73,8 @@ KITH_HD FurtherTerms further_terms(const FurtherSums& sums, const exact::Project
 }
 
 // A lower bound of a pair's value by all coordinates, where `a` is one that the columns before these say, with what
-// they leave of both vectors multiplied; `sum`: of the products of the rows' numbers, `unit`: the square of the step.
-// Not a number, or -inf, where `a` is -inf or a term is infinite.
+// they leave of both vectors multiplied; `sum`: of the products of the rows' numbers, `unit`: the product of their
+// steps. Not a number, or -inf, where `a` is -inf or a term is infinite.
 KITH_HD double further_value(float a, const FurtherTerms& u, const FurtherTerms& v, double unit, int sum) {
     const double taken = static_cast<double>(u.before) * static_cast<double>(v.before),
                  product = unit * static_cast<double>(sum),

@@ -1,4 +1,4 @@
-// A warp owns a row, a lane four numbers at a time.
+// A warp owns a row, a lane two numbers at a time.
 #include "gpu/filter/along.cuh"
 #include "gpu/filter/projection.h"
 #include "gpu/primitives/warp.cuh"
@@ -16,28 +16,36 @@ __global__ void rows_kernel(Directions directions, FurtherColumns columns, bool 
     const int lane = threadIdx.x % 32;
     const __half* const vector = vectors + at * directions.depth;
     const double *const before = along.coordinates + i * along.stride, *const own = before + columns.first;
-    char* const row = out + at * columns.row_bytes();
+    char* const row = out + at * (queries ? columns.query_bytes() : columns.row_bytes());
     FurtherSums sums;
     for (std::int64_t j = lane; j < directions.depth; j += 32) {
         const auto x = static_cast<double>(__half2float(vector[j]));
         sums.norm2 += x * x;
     }
     for (std::int64_t c = lane; c < columns.first; c += 32) sums.before2 += before[c] * before[c];
-    const std::int64_t numbers = columns.numbers();
-    for (std::int64_t c = 4 * lane; c < numbers; c += 128) {
-        char4 four{};
-        signed char* const rounded = &four.x;
+    constexpr std::int64_t half = FurtherColumns::piece / 2;
+    const std::int64_t pieces = columns.pieces();
+    const double step = queries ? columns.query_step : columns.step, inverse = 1 / step;
+    // Of a piece the numbers of columns c and c + 16.
+    for (std::int64_t i = lane; i < pieces * half; i += 32) {
+        const std::int64_t c = i / half * FurtherColumns::piece + i % half;
+        int numbers[2] = {};
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            if (c + j >= columns.count) continue;
-            const double y = own[c + j], b = fmin(fmax(rint(y / columns.step), -128.0), 127.0),
-                         stepped = b * columns.step, rest = y - stepped;
-            rounded[j] = static_cast<signed char>(static_cast<int>(b));
+        for (int j = 0; j < 2; ++j) {
+            if (c + j * half >= columns.count) continue;
+            const double y = own[c + j * half], b = further_number(y, inverse, queries), stepped = b * step,
+                         rest = y - stepped;
+            numbers[j] = static_cast<int>(b);
             sums.own2 += y * y;
             sums.stepped2 += stepped * stepped;
             sums.rest2 += rest * rest;
         }
-        *reinterpret_cast<char4*>(row + c) = four;
+        if (queries) {
+            row[c] = static_cast<char>(numbers[0]);
+            row[c + half] = static_cast<char>(numbers[1]);
+        } else {
+            row[i] = static_cast<char>(numbers[0] + 8 + 16 * (numbers[1] + 8));
+        }
     }
     sums.norm2 = warp_sum(sums.norm2);
     sums.before2 = warp_sum(sums.before2);
@@ -45,7 +53,8 @@ __global__ void rows_kernel(Directions directions, FurtherColumns columns, bool 
     sums.stepped2 = warp_sum(sums.stepped2);
     sums.rest2 = warp_sum(sums.rest2);
     if (lane == 0)
-        *reinterpret_cast<FurtherTerms*>(row + numbers) =
+        *reinterpret_cast<FurtherTerms*>(row +
+                                         pieces * (queries ? FurtherColumns::piece : FurtherColumns::piece_bytes)) =
             further_terms(sums, error_of_row(directions, along, i, sums.norm2), queries);
 }
 

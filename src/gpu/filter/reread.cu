@@ -13,6 +13,8 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
+// Rows of a stage that eight lanes read at a time, and those that a warp does.
+constexpr int stage_lanes = 8, stage_rows = 4, narrowed = 32 / stage_lanes * stage_rows;
 
 // Sums over eight lanes: of lane l the sum of row l / 2 % 4.
 __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
@@ -31,20 +33,40 @@ __device__ __forceinline__ float value_of_sum(int sum, double unit) {
                                       : __double2float_rd(static_cast<double>(sum) * unit);
 }
 
+// The sum of the products of a piece of a point's row (further.h) with the numbers of a query.
+__device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower, const uint4& upper, int sum) {
+    constexpr unsigned low = 0x0f0f0f0f;
+    const unsigned numbers[] = {piece.x, piece.y, piece.z, piece.w}, first[] = {lower.x, lower.y, lower.z, lower.w},
+                   second[] = {upper.x, upper.y, upper.z, upper.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        sum = __dp4a(static_cast<int>(numbers[i] & low), static_cast<int>(first[i]), sum);
+        sum = __dp4a(static_cast<int>(numbers[i] >> 4 & low), static_cast<int>(second[i]), sum);
+    }
+    return sum;
+}
+
 // How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
-// Eight lanes read four rows at a time, a lane 16 bytes of each run. `unit`: where not 0, of what the candidates' a
-// are.
+// Eight lanes read four rows at a time, a lane a piece of each run. `unit`: where not 0, of what the candidates' a are.
 __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, double unit, Candidate* found,
                       int count) {
-    constexpr int rows = 4, lanes = 8;
+    constexpr int rows = stage_rows, lanes = stage_lanes;
     static_assert(sizeof(FurtherTerms) == sizeof(uint4) && sizeof(uint4) * lanes == FurtherColumns::run);
     const int lane = threadIdx.x % 32, part = lane % lanes, own_row = lane / lanes * rows + part / 2;
     const auto words = static_cast<int>(stage.row_bytes / static_cast<std::int64_t>(sizeof(uint4)));
-    const auto *const own = reinterpret_cast<const uint4*>(stage.queries) + q * words,
+    const auto *const own = reinterpret_cast<const uint4*>(stage.queries) + q * (2 * words - 1),
                       *const points = reinterpret_cast<const uint4*>(stage.points);
-    const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + words - 1);
+    const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + 2 * (words - 1));
+    // Points' numbers have 8 added to them.
+    int added = 0;
+    for (int word = lane; word < 2 * (words - 1); word += 32) {
+        const uint4 numbers = __ldg(own + word);
+        constexpr unsigned eights = 0x08080808;
+        added = piece_sum({eights, eights, eights, eights}, numbers, {}, added);
+    }
+    added = __reduce_add_sync(0xffffffffu, added);
     int kept = 0;
-    for (int first = 0; first < count; first += 32 / lanes * rows) {
+    for (int first = 0; first < count; first += narrowed) {
         Candidate candidate = found[min(first + own_row, count - 1)];
         if (unit > 0) candidate.a = value_of_sum(__float_as_int(candidate.a), unit);
         const uint4* row[rows];
@@ -57,22 +79,19 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
 #pragma unroll 2
         for (int word = part; word < words; word += lanes) {
             // The last ones are the terms.
-            const uint4 numbers = word == words - 1 ? uint4{} : __ldg(own + word);
+            const bool terms_here = word == words - 1;
+            const uint4 lower = terms_here ? uint4{} : __ldg(own + 2 * word),
+                        upper = terms_here ? uint4{} : __ldg(own + 2 * word + 1);
             uint4 of_row[rows];
 #pragma unroll
             for (int j = 0; j < rows; ++j) of_row[j] = __ldg(row[j] + word);
 #pragma unroll
-            for (int j = 0; j < rows; ++j) {
-                sums[j] = __dp4a(static_cast<int>(of_row[j].x), static_cast<int>(numbers.x), sums[j]);
-                sums[j] = __dp4a(static_cast<int>(of_row[j].y), static_cast<int>(numbers.y), sums[j]);
-                sums[j] = __dp4a(static_cast<int>(of_row[j].z), static_cast<int>(numbers.z), sums[j]);
-                sums[j] = __dp4a(static_cast<int>(of_row[j].w), static_cast<int>(numbers.w), sums[j]);
-            }
+            for (int j = 0; j < rows; ++j) sums[j] = piece_sum(of_row[j], lower, upper, sums[j]);
         }
         const int sum = row_sum(sums);
         const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y), __uint_as_float(of_point.z),
                              __uint_as_float(of_point.w)};
-        const double value = further_value(candidate.a, terms, v, stage.unit, sum);
+        const double value = further_value(candidate.a, terms, v, stage.unit, sum - added);
         // Not a number: it stays.
         const bool stays = lane % 2 == 0 && first + own_row < count && !(value > static_cast<double>(threshold));
         const unsigned all = __ballot_sync(0xffffffffu, stays);
@@ -86,7 +105,7 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
 }
 
 template <bool staged>
-__global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, RereadTask task) {
+__global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists, RereadTask task) {
     extern __shared__ uint4 query[];
     const std::int64_t q = blockIdx.x;
     const int count = task.counts[q];
@@ -98,7 +117,7 @@ __global__ void __launch_bounds__(threads) reread_kernel(CandidateLists lists, R
         return;
     }
     // A warp's share.
-    const int shares = static_cast<int>(gridDim.y) * warps, least = staged ? 2 * batch : batch,
+    const int shares = static_cast<int>(gridDim.y) * warps, least = staged ? narrowed : batch,
               share = max((count + shares - 1) / shares, least), block_first = static_cast<int>(blockIdx.y) * warps;
     if (block_first * share >= count) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];

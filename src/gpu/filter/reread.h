@@ -10,12 +10,15 @@ namespace kith::gpu {
 // Rows of a stage (further.h).
 struct RereadStage {
     const char *queries = nullptr, *points = nullptr;
-    std::int64_t row_bytes = 0;
-    double unit = 0;  // the square of its step
+    std::int64_t row_bytes = 0;  // of points
+    double unit = 0;             // the product of their steps
 
     RereadStage() = default;
     RereadStage(const FurtherColumns& columns, const char* of_queries, const char* of_points)
-        : queries(of_queries), points(of_points), row_bytes(columns.row_bytes()), unit(columns.step * columns.step) {}
+        : queries(of_queries),
+          points(of_points),
+          row_bytes(columns.row_bytes()),
+          unit(columns.step * columns.query_step) {}
 };
 
 struct RereadTask {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+
+#include "gpu/filter/further.h"
 
 namespace kith::gpu {
 
@@ -14,6 +17,9 @@ namespace {
 constexpr double least_kappa = 0x1p-10;
 // Steps that are tried: 127 of them are so many deviations of all coordinates together.
 constexpr std::array clipped_deviations = {3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 11.0, 16.0};
+
+// Steps of 4 bits that are tried, in deviations of all coordinates together: 0.335 is best of Gaussian ones.
+constexpr std::array four_bit_steps = {0.2, 0.25, 0.3, 0.335, 0.37, 0.42, 0.5, 0.6, 0.8, 1.1};
 
 // Of a unit that coordinates are multiples of.
 constexpr double largest_multiple = 4096;
@@ -132,6 +138,27 @@ private:
 
 ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns) {
     return ByteChoice(sample, rows, columns).choose();
+}
+
+double choose_four_bits(const std::vector<double>& sample) {
+    double squares = 0;
+    for (const double x : sample) squares += x * x;
+    if (squares == 0) return 0;
+    const double deviation = std::sqrt(squares / static_cast<double>(sample.size()));
+    double best = 0, least = std::numeric_limits<double>::infinity();
+    for (const double share : four_bit_steps) {
+        const double step = share * deviation, inverse = 1 / step;
+        double left = 0;
+        for (const double x : sample) {
+            const double rest = x - further_number(x, inverse, false) * step;
+            left += rest * rest;
+        }
+        if (left < least) {
+            least = left;
+            best = step;
+        }
+    }
+    return best;
 }
 
 ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns,

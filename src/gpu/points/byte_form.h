@@ -17,6 +17,10 @@ struct ChosenBytes {
 // Of `rows` x `columns` coordinates, row-major: at least one row, finite; step 0 where all are equal.
 ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns);
 
+// The step with whose numbers of 4 bits (FurtherColumns) the squares of what rounding and clipping leave of such
+// coordinates are least; 0 where all are 0.
+double choose_four_bits(const std::vector<double>& sample);
+
 // Of rows that were rounded so, what their coordinates along leading directions are rounded to as well
 // (LeadingDirections).
 struct ChosenLeading {

@@ -310,21 +310,46 @@ private:
                                    tuning::stage_columns[static_cast<std::size_t>(directions.stages)], usable - first);
             // What rounding alone has made of columns costs more than they say.
             if (squares.defect2(first + count) > tuning::largest_defect2) break;
-            const double step = further_step(first, count);
-            if (!(step > 0)) break;
-            directions.further[directions.stages++] = {first, count, step};
+            directions.further[directions.stages++] = {.first = first, .count = count};
         }
         const std::int64_t all = directions.all_columns();
-        const Buffer<double> kept(form_.width * all, stream_);
-        copy_columns(matrix_.get(), stride_, kept.get(), all, all);
+        const Buffer<double> memory(form_.width * all, stream_);
+        const Columns kept{memory.get(), form_.width, all, all};
         if (byte_directions_) {
-            if (!use_byte_columns(out, {kept.get(), form_.width, all, all})) return false;
+            if (!use_byte_columns(out, kept)) return false;
         } else {
+            copy_columns(matrix_.get(), stride_, kept.data, all, directions.columns);
             directions.form.width = projected_width(directions.columns);
             directions.form.gamma = filter_gamma(directions.form.width);
         }
-        keep({kept.get(), form_.width, all, all}, out);
+        for (int stage = 0; stage < directions.stages; ++stage) {
+            FurtherColumns& further = directions.further[stage];
+            const std::int64_t rows = sampled(further.count);
+            const std::vector<double> sample = turned(further.first, further.count, rows, kept).along;
+            further.step = choose_four_bits(sample);
+            further.query_step = choose_bytes(sample, rows, further.count).step;
+            // Columns that no row of the sample has anything along.
+            if (!(further.step > 0 && further.query_step > 0)) directions.stages = stage;
+        }
+        keep({kept.data, form_.width, directions.all_columns(), all}, out);
         return true;
+    }
+    // Columns turned, so that one step suits all of them, to the same place of the kept ones; how they were turned, and
+    // what rows of the sample have along them.
+    struct Turned {
+        Buffer<double> turns;
+        std::vector<double> along;
+    };
+    Turned turned(std::int64_t first, std::int64_t count, std::int64_t rows, const Columns& kept) const {
+        Turned out{Buffer<double>(count * count, stream_), {}};
+        const Buffer<double> along(rows * count, stream_);
+        find_rotation({out.turns.get(), count, count, count}, stream_);
+        product(Operand<double>{matrix_.get() + first, form_.width, count, stride_, 1}, out.turns.get(), count, count,
+                kept.data + first, kept.stride, stream_);
+        product(Operand<double>{along_.get() + first, rows, count, stride_, 1}, out.turns.get(), count, count,
+                along.get(), count, stream_);
+        out.along = fetched(along, stream_);
+        return out;
     }
     // The matrix of a projection, and what its columns and products with it are away from orthonormal and exact ones.
     void keep(const Columns& columns, ProjectedVectors& out) const {
@@ -362,23 +387,15 @@ private:
         const auto first = rows.begin() + row * width;
         return std::inner_product(first, first + width, first, 0.0);
     }
-    double further_step(std::int64_t first, std::int64_t count) const {
-        const std::int64_t rows = sampled(count);
-        return choose_bytes(coordinates(rows, first, count), rows, count).step;
-    }
     // The directions of the pass turned, so that one step suits all, and those in which vectors are longest beside.
     bool use_byte_columns(ProjectedVectors& out, const Columns& kept) {
         const std::int64_t m = out.directions.columns, rows = sampled(m);
-        const Buffer<double> turns(m * m, stream_), along(rows * m, stream_);
-        find_rotation({turns.get(), m, m, m}, stream_);
-        product(Operand<double>{matrix_.get(), form_.width, m, stride_, 1}, turns.get(), m, m, kept.data, kept.stride,
-                stream_);
-        product(Operand<double>{along_.get(), rows, m, stride_, 1}, turns.get(), m, m, along.get(), m, stream_);
-        const std::vector<double> sample = with_remainders(fetched(along, stream_), rows, m);
+        const Turned found = turned(0, m, rows, kept);
+        const std::vector<double> sample = with_remainders(found.along, rows, m);
         const ChosenBytes chosen = choose_bytes(sample, rows, m + 1);
         if (chosen.step == 0) return false;
         set_bytes(out, chosen);
-        if (m >= LeadingDirections::most) set_leading(out, sample, rows, chosen, fetched(turns, stream_));
+        if (m >= LeadingDirections::most) set_leading(out, sample, rows, chosen, fetched(found.turns, stream_));
         out.directions.form.width = byte_numbers(m) / 2;
         return true;
     }

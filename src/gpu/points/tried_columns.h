@@ -24,7 +24,8 @@ inline std::vector<int> with_stages(const std::vector<int>& columns, std::int64_
     std::vector<int> out = columns;
     for (int stage = 1; stage <= most_stages; ++stage)
         for (const int first : columns)
-            if (const int all = tuning::columns_with_stages(first, stage, width); 2 * all <= rows) out.push_back(all);
+            if (const int all = tuning::columns_with_stages(first, stage, width); 3 * all <= 2 * rows)
+                out.push_back(all);
     std::ranges::sort(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;

@@ -82,9 +82,9 @@ inline constexpr double append_cost = 100;
 // directions have as well; and with those of stages.
 inline constexpr std::array pass_columns = {63, 127, 191, 255};
 inline constexpr std::array byte_pass_columns = {63, 95, 223, 351};
-// Columns of each stage, at most: rows of 128 bytes leave out most of what passes, behind which those of 512 say nearly
-// what rows of all coordinates would, in a third of the bytes.
-inline constexpr std::array<int, most_stages> stage_columns = {112, 496};
+// Columns of each stage, at most: rows of 128 bytes leave out most of what passes, behind which those of up to 256 say
+// nearly what rows of all coordinates would, in a twelfth of the bytes.
+inline constexpr std::array<int, most_stages> stage_columns = {224, 480};
 inline constexpr int columns_with_stages(int columns, int stages, std::int64_t width) {
     for (int stage = 0; stage < stages; ++stage) columns += stage_columns[static_cast<std::size_t>(stage)];
     return static_cast<int>(std::min<std::int64_t>(columns, width));

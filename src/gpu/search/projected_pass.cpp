@@ -27,7 +27,7 @@ void ProjectedPass::prepare(std::int64_t q) {
     if (directions.bytes && directions.stages > 0) stage_threshold_ = Buffer<float>(q, stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(directions.stages); ++stage) {
-        further_[stage] = Buffer<char>(q * directions.further[stage].row_bytes(), stream_);
+        further_[stage] = Buffer<char>(q * directions.further[stage].query_bytes(), stream_);
         rows[stage] = further_[stage].get();
     }
     project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), rows,
@@ -190,7 +190,7 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
         for (int stage = 0; stage < task.stages; ++stage) {
             const auto i = static_cast<std::size_t>(stage);
             const FurtherColumns& columns = points_.directions.further[stage];
-            task.stage[stage] = {columns, further_[i].get() + at * columns.row_bytes(), points_.further[i].get()};
+            task.stage[stage] = {columns, further_[i].get() + at * columns.query_bytes(), points_.further[i].get()};
         }
         if (rows_) reread_made(lists.part(at, count), task);
         else reread(lists.part(at, count), task, stream_);
