@@ -34,7 +34,7 @@ public:
         task_.half_norm = all.half_norm.get();
         task_.width = all.form.width;
         task_.stages = directions.stages;
-        task_.sum_step = directions.bytes.step;
+        task_.sum_unit = static_cast<float>(directions.bytes.step * directions.bytes.step);
     }
 
     kith::gpu::FurtherRows rows{};  // to be projected to

@@ -158,7 +158,7 @@ TEST(GpuPilots, ThresholdsThatTermsDoNotHold) {
             equal_thresholds(static_cast<double>(vectors.byte_terms.form.base + c.above) * unit);
         gpu::FilterPass pass = filter.pass();
         pass.threshold = threshold.get();
-        gpu::ProjectedPass projected(vectors, filter.chunk().filter, pass, gpu::FilterIsa::sm_90a, nullptr);
+        gpu::ProjectedPass projected(vectors, filter.chunk().filter, pass, gpu::FilterIsa::sm_90a, 10, nullptr);
         const auto expect = [&](bool serves, double least, double most) {
             const gpu::ProjectedPass::Counts counts = projected.count_pilots(sampled);
             const std::string said =
@@ -200,7 +200,7 @@ TEST(GpuPilots, FewQueriesAndNoPoints) {
     const auto serves = [&](std::int64_t queries_of_pass, std::int64_t seen) {
         gpu::FilterPass some = pass;
         some.q = queries_of_pass;
-        return gpu::ProjectedPass(vectors, filter.chunk().filter, some, gpu::FilterIsa::sm_90a, nullptr).serves(seen);
+        return gpu::ProjectedPass(vectors, filter.chunk().filter, some, gpu::FilterIsa::sm_90a, 10, nullptr).serves(seen);
     };
     EXPECT_FALSE(serves(gpu::few_queries, sampled));
     EXPECT_FALSE(serves(q, n));
@@ -272,7 +272,7 @@ TEST(GpuPilots, CountWhatPassesAlongDirections) {
         const gpu::Buffer<float> threshold = equal_thresholds((like ? -40 : -45) * square);
         gpu::FilterPass pass = filter.pass();
         pass.threshold = threshold.get();
-        gpu::ProjectedPass projected(vectors, filter.chunk().filter, pass, gpu::FilterIsa::sm_80, nullptr);
+        gpu::ProjectedPass projected(vectors, filter.chunk().filter, pass, gpu::FilterIsa::sm_80, 10, nullptr);
         EXPECT_FALSE(projected.uses_terms());
         const gpu::ProjectedPass::Counts counts = projected.count_pilots(sampled);
         const std::string said = std::string(like ? "like: " : "unlike: ") + described(counts, vectors);

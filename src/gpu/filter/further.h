@@ -75,14 +75,17 @@ KITH_HD FurtherTerms further_terms(const FurtherSums& sums, const exact::Project
 // A lower bound of a pair's value by all coordinates, where `a` is one that the columns before these say, with what
 // they leave of both vectors multiplied; `sum`: of the products of the rows' numbers, `unit`: the product of their
 // steps. Not a number, or -inf, where `a` is -inf or a term is infinite.
-KITH_HD double further_value(float a, const FurtherTerms& u, const FurtherTerms& v, double unit, int sum) {
-    const double taken = static_cast<double>(u.before) * static_cast<double>(v.before),
-                 product = unit * static_cast<double>(sum),
-                 lost = static_cast<double>(u.noise) * static_cast<double>(v.size) +
-                        static_cast<double>(u.size) * static_cast<double>(v.noise) +
-                        static_cast<double>(u.after) * static_cast<double>(v.after),
-                 sizes = std::fabs(static_cast<double>(a)) + taken + std::fabs(product) + lost;
-    return static_cast<double>(a) + taken - product - lost - sizes * 0x1p-50;
+KITH_HD float further_value(float a, const FurtherTerms& u, const FurtherTerms& v, float unit, int sum) {
+    const float taken = u.before * v.before, product = unit * static_cast<float>(sum),
+                lost = u.noise * v.size + u.size * v.noise + u.after * v.after,
+                sizes = std::fabs(a) + taken + std::fabs(product) + lost;
+    // The last two are more than f32 rounds, of normal numbers and of others.
+    return a + taken - product - lost - sizes * 0x1p-20f - 1e-37f;
+}
+// No more than what a pass says in whole numbers, as `a`.
+KITH_HD float value_of_sum(int sum, float unit) {
+    const float value = unit * static_cast<float>(sum);
+    return value - std::fabs(value) * 0x1p-20f - 1e-37f;
 }
 
 }  // namespace kith::gpu

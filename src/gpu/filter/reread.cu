@@ -15,6 +15,8 @@ namespace {
 constexpr int threads = 128, warps = threads / 32, batch = 4;
 // Rows of a stage that eight lanes read at a time, and those that a warp does.
 constexpr int stage_lanes = 8, stage_rows = 4, narrowed = 32 / stage_lanes * stage_rows;
+// Candidates that a warp looks at, at least: what it does once costs as much as a dozen of them.
+constexpr int least_share = 2 * narrowed;
 
 // Sums over eight lanes: of lane l the sum of row l / 2 % 4.
 __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
@@ -25,12 +27,6 @@ __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
     int sum = even ? a : b;
     sum += __shfl_xor_sync(0xffffffffu, even ? b : a, 2);
     return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
-}
-
-// At most the value of such a sum; -inf of a point that every query has to look at.
-__device__ __forceinline__ float value_of_sum(int sum, double unit) {
-    return sum <= ByteLimits::nothing ? -__int_as_float(0x7f800000)
-                                      : __double2float_rd(static_cast<double>(sum) * unit);
 }
 
 // The sum of the products of a piece of a point's row (further.h) with the numbers of a query.
@@ -48,7 +44,7 @@ __device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower,
 
 // How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
 // Eight lanes read four rows at a time, a lane a piece of each run. `unit`: where not 0, of what the candidates' a are.
-__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, double unit, Candidate* found,
+__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, float unit, Candidate* found,
                       int count) {
     constexpr int rows = stage_rows, lanes = stage_lanes;
     static_assert(sizeof(FurtherTerms) == sizeof(uint4) && sizeof(uint4) * lanes == FurtherColumns::run);
@@ -60,44 +56,56 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
     // Points' numbers have 8 added to them.
     int added = 0;
     for (int word = lane; word < 2 * (words - 1); word += 32) {
-        const uint4 numbers = __ldg(own + word);
         constexpr unsigned eights = 0x08080808;
-        added = piece_sum({eights, eights, eights, eights}, numbers, {}, added);
+        added = piece_sum({eights, eights, eights, eights}, __ldg(own + word), {}, added);
     }
     added = __reduce_add_sync(0xffffffffu, added);
+    // A query's numbers of a piece; where a point has its terms there are none.
+    const auto numbers = [&](int word, uint4& lower, uint4& upper) {
+        lower = upper = {};
+        if (word == words - 1) return;
+        lower = __ldg(own + 2 * word);
+        upper = __ldg(own + 2 * word + 1);
+    };
+    uint4 lower, upper;
+    numbers(part, lower, upper);
     int kept = 0;
     for (int first = 0; first < count; first += narrowed) {
         Candidate candidate = found[min(first + own_row, count - 1)];
-        if (unit > 0) candidate.a = value_of_sum(__float_as_int(candidate.a), unit);
         const uint4* row[rows];
 #pragma unroll
         for (int j = 0; j < rows; ++j)
             row[j] = points +
                      static_cast<std::int64_t>(__shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j)) * words;
+        uint4 of_row[rows];
+#pragma unroll
+        for (int j = 0; j < rows; ++j) of_row[j] = __ldg(row[j] + part);
         const uint4 of_point = __ldg(points + static_cast<std::int64_t>(candidate.point) * words + words - 1);
-        int sums[rows] = {};
-#pragma unroll 2
-        for (int word = part; word < words; word += lanes) {
-            // The last ones are the terms.
-            const bool terms_here = word == words - 1;
-            const uint4 lower = terms_here ? uint4{} : __ldg(own + 2 * word),
-                        upper = terms_here ? uint4{} : __ldg(own + 2 * word + 1);
-            uint4 of_row[rows];
+        int sums[rows];
+#pragma unroll
+        for (int j = 0; j < rows; ++j) sums[j] = piece_sum(of_row[j], lower, upper, 0);
+        for (int word = part + lanes; word < words; word += lanes) {
+            uint4 next_lower, next_upper;
+            numbers(word, next_lower, next_upper);
 #pragma unroll
             for (int j = 0; j < rows; ++j) of_row[j] = __ldg(row[j] + word);
 #pragma unroll
-            for (int j = 0; j < rows; ++j) sums[j] = piece_sum(of_row[j], lower, upper, sums[j]);
+            for (int j = 0; j < rows; ++j) sums[j] = piece_sum(of_row[j], next_lower, next_upper, sums[j]);
         }
-        const int sum = row_sum(sums);
+        const int sum = row_sum(sums) - added;
         const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y), __uint_as_float(of_point.z),
                              __uint_as_float(of_point.w)};
-        const double value = further_value(candidate.a, terms, v, stage.unit, sum - added);
+        if (unit > 0) {
+            // -inf of a point that every query has to look at.
+            const int of_pass = __float_as_int(candidate.a);
+            candidate.a = of_pass <= ByteLimits::nothing ? -__int_as_float(0x7f800000) : value_of_sum(of_pass, unit);
+        }
+        const float value = further_value(candidate.a, terms, v, stage.unit, sum);
         // Not a number: it stays.
-        const bool stays = lane % 2 == 0 && first + own_row < count && !(value > static_cast<double>(threshold));
+        const bool stays = lane % 2 == 0 && first + own_row < count && !(value > threshold);
         const unsigned all = __ballot_sync(0xffffffffu, stays);
         if (stays)
-            found[kept + __popc(all & ((1u << lane) - 1))] = {value == value ? __double2float_rd(value) : candidate.a,
-                                                              candidate.point};
+            found[kept + __popc(all & ((1u << lane) - 1))] = {value == value ? value : candidate.a, candidate.point};
         kept += __popc(all);
         __syncwarp();
     }
@@ -117,7 +125,7 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
         return;
     }
     // A warp's share.
-    const int shares = static_cast<int>(gridDim.y) * warps, least = staged ? narrowed : batch,
+    const int shares = static_cast<int>(gridDim.y) * warps, least = staged ? least_share : batch,
               share = max((count + shares - 1) / shares, least), block_first = static_cast<int>(blockIdx.y) * warps;
     if (block_first * share >= count) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
@@ -130,8 +138,7 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
 #pragma unroll
         for (int stage = 0; stage < most_stages; ++stage)
             if (stage < task.stages && left > 0)
-                left = narrow(task.stage[stage], q, task.threshold[q], stage == 0 ? task.sum_step * task.sum_step : 0.0,
-                              found, left);
+                left = narrow(task.stage[stage], q, task.threshold[q], stage == 0 ? task.sum_unit : 0.0f, found, left);
     }
     const float threshold = lists.threshold[q];
     for (int first = 0; first < left; first += batch) {

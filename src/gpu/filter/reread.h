@@ -11,14 +11,14 @@ namespace kith::gpu {
 struct RereadStage {
     const char *queries = nullptr, *points = nullptr;
     std::int64_t row_bytes = 0;  // of points
-    double unit = 0;             // the product of their steps
+    float unit = 0;              // the product of their steps
 
     RereadStage() = default;
     RereadStage(const FurtherColumns& columns, const char* of_queries, const char* of_points)
         : queries(of_queries),
           points(of_points),
           row_bytes(columns.row_bytes()),
-          unit(columns.step * columns.query_step) {}
+          unit(static_cast<float>(columns.step * columns.query_step)) {}
 };
 
 struct RereadTask {
@@ -30,7 +30,7 @@ struct RereadTask {
     std::int64_t width = 0;  // at most tuning::most_projected_width
     int stages = 0;
     RereadStage stage[most_stages];
-    double sum_step = 0;  // where not 0, the a of `found` is the bits of an int: of a sum in units of its square
+    float sum_unit = 0;                // where not 0, the a of `found` is the bits of an int: of a sum in such units
     const float* threshold = nullptr;  // of stages: those that the candidates passed
     // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
     // on.

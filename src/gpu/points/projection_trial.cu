@@ -68,8 +68,9 @@ PassingShares passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaS
                                                                                                     on_device.get());
     check_launch("passing_shares");
     const std::vector<float> values = fetched(on_device, stream);
-    PassingShares shares{.columns = std::vector<double>(choices, 0.0)};
     const double each = 1 / static_cast<double>(trial.count * trial.queries);
+    // One pair more than pass: of what none of the sample's does, some do.
+    PassingShares shares{.columns = std::vector<double>(choices, each)};
     std::vector<double> all;
     for (std::int64_t i = 0; i < trial.queries; ++i) {
         const float* const of = values.data() + static_cast<std::size_t>(i * trial.count) * stride;

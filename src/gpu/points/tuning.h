@@ -77,7 +77,7 @@ inline double reread_cost(std::int64_t width) {
 inline constexpr double further_cost(std::int64_t columns) {
     return 100 + 0.45 * static_cast<double>(FurtherColumns::row_bytes(columns));
 }
-inline constexpr double append_cost = 100;
+inline constexpr double append_cost = 270;
 // Columns that are tried: of passes, whose vectors are whole K-tiles with the remainder, in 8 bits with what leading
 // directions have as well; and with those of stages.
 inline constexpr std::array pass_columns = {63, 127, 191, 255};

@@ -36,8 +36,10 @@ void ProjectedPass::prepare(std::int64_t q) {
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
-    const double room =
-        static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
+    // Of more neighbours than the share is of as many times more pass, about.
+    const double more = std::max(1.0, static_cast<double>(wanted_) / tuning::expected_neighbours),
+                 room = static_cast<double>(tuning::projected_room) / tuning::room_share /
+                        std::max(more * points_.share, 1e-9);
     const std::int64_t growth =
         rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some());
     const auto most = static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen)));
@@ -125,7 +127,7 @@ bool ProjectedPass::serves(std::int64_t seen) {
            few + read + again < (all_bytes ? tuning::largest_byte_share : 1) * all;
 }
 
-bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen) {
+bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
     if (pass_.q <= few_queries || seen >= pass_.n) return serves(seen);
     using Finer = Chunk::Finer;
     Pilots& pilots = chunk.finer->pilots;
@@ -138,7 +140,7 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t
     };
     int terms = chunk.finer->terms;
     if (bytes) terms = take(terms);
-    const Pilots::Answer known = pilots.known(wanted);
+    const Pilots::Answer known = pilots.known(wanted_);
     if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
     // What passes ints, of all queries: those whose thresholds terms raise so much that they have no room are few.
     std::vector<std::int32_t> of_ints;
@@ -154,7 +156,7 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t wanted, std::int64_t
         if (found || !bytes || terms == Finer::no_terms) break;
     }
     if (found) chunk.finer->terms = terms;
-    pilots.note(wanted, found);
+    pilots.note(wanted_, found);
     return found;
 }
 
@@ -185,7 +187,7 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
                         .width = filter_.form.width,
                         .stages = points_.directions.stages,
                         .stage = {},
-                        .sum_step = points_.directions.bytes.step,
+                        .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
                         .threshold = (stage_threshold_.get() ? stage_threshold_ : threshold_).get() + at};
         for (int stage = 0; stage < task.stages; ++stage) {
             const auto i = static_cast<std::size_t>(stage);

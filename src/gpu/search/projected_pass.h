@@ -20,13 +20,15 @@ struct RowSource {
 // Queries are those of `pass`, of all coordinates. Everything is enqueued on the stream.
 class ProjectedPass {
 public:
-    // `rows`: where not null, what passes has its vectors of all coordinates made of these; of bytes.
+    // `wanted`: neighbours of a query. `rows`: where not null, what passes has its vectors of all coordinates made of
+    // these; of bytes.
     ProjectedPass(const ProjectedVectors& points, const FilterVectors& filter, const FilterPass& pass, FilterIsa isa,
-                  cudaStream_t stream, const RowSource* rows = nullptr)
+                  std::int64_t wanted, cudaStream_t stream, const RowSource* rows = nullptr)
         : points_(points),
           filter_(filter),
           pass_(pass),
           isa_(isa),
+          wanted_(wanted),
           stream_(stream),
           rows_(rows),
           byte_terms_(&points.byte_terms) {}
@@ -49,7 +51,7 @@ public:
     void take_terms(const ByteTermRows* terms) { byte_terms_ = terms; }
     // The same of a chunk's searches for so many neighbours: what few queries want follows from their number, that of
     // others from the first of them, unless it is known. Takes the terms of bytes with which they serve.
-    bool serves(const Chunk& chunk, std::int64_t wanted, std::int64_t seen);
+    bool serves(const Chunk& chunk, std::int64_t seen);
     // Projects the first q queries, at least.
     void prepare(std::int64_t q);
     // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still
@@ -68,6 +70,7 @@ private:
     const FilterVectors& filter_;
     FilterPass pass_;
     FilterIsa isa_;
+    std::int64_t wanted_;
     cudaStream_t stream_;
     const RowSource* rows_;
     const ByteTermRows* byte_terms_;

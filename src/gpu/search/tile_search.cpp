@@ -336,10 +336,10 @@ private:
     // is no memory for those that do.
     bool through_projected() {
         const RowSource rows{chunk_.points, metric_};
-        ProjectedPass projected(*projected_, filter_, pass_, isa(), stream_, by_bytes_ ? &rows : nullptr);
+        ProjectedPass projected(*projected_, filter_, pass_, isa(), wanted_, stream_, by_bytes_ ? &rows : nullptr);
         const std::int64_t first = pass_.first + pass_.count;
         try {
-            if (!plan_.forced && !by_bytes_ && !projected.serves(chunk_, wanted_, first)) return false;
+            if (!plan_.forced && !by_bytes_ && !projected.serves(chunk_, first)) return false;
             projected.prepare(q_);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::out_of_memory) throw;

@@ -64,7 +64,7 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
 // deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges of three times what has been seen 745 and
 // 495; with 127 directions, of which five times as many points pass, 4,096 and a share of 8 left 45 ms where 64 took
 // 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808 queries, 19.6 in steps of 4,096.
-inline constexpr std::int64_t projected_room = 8192, most_step_queries = 8192, projected_pilots = 256;
+inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
 inline constexpr double room_share = 64;
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
