@@ -18,6 +18,8 @@ constexpr std::int64_t directed = 2048, tried_rows = 2048, tried_queries = 32;
 // Coordinates that a step of 8 bits follows from, about.
 constexpr std::int64_t measured = 1 << 14;
 
+static_assert(tuning::most_projected_width <= most_digit_depth);
+
 // Whether a filter has vectors of one term of products, which can be projected.
 bool can_project(const FilterForm& form) {
     return !form.is_direct() && form.terms == 1 && form.least == 0 && form.width <= tuning::most_projected_width;
