@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "adversarial.h"
+#include "gpu/filter/further.h"
 #include "gpu/points/byte_form.h"
 
 namespace {
 
 using kith::gpu::choose_bytes;
+using kith::gpu::choose_four_bits;
 using kith::gpu::choose_leading;
 using kith::gpu::ChosenBytes;
 using kith::gpu::ChosenLeading;
@@ -103,6 +105,60 @@ TEST(ByteForm, LeadingDirectionsAreOrthonormal) {
     turned.matrix[17] += 1e-9;
     EXPECT_EQ(0,
               choose_leading(turned.sample, turned.rows, turned.columns, bytes, turned.matrix, turned.leading).coarse);
+}
+
+// The squares of what a step leaves of coordinates in 4 bits.
+double left_by(double step, const std::vector<double>& sample) {
+    double left = 0;
+    for (const double x : sample) {
+        const double rest = x - kith::gpu::further_number(x, 1 / step, false) * step;
+        left += rest * rest;
+    }
+    return left;
+}
+
+TEST(FourBits, NothingOfZeros) {
+    EXPECT_EQ(0, choose_four_bits({}));
+    EXPECT_EQ(0, choose_four_bits(std::vector<double>(64, 0.0)));
+}
+
+TEST(FourBits, AThirdOfADeviation) {
+    for (const double deviation : {1.0, 1e-6, 3e5}) {
+        const std::vector<double> sample = gaussian(1 << 14, deviation);
+        const double step = choose_four_bits(sample);
+        EXPECT_GE(step, 0.29 * deviation);
+        EXPECT_LE(step, 0.38 * deviation);
+        // 0.0115 of the squares of normal coordinates.
+        EXPECT_LT(left_by(step, sample), 0.014 * static_cast<double>(sample.size()) * deviation * deviation);
+    }
+}
+
+// Few coordinates beyond all others are worth coarser numbers of these, or are clipped.
+TEST(FourBits, LeavesLeastOfOutliers) {
+    for (const double outlier : {3.0, 10.0, 100.0, 1e6}) {
+        std::vector<double> sample = gaussian(1 << 12, 1.0);
+        for (std::size_t i = 0; i < sample.size(); i += 1000) sample[i] = i % 2000 == 0 ? outlier : -outlier;
+        double squares = 0;
+        for (const double x : sample) squares += x * x;
+        const double step = choose_four_bits(sample), deviation = std::sqrt(squares / (1 << 12));
+        EXPECT_GT(step, 0) << outlier;
+        EXPECT_LT(left_by(step, sample), squares) << outlier;
+        for (const double share : {0.2, 0.335, 0.5, 1.1})
+            EXPECT_LE(left_by(step, sample), left_by(share * deviation, sample) * (1 + 1e-12)) << outlier;
+    }
+}
+
+TEST(FourBits, ConstantColumns) {
+    const std::vector<double> alike(64, -5.0);
+    EXPECT_LE(left_by(choose_four_bits(alike), alike), 1e-20);
+    std::vector<double> some = gaussian(64 * 16, 1.0);
+    for (std::size_t i = 0; i < some.size(); i += 16) {
+        some[i] = 4;
+        some[i + 1] = 0;
+    }
+    const double step = choose_four_bits(some);
+    EXPECT_GT(step, 0.2);
+    EXPECT_LT(step, 0.8);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace kith::gpu {
 namespace {
 
 constexpr int sum_threads = 1024, squarings = 3;
-// Of at most 4,096 columns, each length relative to |A|^(2^k): binary64 rounds a square by no more than 4,096^1.5 2^-53
-// <= 2^-35, and a square doubles what it is given, of which A itself may be 2^-26. So A^8 is within 8 (2^-26 + 2^-35).
+// Of at most 4,096 columns, each length relative to |A|^(2^k): binary64 rounds a square by no more than 4,096^2 2^-53 =
+// 2^-29, and a square doubles what it is given, of which A itself may be 2^-26. So A^8 is within 8 * 2^-26 + 7 * 2^-29.
 // The sum of its squares is within 2^-37, and four roots are within 4 * 2^-53.
 constexpr double slack = 1 + 0x1p-20;
 
