@@ -111,7 +111,8 @@ void in_runs(const Directions& directions, std::int64_t columns, const __half* v
         then(std::int64_t{0}, end, Along{});
         return;
     }
-    const std::int64_t stride = (columns + 7) / 8 * 8, step = std::min(end, tuning::projected_rows(stride));
+    const std::int64_t stride = (columns + 7) / 8 * 8,
+                       step = std::min(end, tuning::projected_rows(directions.depth, stride));
     const Buffer<double> coordinates(step * stride, stream);
     const Buffer<float> lost(step, stream);
     const Along along{coordinates.get(), lost.get(), stride};
@@ -148,9 +149,9 @@ void project_points(const Directions& directions, const __half* vectors, std::in
 
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream) {
-    const int stages = further[0] ? directions.stages : 0;
-    const std::int64_t columns = stages > 0 ? directions.all_columns() : directions.columns;
-    in_runs(directions, columns, vectors, q, q, stream,
+    int stages = 0;
+    while (stages < directions.stages && further[static_cast<std::size_t>(stages)]) ++stages;
+    in_runs(directions, directions.columns_with(stages), vectors, q, q, stream,
             [&](std::int64_t first, std::int64_t count, const Along& along) {
                 if (directions.bytes) {
                     round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,

@@ -58,8 +58,10 @@ struct Directions {
     KITH_HD bool leaves_some() const { return columns < depth; }
     // Coordinates of phi.
     KITH_HD std::int64_t coordinates() const { return columns + (leaves_some() ? 1 : 0); }
-    KITH_HD std::int64_t all_columns() const {
-        return stages > 0 ? further[stages - 1].first + further[stages - 1].count : columns;
+    KITH_HD std::int64_t all_columns() const { return columns_with(stages); }
+    // With those of the first so many stages.
+    KITH_HD std::int64_t columns_with(int some) const {
+        return some > 0 ? further[some - 1].first + further[some - 1].count : columns;
     }
 };
 
@@ -75,7 +77,8 @@ inline std::int64_t projected_width(std::int64_t columns) {
 // with room for whole tiles. Of bytes both are what bytes.h says. And their rows of each stage.
 void project_points(const Directions& directions, const __half* vectors, std::int64_t n, const float* half_norm,
                     void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream);
-// Of q queries: phi, and the queries' share of that error; and their rows of each stage, unless further[0] is null.
+// Of q queries: phi, and the queries' share of that error; and their rows of the first stages, up to one for which
+// `further` has null.
 void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
                      const FurtherRows& further, cudaStream_t stream);
 

@@ -24,9 +24,9 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (directions.bytes && directions.stages > 0) stage_threshold_ = Buffer<float>(q, stream_);
+    if (directions.bytes && stages_ > 0) stage_threshold_ = Buffer<float>(q, stream_);
     FurtherRows rows{};
-    for (std::size_t stage = 0; stage < static_cast<std::size_t>(directions.stages); ++stage) {
+    for (std::size_t stage = 0; stage < static_cast<std::size_t>(stages_); ++stage) {
         further_[stage] = Buffer<char>(q * directions.further[stage].query_bytes(), stream_);
         rows[stage] = further_[stage].get();
     }
@@ -36,13 +36,12 @@ void ProjectedPass::prepare(std::int64_t q) {
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
-    // Of more neighbours than the share is of as many times more pass, about.
-    const double more = std::max(1.0, static_cast<double>(wanted_) / tuning::expected_neighbours),
-                 room = static_cast<double>(tuning::projected_room) / tuning::room_share /
-                        std::max(more * points_.share, 1e-9);
+    const double room =
+        static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
     const std::int64_t growth =
         rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some());
-    const auto most = static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen)));
+    const auto most = std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen))),
+                               tuning::longest_range(pass_.n, wanted_));
     return tuning::end_of_range(seen, most, pass_.n);
 }
 
@@ -70,7 +69,7 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
     pass.counts = counts_.get();
     pass.capacity = tuning::projected_room;
     pass.column_threshold = nullptr;
-    pass.says_sums = points_.directions.bytes && points_.directions.stages > 0;
+    pass.says_sums = points_.directions.bytes && stages_ > 0;
     if (uses_terms()) {
         const std::int64_t bytes = augmented_query_rows(step_) * byte_terms * byte_terms_->form.planes;
         if (terms_.size() < bytes) terms_ = Buffer<char>(bytes, stream_);
@@ -185,7 +184,7 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
                         .points = filter_.vectors.get(),
                         .half_norm = pass_.half_norm,
                         .width = filter_.form.width,
-                        .stages = points_.directions.stages,
+                        .stages = stages_,
                         .stage = {},
                         .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
                         .threshold = (stage_threshold_.get() ? stage_threshold_ : threshold_).get() + at};

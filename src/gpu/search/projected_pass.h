@@ -8,6 +8,7 @@
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/reread.h"
 #include "gpu/points/projection.h"
+#include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
@@ -29,6 +30,7 @@ public:
           pass_(pass),
           isa_(isa),
           wanted_(wanted),
+          stages_(tuning::stages_of(points.directions.stages, filter.form.width, wanted)),
           stream_(stream),
           rows_(rows),
           byte_terms_(&points.byte_terms) {}
@@ -71,6 +73,7 @@ private:
     FilterPass pass_;
     FilterIsa isa_;
     std::int64_t wanted_;
+    int stages_;  // those of the projection that are used
     cudaStream_t stream_;
     const RowSource* rows_;
     const ByteTermRows* byte_terms_;

@@ -58,7 +58,8 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
     return tile *
            std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / row_bytes / tile);
 }
-// Candidates of a projection: per query, and the queries that have room for them at a time (512 MiB). Queries that are
+// Candidates of a projection: per query, and the queries that have room for them at a time (640 MiB): as many
+// as sets of images and of vectors have. Queries that are
 // tried first. A range of points is at most so many times what has been seen before it, and leaves a mean query one in
 // room_share of the room: images differ by as much. On an NVIDIA H100, 2026-11-23, n 1,048,576, q 8,192, d 768 of
 // deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges of three times what has been seen 745 and
@@ -66,12 +67,25 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
 // 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808 queries, 19.6 in steps of 4,096.
 inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
-inline constexpr double room_share = 64;
+inline constexpr double room_share = 32;
+// Stages of a projection that are used, of rows of so many halves: behind the first few rows are left of few
+// neighbours, and reading these takes no longer than another stage. On an NVIDIA H100, 2026-11-27, 10,000 images of a
+// million, d 784, k 10 and 100: 8.0 and 12.2 ms with one, 8.2 and 11.9 with two; deviations i^-0.7 of 1,536, with
+// numbers of 8 bits, 12.2 and 21.8, 11.1 and 18.6.
+inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
+    constexpr std::int64_t halves = 12 << 10;
+    return k * width < halves ? std::min(stages, 1) : stages;
+}
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
 // read than directions do. On an NVIDIA H100, 2026-11-24, Gaussian points of 256 dimensions, k 10: 4.79, 4.63 and 4.62
 // ms with ranges of once, twice and four times what has been seen, 768 dimensions 11.15, 11.18 and 12.06.
 inline std::int64_t range_growth(std::int64_t q, bool all_coordinates) {
     return q <= few_queries ? 15 : all_coordinates ? 2 : 1;
+}
+// Of many neighbours a range is a quarter of the points at most: of 10,000 images of a million, 100 neighbours, 3 had
+// no room for what passed in a half, and were searched by all coordinates, which took a tenth of the search.
+inline std::int64_t longest_range(std::int64_t n, std::int64_t k) {
+    return k > 64 ? (n + 3) / 4 : n;
 }
 // Lists that have room for all of so few points from the start, those of all queries together for so many candidates,
 // 200 MB with their ids. The host then need not wait for what the samples say of their lengths: 4,096 queries among as
@@ -333,9 +347,9 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
     }
     if (may_project(path))
         most += static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
-                8.0 * most_turned_width *
-                    (4 * most_turned_width +
-                     static_cast<double>(std::min(std::max(q, n), projected_rows(most_turned_width))));
+                32.0 * most_turned_width * most_turned_width +
+                static_cast<double>(
+                    std::min<std::int64_t>(std::max(q, n) * (8 * most_turned_width + 3 * d), projected_bytes));
     // Terms of augmented vectors, of points and of queries, and their errors.
     if (takes_all_coordinates(path))
         most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));
