@@ -83,7 +83,7 @@ inline constexpr double append_cost = 270;
 inline constexpr std::array pass_columns = {63, 127, 191, 255};
 inline constexpr std::array byte_pass_columns = {63, 95, 223, 351};
 // Columns of each stage, at most: rows of 128 bytes leave out most of what passes, behind which those of up to 256 say
-// nearly what rows of all coordinates would, in a twelfth of the bytes.
+// nearly what rows of all coordinates would, in an eighth of the bytes or less.
 inline constexpr std::array<int, most_stages> stage_columns = {224, 480};
 inline constexpr int columns_with_stages(int columns, int stages, std::int64_t width) {
     for (int stage = 0; stage < stages; ++stage) columns += stage_columns[static_cast<std::size_t>(stage)];

@@ -58,13 +58,13 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
     return tile *
            std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / row_bytes / tile);
 }
-// Candidates of a projection: per query, and the queries that have room for them at a time (640 MiB): as many
-// as sets of images and of vectors have. Queries that are
-// tried first. A range of points is at most so many times what has been seen before it, and leaves a mean query one in
-// room_share of the room: images differ by as much. On an NVIDIA H100, 2026-11-23, n 1,048,576, q 8,192, d 768 of
-// deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges of three times what has been seen 745 and
-// 495; with 127 directions, of which five times as many points pass, 4,096 and a share of 8 left 45 ms where 64 took
-// 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808 queries, 19.6 in steps of 4,096.
+// Candidates of a projection: per query, and the queries that have room for them at a time (640 MiB): 10,000, as sets
+// of images and of vectors have. Queries that are tried first. A range of points is at most so many times what has been
+// seen before it, and leaves a mean query one in room_share of the room: images differ by as much. On an NVIDIA H100,
+// 2026-11-23, n 1,048,576, q 8,192, d 768 of deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges
+// of three times what has been seen 745 and 495; with 127 directions, of which five times as many points pass, 4,096
+// and a share of 8 left 45 ms where 64 took 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808
+// queries, 19.6 in steps of 4,096; 8.5 in steps of 5,120 on 2026-11-27, 8.0 at once.
 inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
 inline constexpr double room_share = 32;
