@@ -31,6 +31,10 @@ struct ProjectionError {
         out.square = square + lost * (2 + 2 * coordinates + lost) * (1 + 0x1p-40);
         return out;
     }
+    // No less than the remainder, where what was computed of its square is left2.
+    KITH_HD double remainder(double norm2, double left2) const {
+        return std::sqrt((left2 > 0 ? left2 : 0.0) + square * norm2) * (1 + 0x1p-50);
+    }
     // How far the computed remainder may be from it, where |v|^2 = norm2 and it was computed as `left`.
     KITH_HD double of_left(double norm2, double left) const {
         // |a - b| is at most the root of |a^2 - b^2|, and that over a.

@@ -200,7 +200,8 @@ TEST(GpuPilots, FewQueriesAndNoPoints) {
     const auto serves = [&](std::int64_t queries_of_pass, std::int64_t seen) {
         gpu::FilterPass some = pass;
         some.q = queries_of_pass;
-        return gpu::ProjectedPass(vectors, filter.chunk().filter, some, gpu::FilterIsa::sm_90a, 10, nullptr).serves(seen);
+        return gpu::ProjectedPass(vectors, filter.chunk().filter, some, gpu::FilterIsa::sm_90a, 10, nullptr)
+            .serves(seen);
     };
     EXPECT_FALSE(serves(gpu::few_queries, sampled));
     EXPECT_FALSE(serves(q, n));

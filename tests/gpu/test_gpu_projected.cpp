@@ -11,6 +11,7 @@
 #include "gpu/filter/pass.h"
 #include "gpu/points/projection.h"
 #include "gpu/primitives/product_f64.h"
+#include "gpu/search/tuning.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"
@@ -217,10 +218,14 @@ TEST(GpuProjectedSearch, CertifiesWhereTheSpectrumFalls) {
         for (const std::int64_t q : {1, 40, 600}) {
             const MatrixView some = view(queries.rows.data(), q, queries.d);
             const auto want = search(points.view(), some, 10, options_of(metric, "gemm-f16"));
-            const auto got = search(points.view(), some, 10, options_of(metric, "projected"));
-            expect_same(want, got, std::string(metric) + ", q " + std::to_string(q));
-            EXPECT_EQ("projected", got.report.path) << metric;
-            EXPECT_GE(got.report.certified, q - q / 50) << metric;
+            for (const char* isa : {"", "sm_80"}) {
+                Options options = options_of(metric, "projected");
+                options.isa = isa;
+                const auto got = search(points.view(), some, 10, options);
+                expect_same(want, got, std::string(metric) + ", q " + std::to_string(q) + isa);
+                EXPECT_EQ("projected", got.report.path) << metric << isa;
+                EXPECT_GE(got.report.certified, q - q / 50) << metric << isa;
+            }
         }
     }
 }
@@ -283,10 +288,13 @@ TEST(GpuProjectedSearch, RetriesWhatHasNoRoom) {
 }
 
 TEST(GpuProjectedSearch, TakesQueriesInSteps) {
-    const Spectrum points(24000, falling(130, 1.0), 17), queries(9000, falling(130, 1.0), 18);
-    const auto got = search(points.view(), queries.view(), 7, options_of("sqeuclidean", "projected"));
-    expect_same(search(points.view(), queries.view(), 7, options_of("sqeuclidean", "gemm-f16")), got, "steps");
-    EXPECT_GE(got.report.certified, 8900);
+    constexpr std::int64_t d = 560, q = gpu::tuning::most_step_queries + 1500;
+    const Spectrum points(24000, falling(d, 0.7), 17), queries(q, falling(d, 0.7), 18);
+    for (const std::int64_t k : {7, 20}) {
+        const auto got = search(points.view(), queries.view(), k, options_of("sqeuclidean", "projected"));
+        expect_same(search(points.view(), queries.view(), k, options_of("sqeuclidean", "gemm-f16")), got, "steps");
+        EXPECT_GE(got.report.certified, q - q / 100);
+    }
 }
 
 // The planner leaves it to a sample, and an Index remembers queries unlike its points.

@@ -20,7 +20,8 @@ struct Case {
     long double coordinate() const { return norm * cosine; }
     long double computed() const { return norm * (cosine * (1 + defect) - away); }
     long double remainder() const { return norm * std::sqrt(std::fmax(0.0L, 1 - cosine * cosine)); }
-    long double computed_remainder() const { return std::sqrt(std::fmax(0.0L, norm * norm - computed() * computed())); }
+    long double computed_remainder2() const { return norm * norm - computed() * computed(); }
+    long double computed_remainder() const { return std::sqrt(std::fmax(0.0L, computed_remainder2())); }
     ProjectionError error() const {
         const long double of_gram = defect * (2 + defect);
         return ProjectionError(static_cast<double>(of_gram * of_gram), depth, columns)
@@ -46,6 +47,8 @@ TEST(ProjectionError, CoversWhatProductsLose) {
                                  of_left = error.of_left(norm2, left);
                     EXPECT_LE(coordinate, of_coordinates);
                     EXPECT_LE(remainder, of_left);
+                    EXPECT_GE(error.remainder(norm2, static_cast<double>(of.computed_remainder2())),
+                              static_cast<double>(of.remainder()) * (1 - 0x1p-52));
                     EXPECT_LE(std::hypot(coordinate, remainder), error.of(norm2, left));
                     if (away == 0.01L && defect == 0) {
                         nearest_coordinate = std::fmax(nearest_coordinate, coordinate / of_coordinates);

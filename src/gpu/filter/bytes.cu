@@ -31,11 +31,10 @@ struct ByteRow {
     // Of y or the numbers times the step, and of the noise, what leading directions have: all of it, what their own
     // numbers say, and what these leave.
     double size_along2 = 0, size_rest2 = 0, noise_along2 = 0, noise_said2 = 0, noise_rest2 = 0;
-    double left2 = 0;  // the square of what the directions leave and phi does not have
-    double cross = 0;  // the product with the shift
-    // Squares of phi's own error, of coordinates and of what directions leave, and of the latter itself.
-    double coordinates_error2 = 0, left_error2 = 0, phi_left2 = 0;
-    double rounding = 0;  // what binary64 may round of the product with the shift, and of other terms of that size
+    double left2 = 0;       // the square of what the directions leave and phi does not have
+    double cross = 0;       // the product with the shift
+    double phi_error2 = 0;  // the square of what coordinates may be away from exact ones
+    double rounding = 0;    // what binary64 may round of the product with the shift, and of other terms of that size
 
     // What a point and a query have in common of F and E; `size2`: of what is multiplied.
     __device__ double bound(const ByteForm& bytes, double size2) const {
@@ -45,8 +44,7 @@ struct ByteRow {
             sum += pair(size_rest2, leading.coarse_kappa, noise_said2) +
                    pair(noise_rest2, leading.fine_kappa, size_along2);
         // phi's own error times either side, and times another.
-        sum += pair(coordinates_error2, bytes.coordinate_kappa, norm2) + coordinates_error2 +
-               pair(left_error2, bytes.left_kappa, phi_left2) + left_error2;
+        sum += pair(phi_error2, bytes.error_kappa, norm2) + phi_error2;
         return 0.5 * sum + ends + rounding;
     }
 
@@ -117,7 +115,10 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
         norm2 = warp_sum(norm2);
         phi2 = warp_sum(phi2);
     }
-    const double left = sqrt(fmax(0.0, norm2 - phi2)), inverse = 1 / bytes.step;
+    exact::ProjectionError error;
+    if (along) error = error_of_row(directions, of, i_row, norm2);
+    // No less than what the directions leave.
+    const double left = error.remainder(norm2, norm2 - phi2), inverse = 1 / bytes.step;
     for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 128) {
         char4 four{};
         signed char* const rounded = &four.x;
@@ -158,17 +159,10 @@ __device__ ByteRow round_row(const Directions& directions, const __half* vector,
     row.cross = warp_sum(cross);
     row.rounding = canonical_slack * size * size;
     if (along) {
-        const exact::ProjectionError error = error_of_row(directions, of, i_row, norm2);
         const double of_coordinates = error.coordinates * norm;
-        row.coordinates_error2 = of_coordinates * of_coordinates;
+        row.phi_error2 = of_coordinates * of_coordinates;
         row.rounding += of_coordinates * bytes.shift_norm;
-        if (directions.leaves_some()) {
-            const double of_left = error.of_left(norm2, left);
-            row.left_error2 = of_left * of_left;
-            row.phi_left2 = left * left;
-        } else {
-            row.left2 = fmax(0.0, norm2 - phi2) + error.square * norm2;
-        }
+        if (!directions.leaves_some()) row.left2 = left * left;
     }
     if (leading.count == 0) return row;
     if (const std::int64_t c = directions.columns + lane; c < sums.padded) sums.set(c, 0, 0);

@@ -21,9 +21,12 @@ namespace {
 
 // Of a form whose queries have one norm: rounding has changed that of both sides once already.
 constexpr double projection_slack = 1 + 0x1p-9;
+// What phi's own error may add to the square of a vector's length, which that slack has room for.
+constexpr double largest_square = 0x1p-12;
 
-// A row's phi from its coordinates along the columns, rounded to `out`. The residual of what is returned is the
-// distance of the exact phi(v) from the rounded one; `finite`: whether fp16 holds it, else `out` is all zeros.
+// A row's phi from its coordinates along the columns, with a remainder that is no less than the exact one, rounded to
+// `out`. The residual of what is returned is the distance of such a phi(v), of exact coordinates, from the rounded one;
+// `finite`: whether fp16 holds it, else `out` is all zeros.
 __device__ RowVector round_phi(const Directions& directions, const __half* vector, const Along& of, std::int64_t i,
                                __half* out) {
     const double* const along = of.coordinates + i * of.stride;
@@ -36,7 +39,8 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
     for (std::int64_t c = lane; c < directions.columns; c += 32) along2 += along[c] * along[c];
     norm2 = warp_sum(norm2);
     along2 = warp_sum(along2);
-    const double left = sqrt(fmax(0.0, norm2 - along2));
+    const exact::ProjectionError error = error_of_row(directions, of, i, norm2);
+    const double left = error.remainder(norm2, norm2 - along2);
     double rho2 = 0;
     for (std::int64_t c = lane; c < directions.form.width; c += 32) {
         const double x = c < directions.columns ? along[c] : c == directions.columns ? left : 0.0;
@@ -46,12 +50,12 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
         out[c] = rounded;
     }
     rho2 = warp_sum(rho2);
-    const double residual = sqrt(rho2) + error_of_row(directions, of, i, norm2).of(norm2, left);
+    const double residual = sqrt(rho2) + error.coordinates * sqrt(norm2);
     RowVector v;
-    v.norm2 = norm2 * (1 + 0x1p-20);
+    v.norm2 = fmax(norm2, along2 + left * left) * (1 + 0x1p-20);
     v.rho2 = residual * residual * (1 + 0x1p-20);
-    v.finite = isfinite(v.rho2);
-    if (!v.finite) {  // a coordinate beyond fp16
+    v.finite = isfinite(v.rho2) && error.square < largest_square;
+    if (!v.finite) {  // a coordinate beyond fp16, or one of which next to nothing is known
         __syncwarp();
         for (std::int64_t c = lane; c < directions.form.width; c += 32) out[c] = __half{};
     }

@@ -35,15 +35,14 @@ struct ByteForm {
     double step = 0;                // 0: fp16 it is
     const double* shift = nullptr;  // of each coordinate of phi; on the device
     double shift_norm = 0;
-    double kappa = 0;  // typical residual of a row over its norm, of what leading directions leave of both
-    // Typical errors of phi over what they are multiplied with: of coordinates, and of what the directions leave.
-    double coordinate_kappa = 0x1p-20, left_kappa = 0x1p-20;
+    double kappa = 0;              // typical residual of a row over its norm, of what leading directions leave of both
+    double error_kappa = 0x1p-20;  // typical error of a row's coordinates over its norm
     LeadingDirections leading;
     explicit operator bool() const { return step > 0; }
 };
 
-// phi(v) = (Q' v, |v - Q Q' v|) of the filter's own rounded vectors v, Q the matrix of orthonormal columns nearest to
-// P.
+// phi(v) = (Q' v, |v - Q Q' v| or some more) of the filter's own rounded vectors v, Q the matrix of orthonormal columns
+// nearest to P.
 struct Directions {
     const DigitMatrix* matrix = nullptr;  // P: depth x all_columns(); null: phi(v) = v
     std::int64_t depth = 0, columns = 0;
@@ -65,7 +64,7 @@ struct Directions {
     }
 };
 
-// Rows of each stage, FurtherColumns::row_bytes() each.
+// Rows of each stage, FurtherColumns::row_bytes() each, of queries query_bytes().
 using FurtherRows = std::array<char*, most_stages>;
 
 // Halves of a row of phi(v): a multiple of what the fused filter multiplies at a time.

@@ -19,6 +19,10 @@ namespace kith::gpu {
 
 namespace {
 
+// Of numbers of 8 bits along directions: of smaller ones the square, which stages count in f32, may be none of its
+// normal numbers.
+constexpr double least_step = 0x1p-50;
+
 // The sum of the squares of a row of so many numbers.
 double squares(const std::vector<double>& rows, std::int64_t row, std::int64_t width) {
     const auto first = rows.begin() + row * width;
@@ -43,7 +47,8 @@ public:
         if (in_bytes) {
             if (!use_byte_columns(kept)) return false;
         } else {
-            sample_.copy_columns(kept.data, all, directions_.columns);
+            // Turned, entries are of one size, and digits say more of them.
+            turned(0, directions_.columns, 1, kept);
             directions_.form.width = projected_width(directions_.columns);
             directions_.form.gamma = filter_gamma(directions_.form.width);
         }
@@ -114,7 +119,7 @@ private:
         const Turned found = turned(0, m, rows, kept);
         const std::vector<double> phi = with_remainders(found.along, rows);
         const ChosenBytes chosen = choose_bytes(phi, rows, m + 1);
-        if (chosen.step == 0) return false;
+        if (!(chosen.step >= least_step && chosen.step <= 1 / least_step)) return false;
         set_bytes(chosen);
         if (m >= LeadingDirections::most) set_leading(phi, rows, chosen, fetched(found.turns, stream_));
         directions_.form.width = byte_numbers(m) / 2;
@@ -171,28 +176,24 @@ private:
         directions_.matrix = out_.matrix.get();
         const double length = defect(columns, stream_);
         directions_.error = exact::ProjectionError(length * length, columns.rows, columns.columns);
-        if (directions_.bytes) set_error_kappas();
+        if (directions_.bytes) set_error_kappa();
     }
     // What is typical of the sample.
-    void set_error_kappas() {
+    void set_error_kappa() {
         const std::int64_t m = directions_.columns, rows = sample_.sampled(m);
         const Buffer<double> along(rows * m, stream_);
         const Buffer<float> lost(rows, stream_);
         product(sample_.other_rows(), rows, *directions_.matrix, m, along.get(), m, lost.get(), stream_);
-        const std::vector<double> coordinates = fetched(along, stream_), vectors = sample_.rows_of_sample(rows);
+        const std::vector<double> vectors = sample_.rows_of_sample(rows);
         const std::vector<float> each = fetched(lost, stream_);
-        double of_coordinates = 0, of_left = 0;
+        double errors = 0, norms = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
-            const double norm2 = squares(vectors, r, sample_.width()),
-                         left = std::sqrt(std::max(0.0, norm2 - squares(coordinates, r, m)));
-            if (!(left > 0)) continue;
-            const exact::ProjectionError error =
-                directions_.error.with(static_cast<double>(each[static_cast<std::size_t>(r)]) / std::sqrt(norm2));
-            of_coordinates += error.coordinates / static_cast<double>(rows);
-            of_left += error.of_left(norm2, left) / left / static_cast<double>(rows);
+            const double norm = std::sqrt(squares(vectors, r, sample_.width()));
+            errors += directions_.error.coordinates * norm + static_cast<double>(each[static_cast<std::size_t>(r)]);
+            norms += norm;
         }
-        directions_.bytes.coordinate_kappa = std::clamp(of_coordinates, 0x1p-40, 1.0);
-        directions_.bytes.left_kappa = std::clamp(of_left, 0x1p-40, 1.0);
+        const double kappa = errors / norms;
+        directions_.bytes.error_kappa = kappa > 0x1p-40 && kappa < 1 ? kappa : 0x1p-20;
     }
     void upload(const Buffer<double>& to, const std::vector<double>& from) const {
         InFlight reading(stream_);

@@ -90,14 +90,10 @@ bool ProjectionSample::find_further_columns(std::int64_t all) {
     if (usable == 0) return false;
     const Buffer<double> known = std::move(matrix_);
     have_room(all);
-    gpu::copy_columns(known.get(), stride, matrix_.get(), stride_, width(), usable, stream_);
+    copy_columns(known.get(), stride, matrix_.get(), stride_, width(), usable, stream_);
     find_further_directions(rows(), made_of_, matrix(usable), {matrix_.get() + usable, width(), all - usable, stride_},
                             stream_);
     return true;
-}
-
-void ProjectionSample::copy_columns(double* to, std::int64_t to_stride, std::int64_t columns) const {
-    gpu::copy_columns(matrix_.get(), stride_, to, to_stride, width(), columns, stream_);
 }
 
 PassingShares ProjectionSample::try_columns(const std::vector<int>& tried, double slack, std::int64_t byte_columns) {

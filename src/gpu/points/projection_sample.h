@@ -46,8 +46,6 @@ public:
     // How many there are, with those that are of no use.
     std::int64_t found() const { return found_; }
     Columns matrix(std::int64_t columns) const { return {matrix_.get(), width(), columns, stride_}; }
-    // The first columns to a matrix whose rows are `to_stride` apart.
-    void copy_columns(double* to, std::int64_t to_stride, std::int64_t columns) const;
     // What the first other rows have along `count` columns from `first` on, since these were tried.
     Operand<double> along(std::int64_t first, std::int64_t rows, std::int64_t count) const {
         return {along_.get() + first, rows, count, stride_, 1};

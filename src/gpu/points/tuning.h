@@ -104,6 +104,20 @@ inline double further_bytes(std::int64_t width) {
                                                           columns_with_stages(pass_columns.front(), stage - 1, width)));
     return bytes;
 }
+// Of queries.
+inline double further_query_bytes(std::int64_t width) {
+    double bytes = 0;
+    for (int stage = 1; stage <= most_stages; ++stage) {
+        const FurtherColumns columns{.count = columns_with_stages(pass_columns.front(), stage, width) -
+                                              columns_with_stages(pass_columns.front(), stage - 1, width)};
+        bytes += static_cast<double>(columns.query_bytes());
+    }
+    return bytes;
+}
+// And for a while a projection's matrix, what it is made of and the squares of its columns.
+inline double kept_bytes(std::int64_t width) {
+    return 40.0 * static_cast<double>(width) * columns_with_stages(byte_pass_columns.back(), most_stages, width);
+}
 // Directions, or numbers of 8 bits, are used if filtering takes less than this share of what all coordinates take.
 inline constexpr double largest_projected_share = 0.8, largest_byte_share = 0.9;
 // Neighbours for which the sample is asked what passes: thresholds follow from samples, and are looser than k says.

@@ -73,8 +73,7 @@ inline constexpr double room_share = 32;
 // million, d 784, k 10 and 100: 8.0 and 12.2 ms with one, 8.2 and 11.9 with two; deviations i^-0.7 of 1,536, with
 // numbers of 8 bits, 12.2 and 21.8, 11.1 and 18.6.
 inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
-    constexpr std::int64_t halves = 12 << 10;
-    return k * width < halves ? std::min(stages, 1) : stages;
+    return k <= 16 && width <= 1024 ? std::min(stages, 1) : stages;
 }
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
 // read than directions do. On an NVIDIA H100, 2026-11-24, Gaussian points of 256 dimensions, k 10: 4.79, 4.63 and 4.62
@@ -347,7 +346,8 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
     }
     if (may_project(path))
         most += static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
-                32.0 * most_turned_width * most_turned_width +
+                static_cast<double>(q) * (further_query_bytes(filter_width(d, 1)) - further_bytes(filter_width(d, 1))) +
+                std::max(32.0 * most_turned_width * most_turned_width, kept_bytes(filter_width(d, 1))) +
                 static_cast<double>(
                     std::min<std::int64_t>(std::max(q, n) * (8 * most_turned_width + 3 * d), projected_bytes));
     // Terms of augmented vectors, of points and of queries, and their errors.
