@@ -28,7 +28,7 @@ struct Sizes {
         centres = tuning::centres_of(n);
         // The second of the levels of samples, of most searches (filter_levels).
         sampled = std::max(tiles(64 * root), centres);
-        tried = std::min<std::int64_t>(tiles(static_cast<double>(n) / tuning::expected_neighbours), 1 << 14);
+        tried = std::min<std::int64_t>(tiles(static_cast<double>(n) / tuning::expected_neighbours(n)), 1 << 14);
     }
     bool serve(std::int64_t n) const {
         return tried > 0 && centres + tried + pilots <= n && 2 * sampled <= n &&

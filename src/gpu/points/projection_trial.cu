@@ -82,7 +82,7 @@ PassingShares passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaS
             if (x != self) all.push_back(static_cast<double>(own[0]));
             least = std::min(least, static_cast<double>(own[choices + 1]));
         }
-        const double rank = tuning::expected_neighbours * static_cast<double>(all.size()) / static_cast<double>(n);
+        const double rank = tuning::expected_neighbours(n) * static_cast<double>(all.size()) / static_cast<double>(n);
         const double threshold = exact::value_at_rank(all, least, rank);
         for (std::int64_t x = 0; x < trial.count; ++x) {
             if (x == self) continue;

@@ -120,8 +120,11 @@ inline double kept_bytes(std::int64_t width) {
 }
 // Directions, or numbers of 8 bits, are used if filtering takes less than this share of what all coordinates take.
 inline constexpr double largest_projected_share = 0.8, largest_byte_share = 0.9;
-// Neighbours for which the sample is asked what passes: thresholds follow from samples, and are looser than k says.
-inline constexpr double expected_neighbours = 128;
+// Neighbours of n points for which the sample is asked what passes: thresholds follow from samples, and are looser than
+// k says, the more so of the more ranges.
+inline double expected_neighbours(std::int64_t n) {
+    return n < std::int64_t{1} << 20 ? 64 : 128;
+}
 
 // Numbers of 8 bits leave 0.0095 of coordinates of one size and as many of the rows' norms. Rows of up to so many that
 // leave more are turned, if that leaves so much less: products with the rotation take 1.4 ms of 1,048,576 x 128.
