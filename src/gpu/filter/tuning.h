@@ -84,7 +84,7 @@ inline constexpr std::int64_t most_directions = 255;
 inline constexpr std::int64_t most_projected_width = 24 * 1024;
 // Rows of so many halves that are multiplied by a projection's matrix at a time: what their coordinates and digits
 // (primitives/product_digits.h) take, at most.
-inline constexpr std::int64_t projected_bytes = std::int64_t{1} << 27;
+inline constexpr std::int64_t projected_bytes = std::int64_t{1} << 26;
 inline std::int64_t projected_rows(std::int64_t depth, std::int64_t stride) {
     return std::max<std::int64_t>(256, projected_bytes / (8 * stride + 3 * depth) / 256 * 256);
 }

@@ -37,7 +37,7 @@ void ProjectedPass::prepare(std::int64_t q) {
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     const double room =
-        static_cast<double>(tuning::projected_room) / tuning::room_share / std::max(points_.share, 1e-9);
+        static_cast<double>(tuning::projected_room) / tuning::room_share(pass_.n) / std::max(points_.share, 1e-9);
     const std::int64_t growth =
         rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some());
     const auto most = std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen))),

@@ -67,7 +67,10 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
 // queries, 19.6 in steps of 4,096; 8.5 in steps of 5,120 on 2026-11-27, 8.0 at once.
 inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
-inline constexpr double room_share = 32;
+// The more neighbours a projection's share is of, the nearer it is to what passes.
+inline double room_share(std::int64_t n) {
+    return 4096 / expected_neighbours(n);
+}
 // Stages of a projection that are used, of rows of so many halves: behind the first few rows are left of few
 // neighbours, and reading these takes no longer than another stage. On an NVIDIA H100, 2026-11-27, 10,000 images of a
 // million, d 784, k 10 and 100: 8.0 and 12.2 ms with one, 8.2 and 11.9 with two; deviations i^-0.7 of 1,536, with
