@@ -16,7 +16,7 @@
 #include "gpu/filter/bits_value.cuh"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct_schedule.cuh"
-#include "gpu/filter/wgmma.cuh"
+#include "gpu/primitives/wgmma.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 

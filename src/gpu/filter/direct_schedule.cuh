@@ -3,8 +3,8 @@
 
 #include "gpu/filter/pass.h"
 #include "gpu/filter/segments.h"
-#include "gpu/filter/wgmma.cuh"
 #include "gpu/primitives/async_copy.cuh"
+#include "gpu/primitives/wgmma.cuh"
 
 namespace kith::gpu::direct {
 

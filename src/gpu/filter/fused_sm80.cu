@@ -15,6 +15,7 @@
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
 #include "gpu/primitives/async_copy.cuh"
+#include "gpu/primitives/ldmatrix.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -46,13 +47,6 @@ struct TileSchedule {
 
 // ---- instructions
 
-// Four 8 x 8 matrices; the rows of matrix i are at the addresses of lanes 8 i to 8 i + 7.
-__device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&m)[4], std::uint32_t address) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(address)
-                 : "memory");
-}
 // d (16 x 8) += A (16 x 16) B' (8 x 16).
 __device__ __forceinline__ void mma_m16n8k16(float* d, const std::uint32_t* a, const std::uint32_t* b) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "

@@ -9,8 +9,8 @@
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
 #include "gpu/filter/sure_pairs.h"
-#include "gpu/filter/wgmma.cuh"
 #include "gpu/primitives/async_copy.cuh"
+#include "gpu/primitives/wgmma.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 

@@ -5,6 +5,7 @@
 // warp     32 x 32, three accumulators
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/digit_panels.cuh"
+#include "gpu/primitives/ldmatrix.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/shared_memory.h"
 
@@ -16,13 +17,6 @@ constexpr int tile = 32, warp_columns = panel_columns / tile, threads = panel_ro
 constexpr int copied = threads * piece;  // bytes, by all threads once
 static_assert(tile_bytes<panel_rows> % copied == 0 && tile_bytes<panel_columns> % copied == 0);
 
-// Four 8 x 8 matrices; the rows of matrix i are at the addresses of lanes 8 i to 8 i + 7.
-__device__ __forceinline__ void ldmatrix_x4(std::uint32_t* m, std::uint32_t address) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(address)
-                 : "memory");
-}
 // d (16 x 8) += A (16 x 32) B' (8 x 32).
 __device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "

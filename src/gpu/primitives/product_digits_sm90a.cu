@@ -12,6 +12,7 @@
 
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/digit_panels.cuh"
+#include "gpu/primitives/wgmma.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/shared_memory.h"
 
@@ -24,7 +25,7 @@ constexpr int group_rows = panel_rows / consumers, sums = group_rows * panel_col
 constexpr std::size_t shared_bytes = stages * (stage_bytes + 2 * sizeof(std::uint64_t));
 static_assert(group_rows == 64 && panel_columns == 96 && sums == 48);
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(KITH_SM_90A)
 
 // Registers of a thread of a producer and of a consumer, which give and take: (240 + 240 + 24) / 3 = 168.
 constexpr int producer_registers = 24, consumer_registers = 240;
@@ -34,39 +35,6 @@ __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
     return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 | std::uint64_t{32} << 32 |
            std::uint64_t{2} << 62;
 }
-__device__ __forceinline__ void wgmma_fence() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void wgmma_commit() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int left>
-__device__ __forceinline__ void wgmma_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
-}
-template <int registers>
-__device__ __forceinline__ void setmaxnreg_inc() {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
-}
-template <int registers>
-__device__ __forceinline__ void setmaxnreg_dec() {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
-}
-#define KITH_D8(i)                                                                                              \
-    "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), "+r"(d[i + 6]), \
-        "+r"(d[i + 7])
-// d (64 x 96 over a warpgroup) += A B' of whole numbers of 8 bits (64 x 32 and 96 x 32).
-__device__ __forceinline__ void wgmma_add(int (&d)[sums], std::uint64_t a, std::uint64_t b) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n96k32.s32.s8.s8 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, 1;"
-        : KITH_D8(0), KITH_D8(8), KITH_D8(16), KITH_D8(24), KITH_D8(32), KITH_D8(40)
-        : "l"(a), "l"(b));
-}
-#undef KITH_D8
-
 // What wgmma.wait_group has made valid is not read before it.
 __device__ __forceinline__ void valid(int (&d)[sums]) {
 #pragma unroll
@@ -123,12 +91,12 @@ __device__ __forceinline__ void consume(const Product& product, int pairs, std::
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < k_tile * 2 / 32; k += 2) {
-                wgmma_add(two, a[0] + k, b[0] + k);
-                wgmma_add(three, a[0] + k, b[1] + k);
-                wgmma_add(four, a[0] + k, b[2] + k);
-                wgmma_add(three, a[1] + k, b[0] + k);
-                wgmma_add(four, a[1] + k, b[1] + k);
-                wgmma_add(four, a[2] + k, b[0] + k);
+                wgmma_add_bytes(two, a[0] + k, b[0] + k);
+                wgmma_add_bytes(three, a[0] + k, b[1] + k);
+                wgmma_add_bytes(four, a[0] + k, b[2] + k);
+                wgmma_add_bytes(three, a[1] + k, b[0] + k);
+                wgmma_add_bytes(four, a[1] + k, b[1] + k);
+                wgmma_add_bytes(four, a[2] + k, b[0] + k);
             }
             wgmma_commit();
             wgmma_wait<1>();
@@ -157,7 +125,7 @@ __device__ __forceinline__ void consume(const Product& product, int pairs, std::
 #endif
 
 __global__ void __launch_bounds__(threads, 1) digits_sm90a(const __grid_constant__ Product product, int pairs) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(KITH_SM_90A)
     extern __shared__ __align__(1024) char digits_shared[];
     const std::uint32_t shared = shared_address(digits_shared), full = shared + stages * stage_bytes,
                         empty = full + stages * 8;

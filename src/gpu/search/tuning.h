@@ -64,7 +64,7 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
 // 2026-11-23, n 1,048,576, q 8,192, d 768 of deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges
 // of three times what has been seen 745 and 495; with 127 directions, of which five times as many points pass, 4,096
 // and a share of 8 left 45 ms where 64 took 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808
-// queries, 19.6 in steps of 4,096; 8.5 in steps of 5,120 on 2026-11-27, 8.0 at once.
+// queries, 19.6 in steps of 4,096; on 2026-11-27 8.5 in steps of 5,120 and, with what stages say in f32, 8.0 at once.
 inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
 // The more neighbours a projection's share is of, the nearer it is to what passes.
@@ -72,9 +72,9 @@ inline double room_share(std::int64_t n) {
     return 4096 / expected_neighbours(n);
 }
 // Stages of a projection that are used, of rows of so many halves: behind the first few rows are left of few
-// neighbours, and reading these takes no longer than another stage. On an NVIDIA H100, 2026-11-27, 10,000 images of a
-// million, d 784, k 10 and 100: 8.0 and 12.2 ms with one, 8.2 and 11.9 with two; deviations i^-0.7 of 1,536, with
-// numbers of 8 bits, 12.2 and 21.8, 11.1 and 18.6.
+// neighbours, and reading these takes no longer than another stage. On an NVIDIA H100, 2026-11-27, with numbers of 8
+// bits, k 10 and 100: d 768 7.24 and 11.2 ms with one stage, 7.31 and 10.9 with two; d 1,536 12.2 and 21.8, 11.1 and
+// 18.6. Of a million images, d 784, in 4 bits, on several machines, k 10 took 8.2 with two, 8.0 to 8.1 with one.
 inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
     return k <= 16 && width <= 1024 ? std::min(stages, 1) : stages;
 }
@@ -85,7 +85,7 @@ inline std::int64_t range_growth(std::int64_t q, bool all_coordinates) {
     return q <= few_queries ? 15 : all_coordinates ? 2 : 1;
 }
 // Of many neighbours a range is a quarter of the points at most: of 10,000 images of a million, 100 neighbours, 3 had
-// no room for what passed in a half, and were searched by all coordinates, which took a tenth of the search.
+// no room for what passed in a half, and were searched by all coordinates: 12.5 to 12.8 ms, 11.8 to 12.0 since.
 inline std::int64_t longest_range(std::int64_t n, std::int64_t k) {
     return k > 64 ? (n + 3) / 4 : n;
 }

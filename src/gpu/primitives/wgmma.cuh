@@ -1,5 +1,5 @@
-// Thin wrappers of the instructions of sm_90a alone that the fused filter uses: wgmma and setmaxnreg. Names follow the
-// PTX ISA (9.7.15).
+// Thin wrappers of the instructions of sm_90a alone that filters and products use: wgmma and setmaxnreg. Names follow
+// the PTX ISA (9.7.15).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -86,6 +86,16 @@ __device__ __forceinline__ void wgmma_add_bytes(int (&d)[64], std::uint64_t a, s
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 " KITH_ACCUMULATORS "%64, %65, 1;"
                  : KITH_D64("+r")
                  : "l"(a), "l"(b));
+}
+// d (64 x 96) += A B' of the same (64 x 32 and 96 x 32).
+__device__ __forceinline__ void wgmma_add_bytes(int (&d)[48], std::uint64_t a, std::uint64_t b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n96k32.s32.s8.s8 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, %48, %49, 1;"
+        : KITH_D8("+r", 0), KITH_D8("+r", 8), KITH_D8("+r", 16), KITH_D8("+r", 24), KITH_D8("+r", 32), KITH_D8("+r", 40)
+        : "l"(a), "l"(b));
 }
 #undef KITH_ACCUMULATORS
 #undef KITH_D64
