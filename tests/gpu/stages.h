@@ -35,12 +35,20 @@ public:
         task_.width = all.form.width;
         task_.stages = directions.stages;
         task_.sum_unit = static_cast<float>(directions.bytes.step * directions.bytes.step);
+        lists_.q = q_;
+        lists_.query_error = filter.error.get();
+        lists_.point_error = all.point_error.get();
+        lists_.growth = all.form.growth;
+        lists_.ceiling = all.form.ceiling;
+        lists_.farthest = all.form.farthest;
     }
 
     kith::gpu::FurtherRows rows{};  // to be projected to
 
     // What is left of candidates that are within `threshold`, and by all coordinates within `of_all`; +inf where null.
-    Listed left(kith::gpu::Candidate* found, std::int32_t* counts, const float* threshold, float* of_all) {
+    // `before`: what the lists have before, or null. `order`: that of the thresholds which `of_all` becomes.
+    Listed left(kith::gpu::Candidate* found, std::int32_t* counts, const float* threshold, float* of_all,
+                const Listed* before = nullptr, int order = 0) {
         using kith::gpu::Buffer;
         const Buffer<kith::gpu::Candidate> listed(q_ * n_, nullptr);
         Buffer<std::int32_t> listed_counts(q_, nullptr);
@@ -50,18 +58,24 @@ public:
         gpu_arrays::check(
             cudaMemcpy(highest.get(), infinite.data(), infinite.size() * sizeof(float), cudaMemcpyHostToDevice));
         listed_counts.clear_to(0);
+        if (before) {
+            gpu_arrays::check(cudaMemcpy(listed.get(), before->candidates.data(),
+                                         before->candidates.size() * sizeof(kith::gpu::Candidate),
+                                         cudaMemcpyHostToDevice));
+            gpu_arrays::check(cudaMemcpy(listed_counts.get(), before->counts.data(),
+                                         before->counts.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice));
+        }
         overflowed.clear_to(0);
         task_.found = found;
         task_.counts = counts;
         task_.threshold = threshold;
-        kith::gpu::CandidateLists lists;
-        lists.q = q_;
-        lists.capacity = n_;
-        lists.candidates = listed.get();
-        lists.counts = listed_counts.get();
-        lists.overflowed = overflowed.get();
-        lists.threshold = of_all ? of_all : highest.get();
-        kith::gpu::reread(lists, task_, nullptr);
+        task_.order = order;
+        lists_.capacity = n_;
+        lists_.candidates = listed.get();
+        lists_.counts = listed_counts.get();
+        lists_.overflowed = overflowed.get();
+        lists_.threshold = of_all ? of_all : highest.get();
+        kith::gpu::reread(lists_, task_, nullptr);
         return {filter_values::to_host(listed.get(), q_ * n_), filter_values::to_host(listed_counts.get(), q_)};
     }
 
@@ -69,4 +83,5 @@ private:
     std::int64_t q_, n_;
     std::vector<kith::gpu::Buffer<char>> kept_;
     kith::gpu::RereadTask task_;
+    kith::gpu::CandidateLists lists_;
 };

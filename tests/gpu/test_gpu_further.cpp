@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "filter_values.h"
 #include "gpu/filter/levels.h"
@@ -33,6 +34,45 @@ template <class T>
 void fill(const gpu::Buffer<T>& to, const std::vector<T>& from) {
     gpu_arrays::check(cudaMemcpy(to.get(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
 }
+
+// The values of all pairs by all coordinates of the filter, and of each query the largest sum of their terms' sizes.
+struct PairValues {
+    std::vector<double> value, scale;
+
+    explicit PairValues(const PreparedFilter& filter) {
+        const gpu::FilterVectors& all = filter.chunk().filter;
+        const std::int64_t n = filter.n, q = filter.q, width = all.form.width;
+        const std::vector<__half> u = to_host(filter.vectors.get(), q * width),
+                                  v = to_host(reinterpret_cast<const __half*>(all.vectors.get()), n * width);
+        const std::vector<float> h = to_host(all.half_norm.get(), n);
+        std::vector<double> wide_v(v.size());
+        std::ranges::transform(v, wide_v.begin(), [](__half x) { return static_cast<double>(__half2float(x)); });
+        value.resize(static_cast<std::size_t>(q * n));
+        scale.resize(static_cast<std::size_t>(q));
+        for (std::int64_t i = 0; i < q; ++i)
+            for (std::int64_t p = 0; p < n; ++p) {
+                double sum = h[static_cast<std::size_t>(p)], size = std::abs(sum);
+                for (std::int64_t j = 0; std::isfinite(sum) && j < width; ++j) {
+                    const double term = static_cast<double>(__half2float(u[static_cast<std::size_t>(i * width + j)])) *
+                                        wide_v[static_cast<std::size_t>(p * width + j)];
+                    sum -= term;
+                    size += std::abs(term);
+                }
+                value[static_cast<std::size_t>(i * n + p)] = sum;
+                if (std::isfinite(size))
+                    scale[static_cast<std::size_t>(i)] = std::max(scale[static_cast<std::size_t>(i)], size);
+            }
+    }
+    // Of a query's points, the one of that rank, 0 to 1, among the finite ones; 0 where there are none.
+    float at_rank(std::int64_t query, std::int64_t n, double rank) const {
+        std::vector<double> sorted(value.begin() + query * n, value.begin() + (query + 1) * n);
+        std::erase_if(sorted, [](double x) { return !std::isfinite(x); });
+        std::ranges::sort(sorted);
+        return sorted.empty() ? 0.0f
+                              : static_cast<float>(
+                                    sorted[static_cast<std::size_t>(rank * static_cast<double>(sorted.size() - 1))]);
+    }
+};
 
 struct Counts {
     double within = 0, passed = 0, left = 0;  // pairs, of the lowest thresholds
@@ -78,38 +118,15 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     pass.all = values.get();
     pass.ld = padded;
     gpu::filter_pass(pass, instruction_sets().back(), nullptr);
-    const std::vector<__half> u = to_host(filter.vectors.get(), q * form.width),
-                              v = to_host(reinterpret_cast<const __half*>(all.vectors.get()), n * form.width);
-    const std::vector<float> h = to_host(all.half_norm.get(), n), few = to_host(values.get(), q * padded);
+    const std::vector<float> few = to_host(values.get(), q * padded);
     const std::vector<std::uint8_t> unfits = to_host(filter.unfit.get(), q);
-    std::vector<double> wide_v(v.size()), value(static_cast<std::size_t>(q * n)), scale(static_cast<std::size_t>(q));
-    std::ranges::transform(v, wide_v.begin(), [](__half x) { return static_cast<double>(__half2float(x)); });
-    for (std::int64_t i = 0; i < q; ++i)
-        for (std::int64_t p = 0; p < n; ++p) {
-            double sum = h[static_cast<std::size_t>(p)], size = std::abs(sum);
-            for (std::int64_t j = 0; std::isfinite(sum) && j < form.width; ++j) {
-                const double term = static_cast<double>(__half2float(u[static_cast<std::size_t>(i * form.width + j)])) *
-                                    wide_v[static_cast<std::size_t>(p * form.width + j)];
-                sum -= term;
-                size += std::abs(term);
-            }
-            value[static_cast<std::size_t>(i * n + p)] = sum;
-            if (std::isfinite(size))
-                scale[static_cast<std::size_t>(i)] = std::max(scale[static_cast<std::size_t>(i)], size);
-        }
+    const PairValues pairs(filter);
+    const std::vector<double>&value = pairs.value, &scale = pairs.scale;
     const gpu::Buffer<gpu::Candidate> found(q * n, nullptr);
     const gpu::Buffer<std::int32_t> found_counts(q, nullptr);
     for (const double rank : {0.0, 0.01, 0.2, 0.9}) {
         std::vector<float> own(static_cast<std::size_t>(q));
-        for (std::int64_t i = 0; i < q; ++i) {
-            std::vector<double> sorted(value.begin() + i * n, value.begin() + (i + 1) * n);
-            std::erase_if(sorted, [](double x) { return !std::isfinite(x); });
-            std::ranges::sort(sorted);
-            own[static_cast<std::size_t>(i)] =
-                sorted.empty() ? 0.0f
-                               : static_cast<float>(
-                                     sorted[static_cast<std::size_t>(rank * static_cast<double>(sorted.size() - 1))]);
-        }
+        for (std::int64_t i = 0; i < q; ++i) own[static_cast<std::size_t>(i)] = pairs.at_rank(i, n, rank);
         fill(wanted, own);
         gpu::projected_thresholds(directions, wanted.get(), error.get(), nullptr, q, threshold.get(), nullptr);
         const std::vector<float> passes = to_host(threshold.get(), q);
@@ -200,6 +217,101 @@ TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {
                 EXPECT_EQ("projected", got.report.path) << metric;
                 EXPECT_GE(got.report.certified, q - q / 50) << metric << ", k " << k;
             }
+    }
+}
+
+// Rows are read in the order of their bounds, while thresholds fall: what is within the last of them stays, and these
+// are no lower than as many values as they are of.
+TEST(GpuFurther, ThresholdsThatFallLeaveNothingOut) {
+    const Spectrum points(900, falling(560, 0.7), 41);
+    for (const auto& [q, order, rank] :
+         {std::tuple{70, 1, 0.08}, {70, 12, 0.08}, {70, 40, 0.08}, {70, 300, 0.08}, {9, 4, 0.03}}) {
+        const Spectrum queries(q, falling(560, 0.7), 42);
+        const PreparedFilter filter(points.view(), queries.view(), "sqeuclidean", Path::gemm_f16);
+        const std::int64_t n = filter.n;
+        const gpu::FilterVectors& all = filter.chunk().filter;
+        const auto projected = gpu::find_projection(all, n,
+                                                    {.directions = true,
+                                                     .always = true,
+                                                     .columns = gpu::tuning::pass_columns.front(),
+                                                     .least_stages = 2,
+                                                     .most_stages = 2},
+                                                    nullptr);
+        ASSERT_TRUE(projected);
+        Stages of_projection(*projected, filter);
+        gpu::Buffer<__half> vectors(q * projected->directions.form.width, nullptr);
+        const std::int64_t padded = gpu::whole_tiles(n);
+        gpu::Buffer<float> error(q, nullptr), of_all(q, nullptr), threshold(q, nullptr), values(q * padded, nullptr);
+        gpu::project_queries(projected->directions, filter.vectors.get(), q, vectors.get(), error.get(),
+                             of_projection.rows, nullptr);
+        gpu::FilterPass pass = filter.pass();
+        pass.queries = vectors.get();
+        pass.points = projected->vectors.get();
+        pass.half_norm = projected->half_norm.get();
+        pass.width = projected->directions.form.width;
+        pass.all = values.get();
+        pass.ld = padded;
+        gpu::filter_pass(pass, instruction_sets().back(), nullptr);
+        const std::vector<float> few = to_host(values.get(), q * padded);
+        const PairValues pairs(filter);
+        std::vector<float> first(static_cast<std::size_t>(q));
+        for (std::int64_t i = 0; i < q; ++i) first[static_cast<std::size_t>(i)] = pairs.at_rank(i, n, rank);
+        fill(of_all, first);
+        gpu::projected_thresholds(projected->directions, of_all.get(), error.get(), nullptr, q, threshold.get(),
+                                  nullptr);
+        // An eighth of the points is in the lists already; the others are candidates where the pass says so.
+        const std::vector<float> passes = to_host(threshold.get(), q);
+        Stages::Listed before{std::vector<gpu::Candidate>(static_cast<std::size_t>(q * n)),
+                              std::vector<std::int32_t>(static_cast<std::size_t>(q))},
+            found = before;
+        for (std::int64_t i = 0; i < q; ++i)
+            for (std::int64_t p = 0; p < n; ++p) {
+                const auto at = static_cast<std::size_t>(i);
+                const bool listed = p % 8 == 0;
+                const float a = listed ? static_cast<float>(pairs.value[static_cast<std::size_t>(i * n + p)])
+                                       : few[static_cast<std::size_t>(i * padded + p)];
+                if (a > (listed ? first : passes)[at]) continue;
+                Stages::Listed& to = listed ? before : found;
+                to.candidates[static_cast<std::size_t>(i * n + to.counts[at]++)] = {a, static_cast<std::uint32_t>(p)};
+            }
+        const gpu::Buffer<gpu::Candidate> on_device(q * n, nullptr);
+        const gpu::Buffer<std::int32_t> counts(q, nullptr);
+        fill(on_device, found.candidates);
+        fill(counts, found.counts);
+        const Stages::Listed left =
+            of_projection.left(on_device.get(), counts.get(), threshold.get(), of_all.get(), &before, order);
+        const std::vector<float> last = to_host(of_all.get(), q);
+        int lowered = 0, left_out = 0;
+        for (std::int64_t i = 0; i < q; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            ASSERT_LE(last[at], first[at]);
+            lowered += last[at] < first[at];
+            std::vector<int> times(static_cast<std::size_t>(n));
+            for (std::int32_t c = 0; c < left.counts[at]; ++c)
+                ++times.at(left.candidates[static_cast<std::size_t>(i * n + c)].point);
+            const double rounding = 1e-4 * pairs.scale[at];
+            int within = 0;
+            for (std::int64_t p = 0; p < n; ++p) {
+                const double x = pairs.value[static_cast<std::size_t>(i * n + p)];
+                ASSERT_LE(times[static_cast<std::size_t>(p)], 1);
+                if (x <= static_cast<double>(last[at]) - rounding) {
+                    ASSERT_EQ(1, times[static_cast<std::size_t>(p)]) << "query " << i << ", point at " << p;
+                }
+                within += x <= static_cast<double>(last[at]);
+                left_out += x <= static_cast<double>(first[at]) - rounding && times[static_cast<std::size_t>(p)] == 0;
+            }
+            if (last[at] < first[at]) {
+                ASSERT_GE(within, order) << "query " << i;
+            }
+        }
+        // An order beyond what is compared lowers nothing.
+        if (order >= 300) {
+            EXPECT_EQ(0, lowered);
+            EXPECT_EQ(0, left_out);
+        } else {
+            EXPECT_GT(lowered, q / 2) << "order " << order;
+            EXPECT_GT(left_out, 0) << "order " << order;
+        }
     }
 }
 

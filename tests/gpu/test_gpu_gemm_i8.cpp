@@ -107,9 +107,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
         pass.counts = counts.get();
         pass.capacity = n;
         pass.says_sums = directions.leaves_some();
-        const gpu::Buffer<float> highest(q, nullptr);
-        gpu::byte_values(reinterpret_cast<const int*>(own.get()), q, directions.bytes.step, highest.get(), nullptr);
-        const std::vector<float> as_values = to_host(highest.get(), q);
+        const std::vector<float> of_sums = to_host(own.get(), q);
         for (const gpu::ByteTermRows* augmented :
              {static_cast<const gpu::ByteTermRows*>(nullptr), &projected.byte_terms, &two, &wide}) {
             gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
@@ -126,7 +124,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
             const std::vector<std::int32_t> lengths = to_host(counts.get(), q);
             // Behind the stages, whatever their values by all coordinates.
             const Stages::Listed left = directions.stages > 0
-                                            ? stages.left(found.get(), counts.get(), highest.get(), nullptr)
+                                            ? stages.left(found.get(), counts.get(), own.get(), nullptr)
                                             : Stages::Listed{all, lengths};
             for (std::int64_t i = 0; i < q; ++i) {
                 if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;
@@ -137,14 +135,16 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
                     continue;
                 }
                 ASSERT_LE(length, n);
-                const float own_value = as_values[static_cast<std::size_t>(i)];
+                const int of_sum = std::bit_cast<int>(of_sums[static_cast<std::size_t>(i)]);
+                const double own_value = of_sum >= gpu::ByteLimits::everything
+                                             ? std::numeric_limits<double>::infinity()
+                                             : of_sum * directions.bytes.step * directions.bytes.step;
                 for (std::int32_t c = 0; c < length; ++c) {
                     const gpu::Candidate& candidate = all[static_cast<std::size_t>(i * n + c)];
                     ++there.at(candidate.point);
                     // What it says is as far below the threshold as the value is, at least.
                     const double value = values[static_cast<std::size_t>(i * n + candidate.point)],
-                                 above = static_cast<double>(own_value) -
-                                         static_cast<double>(thresholds[static_cast<std::size_t>(i)]);
+                                 above = own_value - static_cast<double>(thresholds[static_cast<std::size_t>(i)]);
                     const double says = static_cast<double>(std::bit_cast<int>(candidate.a)) * directions.bytes.step *
                                         directions.bytes.step;
                     if (pass.says_sums && std::isfinite(value) && std::isfinite(above)) {

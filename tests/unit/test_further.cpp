@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "adversarial.h"
@@ -290,6 +291,18 @@ TEST(Further, LeavesWhatHasNoValue) {
     }
     EXPECT_FALSE(gpu::further_value(0, wide, one, 1, 5) > 0.0);
     EXPECT_FALSE(gpu::further_value(0, one, wide, 1, 5) > 0.0);
+}
+
+TEST(Further, WholeSumsAreBoundedInF32) {
+    std::mt19937 random(3);
+    std::uniform_int_distribution<int> bits(0, 2147483647);
+    for (int turn = 0; turn < 20000; ++turn) {
+        const int sum = (bits(random) >> bits(random) % 31) * (turn % 2 ? 1 : -1);
+        const double step = std::ldexp(1 + bits(random) * 0x1p-31, bits(random) % 100 - 50), exact = step * step * sum;
+        const auto unit = static_cast<float>(step * step);
+        ASSERT_LE(static_cast<double>(gpu::value_of_sum(sum, unit)), exact);
+        ASSERT_GE(static_cast<double>(gpu::threshold_of_sum(sum, unit)), exact);
+    }
 }
 
 }  // namespace

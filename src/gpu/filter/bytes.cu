@@ -234,13 +234,6 @@ __global__ void thresholds_kernel(const float* threshold, const float* error, co
     out[i] = overflowed && overflowed[i] ? ByteLimits::never : coarse_threshold(threshold[i], error[i], unit);
 }
 
-__global__ void values_kernel(const int* threshold, std::int64_t q, double unit, float* out) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i >= q) return;
-    out[i] = threshold[i] >= ByteLimits::everything ? __int_as_float(0x7f800000)
-                                                    : __double2float_ru(static_cast<double>(threshold[i]) * unit);
-}
-
 // Numbers of which all but the last times 127 and that one make x, within ByteTerms::reach().
 template <int words>
 __device__ __forceinline__ void write_digits(int x, std::uint32_t (&out)[words]) {
@@ -365,11 +358,6 @@ void byte_thresholds(const float* threshold, const float* error, const std::uint
                      double step, int* out, cudaStream_t stream) {
     thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q, step * step, out);
     check_launch("byte_thresholds");
-}
-
-void byte_values(const int* threshold, std::int64_t q, double step, float* out, cudaStream_t stream) {
-    values_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, q, step * step, out);
-    check_launch("byte_values");
 }
 
 ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyond, cudaStream_t stream) {

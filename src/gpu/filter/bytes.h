@@ -40,8 +40,6 @@ void round_queries(const Directions& directions, const __half* vectors, const Al
 void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream);
 void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,
                      double step, int* out, cudaStream_t stream);
-// The values that such thresholds stand for, at least; +inf of `everything`.
-void byte_values(const int* threshold, std::int64_t q, double step, float* out, cudaStream_t stream);
 
 // One pass over such vectors (sm_90a alone), of which FilterPass::width counts pairs of numbers; half norms and
 // thresholds are the ints above. Neither `all`, columns that are queries nor lists of tiles. With

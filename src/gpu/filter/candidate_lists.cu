@@ -1,5 +1,5 @@
-// Kernels of candidate_lists.h. A block owns a query and holds the upper values a + 2 F of its list in registers; E,
-// the same for all of them, is added at the end, where a relative bound grows them too.
+// Kernels of candidate_lists.h. A block owns a query, or each of its warps one, and holds the upper values a + 2 F of
+// its list in registers; E, the same for all of them, is added at the end, where a relative bound grows them too.
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/thresholds.cuh"
@@ -85,7 +85,7 @@ struct RegisterList {
             keys[i] = index(i) < count ? upper_key(entries[i].a, f[i], lists.ceiling) : Order::nan;
     }
     __device__ static int index(int i) {
-        return static_cast<int>(threadIdx.x) + i * block;
+        return thread_of<block>() + i * block;
     }
     __device__ bool within(int i, float threshold) const {
         return index(i) < count && entries[i].a <= threshold;
@@ -96,35 +96,43 @@ struct RegisterList {
 // H100, 2026-11-26, 8,192 lists of some 100 candidates with room for 1,024 took 42 us as if they were full.
 constexpr int per_lane = 8, short_list = 32 * per_lane;
 
-// body<block, per_thread>() for a block's query, with as many of its threads as the list needs.
+// body<block, per_thread>(query, s) for the queries of a block, one or as many as it has warps: a warp has one with a
+// short list, the block the others one after the other.
 template <int block, int per_thread, class Body>
-__device__ __forceinline__ void by_length(const CandidateLists& lists, const Body& body) {
-    if constexpr (block > 32) {
-        if (lists.counts[blockIdx.x] <= short_list) {
-            // Barriers wait for threads that have not ended.
-            if (threadIdx.x < 32) body.template operator()<32, per_lane>();
-            return;
+__device__ __forceinline__ void by_length(const CandidateLists& lists, ListShared (&s)[block / 32], const Body& body) {
+    if constexpr (block == 32) {
+        body.template operator()<block, per_thread>(blockIdx.x, s[0]);
+    } else {
+        constexpr int warps = block / 32;
+        __shared__ int lengths[warps];
+        const std::int64_t each = gridDim.x < lists.q ? warps : 1, first = blockIdx.x * each;
+        const int warp = static_cast<int>(threadIdx.x) / 32, own = static_cast<int>(min(each, lists.q - first));
+        if (static_cast<int>(threadIdx.x) < own) lengths[threadIdx.x] = lists.counts[first + threadIdx.x];
+        __syncthreads();
+        if (warp < own && lengths[warp] <= short_list) body.template operator()<32, per_lane>(first + warp, s[warp]);
+        for (int i = 0; i < own; ++i) {
+            if (lengths[i] <= short_list) continue;
+            __syncthreads();
+            body.template operator()<block, per_thread>(first + i, s[0]);
         }
     }
-    body.template operator()<block, per_thread>();
 }
 
 template <int block, int per_thread>
-__device__ __forceinline__ void tighten(const CandidateLists& lists, int order, ListShared& s) {
-    const std::int64_t query = blockIdx.x;
+__device__ __forceinline__ void tighten(const CandidateLists& lists, int order, std::int64_t query, ListShared& s) {
     const RegisterList<block, per_thread> list(lists, query);
-    if (threadIdx.x == 0) s.kept = 0;
+    if (thread_of<block>() == 0) s.kept = 0;
     float threshold = lists.threshold[query];
     if (list.count >= order)
         threshold =
             fminf(threshold, threshold_of(smallest_key<block>(list.keys, order, s), lists.query_error[query], lists));
-    __syncthreads();
+    barrier<block>();
     Candidate* const out = lists.candidates + query * lists.capacity;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i)
         append<1>(list.within(i, threshold), &s.kept, [&](int slot, int) { out[slot] = list.entries[i]; });
-    __syncthreads();
-    if (threadIdx.x == 0) {
+    barrier<block>();
+    if (thread_of<block>() == 0) {
         lists.counts[query] = s.kept;
         lists.threshold[query] = threshold;
         lists.overflowed[query] = list.overflowed;
@@ -136,19 +144,19 @@ __device__ __forceinline__ void tighten(const CandidateLists& lists, int order, 
 
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, int order) {
-    __shared__ ListShared s;
-    by_length<block, per_thread>(lists, [&]<int threads, int each>() { tighten<threads, each>(lists, order, s); });
+    __shared__ ListShared s[block / 32];
+    by_length<block, per_thread>(lists, s, [&]<int threads, int each>(std::int64_t query, ListShared& own) {
+        tighten<threads, each>(lists, order, query, own);
+    });
 }
 
-// `own`: where the row to leave out is, in shared memory.
 template <int block, int per_thread>
 __device__ __forceinline__ void close(const CandidateLists& lists, const FilterForm& form, const CloseTask& task,
-                                      ListShared& s, int& own) {
-    const std::int64_t query = blockIdx.x;
+                                      std::int64_t query, ListShared& s) {
     const RegisterList<block, per_thread> list(lists, query);
-    if (threadIdx.x == 0) {
+    if (thread_of<block>() == 0) {
         s.kept = 0;
-        own = -1;
+        s.own = -1;
     }
     const float infinity = __int_as_float(0x7f800000);
     const auto fitness = task.unfit[query];
@@ -162,28 +170,28 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
         int within = 0;
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
-            within += __syncthreads_count(threshold_of(list.keys[i], e, lists) <= used);
+            within += barrier_count<block>(threshold_of(list.keys[i], e, lists) <= used);
         if (within >= task.k) threshold = used;
     }
     const bool fills = fitness == fit && !list.overflowed && ends_finite(key, used, e, lists);
     const bool found = !fills && enough && !list.overflowed && threshold <= used;
     bool sure = found || fitness == no_neighbours;
-    __syncthreads();
+    barrier<block>();
     if (found) {
         const std::int64_t self = task.self ? task.self[query] : -1;
         std::uint32_t* const ids = task.ids + query * lists.capacity;
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
             append<1>(list.within(i, threshold), &s.kept, [&](int slot, int) { ids[slot] = list.entries[i].point; });
-        __syncthreads();
+        barrier<block>();
         // Few of the entries: dividing by n takes longer than all else.
-        for (int i = threadIdx.x; i < s.kept; i += block) {
+        for (int i = thread_of<block>(); i < s.kept; i += block) {
             const std::int64_t row = row_at(form, ids[i], task.n);
             ids[i] = static_cast<std::uint32_t>(row);
-            if (row == self) own = i;
+            if (row == self) s.own = i;
         }
-        __syncthreads();
-        if (threadIdx.x == 0 && own >= 0) ids[own] = ids[--s.kept];
+        barrier<block>();
+        if (thread_of<block>() == 0 && s.own >= 0) ids[s.own] = ids[--s.kept];
     }
     if (fills || fitness == all_alike) {
         std::uint32_t* const ids = task.ids + query * lists.capacity;
@@ -196,12 +204,12 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
             append<1>(near && row >= rows && !(task.self && row == task.self[query]), &s.kept,
                       [&](int slot, int) { ids[slot] = static_cast<std::uint32_t>(row); });
         }
-        __syncthreads();
+        barrier<block>();
         append_rows<block>(task, query, rows, lists.capacity, ids, s);
         sure = (rows > 0 || task.n == 0) && s.kept <= lists.capacity;
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
+    barrier<block>();
+    if (thread_of<block>() == 0) {
         lists.counts[query] = sure ? s.kept : 0;
         if (!sure) lists.threshold[query] = threshold;
         task.status[query] = sure ? certified : uncertain;
@@ -212,10 +220,10 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
 
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, FilterForm form, CloseTask task) {
-    __shared__ ListShared s;
-    __shared__ int own;
-    by_length<block, per_thread>(lists,
-                                 [&]<int threads, int each>() { close<threads, each>(lists, form, task, s, own); });
+    __shared__ ListShared s[block / 32];
+    by_length<block, per_thread>(lists, s, [&]<int threads, int each>(std::int64_t query, ListShared& own) {
+        close<threads, each>(lists, form, task, query, own);
+    });
 }
 
 __global__ void lengths_kernel(const unsigned* lengths, unsigned few, unsigned long long* out) {
@@ -256,6 +264,12 @@ void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
     else launch.template operator()<1024, 16>();
 }
 
+// Few queries have a block each, as the device has room for all of them; else a warp may have one (by_length).
+unsigned list_blocks(std::int64_t queries, int block) {
+    const std::int64_t each = queries <= few_queries ? 1 : block / 32;
+    return static_cast<unsigned>((queries + each - 1) / each);
+}
+
 }  // namespace
 
 void position_rows(const FilterForm& form, std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t* out,
@@ -294,14 +308,14 @@ void start_lists(const CandidateLists& lists, const float* all, std::int64_t ld,
 void tighten_lists(const CandidateLists& lists, std::int64_t order, cudaStream_t stream) {
     sized(lists.capacity, lists.q, [&]<int block, int per_thread>() {
         tighten_kernel<block, per_thread>
-            <<<static_cast<unsigned>(lists.q), block, 0, stream>>>(lists, static_cast<int>(order));
+            <<<list_blocks(lists.q, block), block, 0, stream>>>(lists, static_cast<int>(order));
     });
     check_launch("tighten_lists");
 }
 
 void close_lists(const CandidateLists& lists, const FilterForm& form, const CloseTask& task, cudaStream_t stream) {
     sized(lists.capacity, lists.q, [&]<int block, int per_thread>() {
-        close_kernel<block, per_thread><<<static_cast<unsigned>(lists.q), block, 0, stream>>>(lists, form, task);
+        close_kernel<block, per_thread><<<list_blocks(lists.q, block), block, 0, stream>>>(lists, form, task);
     });
     check_launch("close_lists");
 }

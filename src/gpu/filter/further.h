@@ -82,10 +82,14 @@ KITH_HD float further_value(float a, const FurtherTerms& u, const FurtherTerms& 
     // The last two are more than f32 rounds, of normal numbers and of others.
     return a + taken - product - lost - sizes * 0x1p-20f - 1e-37f;
 }
-// No more than what a pass says in whole numbers, as `a`.
+// No more than what a pass says in whole numbers, as `a`, and no less than a threshold of these.
 KITH_HD float value_of_sum(int sum, float unit) {
     const float value = unit * static_cast<float>(sum);
     return value - std::fabs(value) * 0x1p-20f - 1e-37f;
+}
+KITH_HD float threshold_of_sum(int threshold, float unit) {
+    const float value = unit * static_cast<float>(threshold);
+    return value + std::fabs(value) * 0x1p-20f + 1e-37f;
 }
 
 }  // namespace kith::gpu

@@ -1,11 +1,13 @@
-// A block owns a query (or a slice of its candidates), a warp a share of these: it drops what the stages leave out of
-// it in place, and reads the rows of the others four at a time.
+// A block owns a query, or a slice of its candidates, a warp a share of these: it drops what the stages leave out of it
+// in place, or, where there are none, reads its rows four at a time.
 #include "gpu/filter/reread.h"
 
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/ordered_rows.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
@@ -13,10 +15,11 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
+constexpr unsigned few_query_slices = 16;
 // Rows of a stage that eight lanes read at a time, and those that a warp does.
 constexpr int stage_lanes = 8, stage_rows = 4, narrowed = 32 / stage_lanes * stage_rows;
-// Candidates that a warp looks at, at least: what it does once costs as much as a dozen of them.
-constexpr int least_share = 2 * narrowed;
+// What a warp does once costs as much as a dozen candidates.
+static_assert(least_share >= 2 * narrowed);
 
 // Sums over eight lanes: of lane l the sum of row l / 2 % 4.
 __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
@@ -112,7 +115,28 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
     return kept;
 }
 
-template <bool staged>
+// What the stages leave of a warp's share of a query's candidates.
+__global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists, RereadTask task, std::int32_t* left) {
+    const std::int64_t q = blockIdx.x;
+    const int count = task.counts[q];
+    if (count > task.room) {  // the query is tried again
+        if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
+        return;
+    }
+    const int shares = static_cast<int>(gridDim.y) * warps, share = size_of_share(count, shares),
+              own = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x) / 32, begin = own * share;
+    int kept = min(share, count - begin);
+    if (kept <= 0) return;
+    Candidate* const found = task.found + q * task.room + begin;
+    const float threshold = passed_threshold(task, q);
+#pragma unroll
+    for (int stage = 0; stage < most_stages; ++stage)
+        if (stage < task.stages && kept > 0)
+            kept = narrow(task.stage[stage], q, threshold, stage == 0 ? task.sum_unit : 0.0f, found, kept);
+    if (threadIdx.x % 32 == 0) left[q * shares + own] = kept;
+}
+
+// The rows of a share of a query's candidates, behind which there are no stages.
 __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists, RereadTask task) {
     extern __shared__ uint4 query[];
     const std::int64_t q = blockIdx.x;
@@ -124,22 +148,14 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
         if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
         return;
     }
-    // A warp's share.
-    const int shares = static_cast<int>(gridDim.y) * warps, least = staged ? least_share : batch,
-              share = max((count + shares - 1) / shares, least), block_first = static_cast<int>(blockIdx.y) * warps;
+    const int shares = static_cast<int>(gridDim.y) * warps, share = max((count + shares - 1) / shares, batch),
+              block_first = static_cast<int>(blockIdx.y) * warps;
     if (block_first * share >= count) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
     __syncthreads();
-    const int begin = (block_first + warp) * share;
-    int left = min(share, count - begin);
+    const int begin = (block_first + warp) * share, left = min(share, count - begin);
     if (left <= 0) return;
     Candidate* const found = task.found + q * task.room + begin;
-    if constexpr (staged) {
-#pragma unroll
-        for (int stage = 0; stage < most_stages; ++stage)
-            if (stage < task.stages && left > 0)
-                left = narrow(task.stage[stage], q, task.threshold[q], stage == 0 ? task.sum_unit : 0.0f, found, left);
-    }
     const float threshold = lists.threshold[q];
     for (int first = 0; first < left; first += batch) {
         std::uint32_t point[batch];
@@ -149,7 +165,7 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
 #pragma unroll
         for (int j = 1; j < batch; ++j)
             if (lane == j) own_point = point[j];
-        if (!staged && task.offset) {
+        if (task.offset) {
 #pragma unroll
             for (int j = 0; j < batch; ++j)
                 point[j] = static_cast<std::uint32_t>(task.offset[q] + begin + min(first + j, left - 1));
@@ -181,10 +197,19 @@ void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t
 
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(task.width) * 2;
-    const unsigned slices = lists.q >= 64 ? 4 : 16;
-    const auto kernel = task.stages > 0 ? reread_kernel<true> : reread_kernel<false>;
-    kernel<<<dim3(static_cast<unsigned>(lists.q), slices), threads, bytes, stream>>>(lists, task);
-    check_launch("reread");
+    const unsigned slices = lists.q < few_to_read ? few_query_slices : 4;
+    const dim3 blocks(static_cast<unsigned>(lists.q), slices);
+    if (task.stages == 0) {
+        reread_kernel<<<blocks, threads, bytes, stream>>>(lists, task);
+        check_launch("reread");
+        return;
+    }
+    static_assert(few_query_slices * warps == most_shares);
+    const int shares = static_cast<int>(slices) * warps;
+    const Buffer<std::int32_t> left(lists.q * shares, stream);
+    narrow_kernel<<<blocks, threads, 0, stream>>>(lists, task, left.get());
+    check_launch("stages");
+    read_in_order(lists, task, {left.get(), shares}, stream);
 }
 
 }  // namespace kith::gpu

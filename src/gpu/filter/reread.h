@@ -30,8 +30,12 @@ struct RereadTask {
     std::int64_t width = 0;  // at most tuning::most_projected_width
     int stages = 0;
     RereadStage stage[most_stages];
-    float sum_unit = 0;                // where not 0, the a of `found` is the bits of an int: of a sum in such units
+    // Where not 0, the a of `found` and `threshold` are the bits of ints: of sums in such units.
+    float sum_unit = 0;
     const float* threshold = nullptr;  // of stages: those that the candidates passed
+    // Where not 0, and there are stages: of the order statistic of a list that the lists' thresholds are lowered to
+    // while rows are read.
+    int order = 0;
     // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
     // on.
     const std::int64_t* offset = nullptr;
@@ -43,7 +47,8 @@ void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t
                     cudaStream_t stream);
 
 // Appends those whose values by all coordinates are within the lists' thresholds to the lists, without reading the rows
-// of those that a stage says are beyond, and marks lists as overflowed whose candidates did not fit.
+// of those that a stage says are beyond, and marks lists as overflowed whose candidates did not fit. Thresholds may
+// come out lower: no less than tighten_lists() makes them of what the lists have then.
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -39,7 +39,7 @@ __device__ __forceinline__ bool ends_finite(std::uint32_t key, float threshold, 
 
 struct ListShared {
     std::uint32_t sums[64];
-    int kept;
+    int kept, own;  // entries; of them that which is left out, or -1
 };
 
 // `near`: the keys are near each other (word_threshold).
@@ -58,9 +58,9 @@ __device__ std::int64_t first_rows(const CloseTask& task, std::int64_t most) {
     const std::int64_t step = min((task.k + 31) / 32 * 32, static_cast<std::int64_t>(block));
     std::int64_t rows = 0, neighbours = 0;
     while (rows < task.n && neighbours < task.k) {
-        const std::int64_t row = rows + threadIdx.x, next = min(min(rows + step, task.n), most);
+        const std::int64_t row = rows + thread_of<block>(), next = min(min(rows + step, task.n), most);
         if (next == rows) return 0;
-        neighbours += __syncthreads_count(row < next && task.nan[row] == 0);
+        neighbours += barrier_count<block>(row < next && task.nan[row] == 0);
         rows = next;
     }
     return rows;
@@ -72,12 +72,12 @@ __device__ __forceinline__ void append_rows(const CloseTask& task, std::int64_t 
                                             std::int64_t capacity, std::uint32_t* ids, ListShared& s) {
     const std::int64_t self = task.self ? task.self[query] : -1;
     for (std::int64_t at = 0; at < rows; at += block) {
-        const std::int64_t row = at + threadIdx.x;
+        const std::int64_t row = at + thread_of<block>();
         append<1>(row < rows && row != self, &s.kept, [&](int slot, int) {
             if (slot < capacity) ids[slot] = static_cast<std::uint32_t>(row);
         });
     }
-    __syncthreads();
+    barrier<block>();
 }
 
 }  // namespace kith::gpu

@@ -9,6 +9,23 @@ namespace kith::gpu {
 
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
+// `block` threads that take steps together are a whole block, or 32 of them a warp of a larger one: a thread's number
+// among them, their barrier, and that which says of how many `x` is true.
+template <int block>
+__device__ __forceinline__ int thread_of() {
+    return static_cast<int>(block == 32 ? threadIdx.x % 32 : threadIdx.x);
+}
+template <int block>
+__device__ __forceinline__ void barrier() {
+    if constexpr (block == 32) __syncwarp();
+    else __syncthreads();
+}
+template <int block>
+__device__ __forceinline__ int barrier_count(bool x) {
+    if constexpr (block == 32) return __popc(__ballot_sync(whole_warp, x));
+    else return __syncthreads_count(x);
+}
+
 // Exclusive prefix of `x` over a block of `threads`; every thread must call. `total` receives the sum. warp_sums:
 // threads / 32 values in shared memory.
 template <int threads, class T>

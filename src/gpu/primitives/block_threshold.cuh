@@ -19,7 +19,8 @@ __device__ __forceinline__ std::uint32_t over_warps(const std::uint32_t* words, 
 // have a word up to it; where equal words forbid that, the smallest with at least `rank`. word(entry) is an entry's
 // word. `in_all` receives how many entries have such a word. Each round cuts the interval of candidates to a third or a
 // quarter; the counts travel in one word. `near`: the words are near each other, so that it pays to begin between the
-// least and the largest. `sums`: block / 16 words of shared memory.
+// least and the largest. `sums`: block / 16 words of shared memory; of
+// 32 threads, which may be a warp of a larger block, none.
 template <int block, bool near = false, int mine, class Entry, class Word>
 __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int slack, std::uint32_t* sums, int& in_all,
                                         Word word) {
@@ -28,7 +29,7 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
     static_assert(block * mine < 1 << 16);
     // The answer is in [low, high]: fewer than `rank` entries count below low, at least `rank` at high.
     std::uint32_t low = 0, high = ~std::uint32_t{0};
-    int turn = 0;
+    [[maybe_unused]] int turn = 0;  // of two places for counts
     in_all = block * mine;
     if constexpr (block == 32) {
         // A warp knows its least and largest word at once; the very largest words are places without an entry.
@@ -75,11 +76,13 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
 #pragma unroll
             for (int i = 0; i < mine; ++i) counts += word(x[i]) <= low + part * (p + 1) ? 1u << (p * bits) : 0u;
         counts = __reduce_add_sync(whole_warp, counts);
-        std::uint32_t* const slot = sums + turn * (block / 32);
-        turn ^= 1;
-        if (threadIdx.x % 32 == 0) slot[threadIdx.x / 32] = counts;
-        __syncthreads();
-        counts = over_warps<block>(slot, [](std::uint32_t x) { return __reduce_add_sync(whole_warp, x); });
+        if constexpr (block > 32) {
+            std::uint32_t* const slot = sums + turn * (block / 32);
+            turn ^= 1;
+            if (threadIdx.x % 32 == 0) slot[threadIdx.x / 32] = counts;
+            __syncthreads();
+            counts = over_warps<block>(slot, [](std::uint32_t x) { return __reduce_add_sync(whole_warp, x); });
+        }
         const std::uint32_t from = low;
         low = from + part * pivots + 1;  // unless a pivot reaches the rank
 #pragma unroll
@@ -97,11 +100,13 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
     for (int i = 0; i < mine; ++i)
         if (word(x[i]) <= high) most = max(most, word(x[i]));
     most = __reduce_max_sync(whole_warp, most);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = most;
-    __syncthreads();
-    most = over_warps<block>(sums, [](std::uint32_t x) { return __reduce_max_sync(whole_warp, x); });
-    __syncthreads();
+    if constexpr (block > 32) {
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = most;
+        __syncthreads();
+        most = over_warps<block>(sums, [](std::uint32_t x) { return __reduce_max_sync(whole_warp, x); });
+        __syncthreads();
+    }
     return most;
 }
 

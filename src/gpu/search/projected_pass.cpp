@@ -24,7 +24,6 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (directions.bytes && stages_ > 0) stage_threshold_ = Buffer<float>(q, stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(stages_); ++stage) {
         further_[stage] = Buffer<char>(q * directions.further[stage].query_bytes(), stream_);
@@ -36,21 +35,17 @@ void ProjectedPass::prepare(std::int64_t q) {
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
-    const double room =
-        static_cast<double>(tuning::projected_room) / tuning::room_share(pass_.n) / std::max(points_.share, 1e-9);
+    const double room = static_cast<double>(tuning::projected_room) / tuning::room_share(pass_.n, wanted_) /
+                        std::max(points_.share, 1e-9);
     const std::int64_t growth =
-        rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some());
+        rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some(), wanted_);
     const auto most = std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen))),
                                tuning::longest_range(pass_.n, wanted_));
     return tuning::end_of_range(seen, most, pass_.n);
 }
 
 void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowed) {
-    const Directions& directions = points_.directions;
-    projected_thresholds(directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
-    if (stage_threshold_.get())
-        byte_values(reinterpret_cast<const int*>(threshold_.get()), q, directions.bytes.step, stage_threshold_.get(),
-                    stream_);
+    projected_thresholds(points_.directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
 }
 
 // What passes of points [first, to) for queries [at, at + count).
@@ -187,7 +182,8 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
                         .stages = stages_,
                         .stage = {},
                         .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
-                        .threshold = (stage_threshold_.get() ? stage_threshold_ : threshold_).get() + at};
+                        .threshold = threshold_.get() + at,
+                        .order = static_cast<int>(sample_order(wanted_, to, pass_.n))};
         for (int stage = 0; stage < task.stages; ++stage) {
             const auto i = static_cast<std::size_t>(stage);
             const FurtherColumns& columns = points_.directions.further[stage];

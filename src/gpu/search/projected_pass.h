@@ -81,7 +81,6 @@ private:
     std::int64_t step_ = 0;                          // queries whose candidates are in memory at a time
     Buffer<char> vectors_;                           // of all queries
     Buffer<float> error_, threshold_;                // the same; of bytes, thresholds are ints
-    Buffer<float> stage_threshold_;                  // of bytes, where there are stages: as values
     Buffer<Candidate> found_;                        // step x room
     Buffer<std::int32_t> counts_;                    // step
     Buffer<char> terms_;                             // the same

@@ -67,22 +67,30 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
 // queries, 19.6 in steps of 4,096; on 2026-11-27 8.5 in steps of 5,120 and, with what stages say in f32, 8.0 at once.
 inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
-// The more neighbours a projection's share is of, the nearer it is to what passes.
-inline double room_share(std::int64_t n) {
-    return 4096 / expected_neighbours(n);
+// Neighbours that are few: of ranges behind which few rows of all coordinates are left.
+inline constexpr std::int64_t few_kept = 16;
+// The more neighbours a projection's share is of, the nearer it is to what passes; of few neighbours half as many pass
+// as of 128. // On an NVIDIA H100, 2026-11-27, d 1,536 of deviations i^-0.7, k 10: 9.92 ms with a share of 32, 9.67
+// with 16, 9.71 with 11; k 100 18.8, 18.6, 18.5.
+inline double room_share(std::int64_t n, std::int64_t k) {
+    const double neighbours = expected_neighbours(n);
+    return (neighbours > 64 && k <= few_kept ? 2048 : 4096) / neighbours;
 }
 // Stages of a projection that are used, of rows of so many halves: behind the first few rows are left of few
 // neighbours, and reading these takes no longer than another stage. On an NVIDIA H100, 2026-11-27, with numbers of 8
 // bits, k 10 and 100: d 768 7.24 and 11.2 ms with one stage, 7.31 and 10.9 with two; d 1,536 12.2 and 21.8, 11.1 and
 // 18.6. Of a million images, d 784, in 4 bits, on several machines, k 10 took 8.2 with two, 8.0 to 8.1 with one.
 inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
-    return k <= 16 && width <= 1024 ? std::min(stages, 1) : stages;
+    return k <= few_kept && width <= 1024 ? std::min(stages, 1) : stages;
 }
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
 // read than directions do. On an NVIDIA H100, 2026-11-24, Gaussian points of 256 dimensions, k 10: 4.79, 4.63 and 4.62
-// ms with ranges of once, twice and four times what has been seen, 768 dimensions 11.15, 11.18 and 12.06.
-inline std::int64_t range_growth(std::int64_t q, bool all_coordinates) {
-    return q <= few_queries ? 15 : all_coordinates ? 2 : 1;
+// ms with ranges of once, twice and four times what has been seen, 768 dimensions 11.15, 11.18 and 12.06. Along
+// directions, 2026-11-27, rows read in the order of their bounds, d 768 and 1,536 of deviations i^-0.7, once, twice and
+// three times: k 10 6.93 and 9.99, 6.81 and 9.80, 6.86 and 9.95; k 100 10.5 and 18.3, 10.5 and 18.3, 10.6 and 18.7, on
+// another machine 10.7 and 18.4, 10.8 and 18.8.
+inline std::int64_t range_growth(std::int64_t q, bool all_coordinates, std::int64_t k) {
+    return q <= few_queries ? 15 : all_coordinates || k <= few_kept ? 2 : 1;
 }
 // Of many neighbours a range is a quarter of the points at most: of 10,000 images of a million, 100 neighbours, 3 had
 // no room for what passed in a half, and were searched by all coordinates: 12.5 to 12.8 ms, 11.8 to 12.0 since.
