@@ -115,14 +115,19 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
     return kept;
 }
 
+// Whether a query's candidates had room; one whose had none is tried again.
+__device__ __forceinline__ bool have_room(const CandidateLists& lists, const RereadTask& task, std::int64_t q,
+                                          int count) {
+    if (count <= task.room) return true;
+    if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
+    return false;
+}
+
 // What the stages leave of a warp's share of a query's candidates.
 __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists, RereadTask task, std::int32_t* left) {
     const std::int64_t q = blockIdx.x;
     const int count = task.counts[q];
-    if (count > task.room) {  // the query is tried again
-        if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
-        return;
-    }
+    if (!have_room(lists, task, q, count)) return;
     const int shares = static_cast<int>(gridDim.y) * warps, share = size_of_share(count, shares),
               own = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x) / 32, begin = own * share;
     int kept = min(share, count - begin);
@@ -144,10 +149,7 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const auto words = static_cast<int>(task.width / 8);
     const auto* const own = static_cast<const uint4*>(task.queries) + q * words;
-    if (count > task.room) {  // the query is tried again
-        if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
-        return;
-    }
+    if (!have_room(lists, task, q, count)) return;
     const int shares = static_cast<int>(gridDim.y) * warps, share = max((count + shares - 1) / shares, batch),
               block_first = static_cast<int>(blockIdx.y) * warps;
     if (block_first * share >= count) return;

@@ -70,7 +70,7 @@ inline constexpr std::int64_t least_range = 4096;  // points
 // Neighbours that are few: of ranges behind which few rows of all coordinates are left.
 inline constexpr std::int64_t few_kept = 16;
 // The more neighbours a projection's share is of, the nearer it is to what passes; of few neighbours half as many pass
-// as of 128. // On an NVIDIA H100, 2026-11-27, d 1,536 of deviations i^-0.7, k 10: 9.92 ms with a share of 32, 9.67
+// as of 128. On an NVIDIA H100, 2026-11-27, d 1,536 of deviations i^-0.7, k 10: 9.92 ms with a share of 32, 9.67
 // with 16, 9.71 with 11; k 100 18.8, 18.6, 18.5.
 inline double room_share(std::int64_t n, std::int64_t k) {
     const double neighbours = expected_neighbours(n);
