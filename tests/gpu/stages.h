@@ -35,6 +35,8 @@ public:
         task_.width = all.form.width;
         task_.stages = directions.stages;
         task_.sum_unit = static_cast<float>(directions.bytes.step * directions.bytes.step);
+        left_ = kith::gpu::Buffer<std::int32_t>(kith::gpu::left_room(q_), nullptr);
+        task_.left = left_.get();
         lists_.q = q_;
         lists_.query_error = filter.error.get();
         lists_.point_error = all.point_error.get();
@@ -83,5 +85,6 @@ private:
     std::int64_t q_, n_;
     std::vector<kith::gpu::Buffer<char>> kept_;
     kith::gpu::RereadTask task_;
+    kith::gpu::Buffer<std::int32_t> left_;
     kith::gpu::CandidateLists lists_;
 };

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
+#include <optional>
+#include <utility>
 
 #include "filter_values.h"
 #include "gpu/filter/levels.h"
@@ -220,56 +221,60 @@ TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {
     }
 }
 
-// Rows are read in the order of their bounds, while thresholds fall: what is within the last of them stays, and these
-// are no lower than as many values as they are of.
-TEST(GpuFurther, ThresholdsThatFallLeaveNothingOut) {
-    const Spectrum points(900, falling(560, 0.7), 41);
-    for (const auto& [q, order, rank] :
-         {std::tuple{70, 1, 0.08}, {70, 12, 0.08}, {70, 40, 0.08}, {70, 300, 0.08}, {9, 4, 0.03}}) {
-        const Spectrum queries(q, falling(560, 0.7), 42);
-        const PreparedFilter filter(points.view(), queries.view(), "sqeuclidean", Path::gemm_f16);
-        const std::int64_t n = filter.n;
-        const gpu::FilterVectors& all = filter.chunk().filter;
-        const auto projected = gpu::find_projection(all, n,
-                                                    {.directions = true,
-                                                     .always = true,
-                                                     .columns = gpu::tuning::pass_columns.front(),
-                                                     .least_stages = 2,
-                                                     .most_stages = 2},
-                                                    nullptr);
-        ASSERT_TRUE(projected);
-        Stages of_projection(*projected, filter);
-        gpu::Buffer<__half> vectors(q * projected->directions.form.width, nullptr);
-        const std::int64_t padded = gpu::whole_tiles(n);
-        gpu::Buffer<float> error(q, nullptr), of_all(q, nullptr), threshold(q, nullptr), values(q * padded, nullptr);
-        gpu::project_queries(projected->directions, filter.vectors.get(), q, vectors.get(), error.get(),
-                             of_projection.rows, nullptr);
-        gpu::FilterPass pass = filter.pass();
+// Queries of which some points are in the lists, others candidates of a pass.
+class FallingThresholds {
+public:
+    explicit FallingThresholds(std::int64_t q)
+        : points_(1200, falling(560, 0.7), 41),
+          queries_(q, falling(560, 0.7), 42),
+          filter_(points_.view(), queries_.view(), "sqeuclidean", Path::gemm_f16),
+          projected_(gpu::find_projection(filter_.chunk().filter, filter_.n,
+                                          {.directions = true,
+                                           .always = true,
+                                           .columns = gpu::tuning::pass_columns.front(),
+                                           .least_stages = 2,
+                                           .most_stages = 2},
+                                          nullptr)),
+          stages_(*projected_, filter_),
+          error_(q, nullptr),
+          pairs_(filter_) {
+        const std::int64_t padded = gpu::whole_tiles(filter_.n);
+        const gpu::Buffer<__half> vectors(q * projected_->directions.form.width, nullptr);
+        const gpu::Buffer<float> values(q * padded, nullptr);
+        gpu::project_queries(projected_->directions, filter_.vectors.get(), q, vectors.get(), error_.get(),
+                             stages_.rows, nullptr);
+        gpu::FilterPass pass = filter_.pass();
         pass.queries = vectors.get();
-        pass.points = projected->vectors.get();
-        pass.half_norm = projected->half_norm.get();
-        pass.width = projected->directions.form.width;
+        pass.points = projected_->vectors.get();
+        pass.half_norm = projected_->half_norm.get();
+        pass.width = projected_->directions.form.width;
         pass.all = values.get();
         pass.ld = padded;
         gpu::filter_pass(pass, instruction_sets().back(), nullptr);
-        const std::vector<float> few = to_host(values.get(), q * padded);
-        const PairValues pairs(filter);
-        std::vector<float> first(static_cast<std::size_t>(q));
-        for (std::int64_t i = 0; i < q; ++i) first[static_cast<std::size_t>(i)] = pairs.at_rank(i, n, rank);
+        few_ = to_host(values.get(), q * padded);
+    }
+
+    // Of thresholds of that rank, or the largest where it is above 1: what is within those that they fall to stays, and
+    // these are no lower than `order` values. Returns of how many queries they fell, and how many pairs were left out.
+    std::pair<int, int> fall(int order, double rank) {
+        const std::int64_t n = filter_.n, q = filter_.q, padded = gpu::whole_tiles(n);
+        std::vector<float> first(static_cast<std::size_t>(q), std::numeric_limits<float>::max());
+        for (std::int64_t i = 0; i < q && rank <= 1; ++i)
+            first[static_cast<std::size_t>(i)] = pairs_.at_rank(i, n, rank);
+        const gpu::Buffer<float> of_all(q, nullptr), threshold(q, nullptr);
         fill(of_all, first);
-        gpu::projected_thresholds(projected->directions, of_all.get(), error.get(), nullptr, q, threshold.get(),
+        gpu::projected_thresholds(projected_->directions, of_all.get(), error_.get(), nullptr, q, threshold.get(),
                                   nullptr);
-        // An eighth of the points is in the lists already; the others are candidates where the pass says so.
         const std::vector<float> passes = to_host(threshold.get(), q);
         Stages::Listed before{std::vector<gpu::Candidate>(static_cast<std::size_t>(q * n)),
                               std::vector<std::int32_t>(static_cast<std::size_t>(q))},
             found = before;
         for (std::int64_t i = 0; i < q; ++i)
-            for (std::int64_t p = 0; p < n; ++p) {
+            for (std::int64_t p = 0; p < asked; ++p) {
                 const auto at = static_cast<std::size_t>(i);
-                const bool listed = p % 8 == 0;
-                const float a = listed ? static_cast<float>(pairs.value[static_cast<std::size_t>(i * n + p)])
-                                       : few[static_cast<std::size_t>(i * padded + p)];
+                const bool listed = p % 2 == 0;
+                const float a =
+                    listed ? static_cast<float>(value(i, p)) : few_[static_cast<std::size_t>(i * padded + p)];
                 if (a > (listed ? first : passes)[at]) continue;
                 Stages::Listed& to = listed ? before : found;
                 to.candidates[static_cast<std::size_t>(i * n + to.counts[at]++)] = {a, static_cast<std::uint32_t>(p)};
@@ -279,40 +284,70 @@ TEST(GpuFurther, ThresholdsThatFallLeaveNothingOut) {
         fill(on_device, found.candidates);
         fill(counts, found.counts);
         const Stages::Listed left =
-            of_projection.left(on_device.get(), counts.get(), threshold.get(), of_all.get(), &before, order);
+            stages_.left(on_device.get(), counts.get(), threshold.get(), of_all.get(), &before, order);
         const std::vector<float> last = to_host(of_all.get(), q);
-        int lowered = 0, left_out = 0;
+        int fallen = 0, left_out = 0;
         for (std::int64_t i = 0; i < q; ++i) {
             const auto at = static_cast<std::size_t>(i);
-            ASSERT_LE(last[at], first[at]);
-            lowered += last[at] < first[at];
+            EXPECT_LE(last[at], first[at]);
+            fallen += last[at] < first[at];
             std::vector<int> times(static_cast<std::size_t>(n));
             for (std::int32_t c = 0; c < left.counts[at]; ++c)
                 ++times.at(left.candidates[static_cast<std::size_t>(i * n + c)].point);
-            const double rounding = 1e-4 * pairs.scale[at];
+            const double rounding = 1e-4 * pairs_.scale[at];
             int within = 0;
-            for (std::int64_t p = 0; p < n; ++p) {
-                const double x = pairs.value[static_cast<std::size_t>(i * n + p)];
-                ASSERT_LE(times[static_cast<std::size_t>(p)], 1);
+            for (std::int64_t p = 0; p < asked; ++p) {
+                const double x = value(i, p);
+                const int there = times[static_cast<std::size_t>(p)];
+                EXPECT_LE(there, 1);
                 if (x <= static_cast<double>(last[at]) - rounding) {
-                    ASSERT_EQ(1, times[static_cast<std::size_t>(p)]) << "query " << i << ", point at " << p;
+                    EXPECT_EQ(1, there) << "order " << order << ", query " << i << ", point at " << p;
                 }
                 within += x <= static_cast<double>(last[at]);
-                left_out += x <= static_cast<double>(first[at]) - rounding && times[static_cast<std::size_t>(p)] == 0;
+                left_out += x <= static_cast<double>(first[at]) - rounding && there == 0;
             }
             if (last[at] < first[at]) {
-                ASSERT_GE(within, order) << "query " << i;
+                EXPECT_GE(within, order) << "query " << i;
             }
+            if (testing::Test::HasFailure()) break;
         }
-        // An order beyond what is compared lowers nothing.
-        if (order >= 300) {
-            EXPECT_EQ(0, lowered);
-            EXPECT_EQ(0, left_out);
-        } else {
-            EXPECT_GT(lowered, q / 2) << "order " << order;
-            EXPECT_GT(left_out, 0) << "order " << order;
-        }
+        return {fallen, left_out};
     }
+
+private:
+    static constexpr std::int64_t asked = 250;  // points that are in the lists or may be candidates
+    double value(std::int64_t query, std::int64_t point) const {
+        return pairs_.value[static_cast<std::size_t>(query * filter_.n + point)];
+    }
+    Spectrum points_, queries_;
+    PreparedFilter filter_;
+    std::optional<gpu::ProjectedVectors> projected_;
+    Stages stages_;
+    gpu::Buffer<float> error_;
+    PairValues pairs_;
+    std::vector<float> few_;
+};
+
+TEST(GpuFurther, ThresholdsThatFallLeaveNothingOut) {
+    constexpr std::int64_t q = 1030;
+    FallingThresholds many(q);
+    for (const int order : {1, 12, 40}) {
+        const auto [fallen, left_out] = many.fall(order, 0.3);
+        EXPECT_GT(fallen, q / 2) << "order " << order;
+        EXPECT_GT(left_out, 0) << "order " << order;
+    }
+    EXPECT_GT(many.fall(40, 2).first, q / 2) << "where f32 holds no higher threshold";
+    EXPECT_GT(many.fall(128, 2).first, q / 2);
+    EXPECT_EQ((std::pair{0, 0}), many.fall(129, 2)) << "no more are compared";
+    FallingThresholds few(9);
+    EXPECT_GT(few.fall(4, 0.15).first, 0);
+}
+
+// A query in shared memory beside what orders candidates.
+TEST(GpuFurther, RowsMayBeVeryLong) {
+    constexpr std::int64_t d = gpu::tuning::most_projected_width;
+    const Spectrum points(1200, falling(d, 0.7), 51), queries(3, falling(d, 0.7), 52);
+    attack(points, queries, "sqeuclidean", 1, "very long rows");
 }
 
 // Samples of a search along few directions are shorter; where these do not serve, the rest of the usual ones follows.

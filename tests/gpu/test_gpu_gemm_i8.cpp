@@ -80,6 +80,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
     const float infinity = std::numeric_limits<float>::infinity();
     double needed = 0, passed = 0, beyond = 0;
     int with_terms = 0;
+    int fallen = 0;
     for (const double rank : {0.0, 0.002, 0.05, 0.4, 1.0, 2.0, -1.0}) {
         std::vector<float> thresholds(static_cast<std::size_t>(q));
         for (std::int64_t i = 0; i < q; ++i) {
@@ -108,6 +109,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
         pass.capacity = n;
         pass.says_sums = directions.leaves_some();
         const std::vector<float> of_sums = to_host(own.get(), q);
+        const gpu::FilterPass plain = pass;
         for (const gpu::ByteTermRows* augmented :
              {static_cast<const gpu::ByteTermRows*>(nullptr), &projected.byte_terms, &two, &wide}) {
             gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
@@ -172,6 +174,46 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
                 }
             }
         }
+        if (directions.stages == 0 || rank < 0 || rank > 1) continue;
+        // While thresholds fall, for so few candidates that all are compared.
+        const auto asked = static_cast<std::uint32_t>(std::min(static_cast<double>(n), 30 / std::max(rank, 1e-3)));
+        gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
+        gpu::bytes_pass_sm_90a(plain, nullptr);
+        std::vector<gpu::Candidate> some = to_host(found.get(), q * n);
+        std::vector<std::int32_t> lengths = to_host(counts.get(), q);
+        for (std::int64_t i = 0; i < q; ++i) {
+            const auto first = some.begin() + i * n;
+            std::int32_t& length = lengths[static_cast<std::size_t>(i)];
+            length = static_cast<std::int32_t>(
+                std::remove_if(first, first + length, [&](const gpu::Candidate& c) { return c.point >= asked; }) -
+                first);
+        }
+        gpu_arrays::check(
+            cudaMemcpy(found.get(), some.data(), some.size() * sizeof(gpu::Candidate), cudaMemcpyHostToDevice));
+        gpu_arrays::check(
+            cudaMemcpy(counts.get(), lengths.data(), lengths.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice));
+        const Stages::Listed in_order = stages.left(found.get(), counts.get(), own.get(), threshold.get(), nullptr, 3);
+        const std::vector<float> last = to_host(threshold.get(), q);
+        for (std::int64_t i = 0; i < q; ++i) {
+            if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;
+            std::vector<int> there(static_cast<std::size_t>(n));
+            for (std::int32_t c = 0; c < in_order.counts[static_cast<std::size_t>(i)]; ++c)
+                ++there.at(in_order.candidates[static_cast<std::size_t>(i * n + c)].point);
+            double largest = 0;
+            for (std::int64_t p = 0; p < n; ++p)
+                if (const double value = values[static_cast<std::size_t>(i * n + p)]; std::isfinite(value))
+                    largest = std::max(largest, std::abs(value));
+            fallen += last[static_cast<std::size_t>(i)] < thresholds[static_cast<std::size_t>(i)];
+            for (std::int64_t p = 0; p < asked; ++p)
+                if (values[static_cast<std::size_t>(i * n + p)] <=
+                    static_cast<double>(last[static_cast<std::size_t>(i)]) - 1e-3 * largest) {
+                    ASSERT_EQ(1, there[static_cast<std::size_t>(p)])
+                        << what << ", " << metric << ", query " << i << ", point at " << p << ", in order";
+                }
+        }
+    }
+    if (directions.stages > 0 && what.starts_with("usual") && !what.ends_with("-far")) {
+        EXPECT_GT(fallen, 0) << what << ", " << metric;
     }
     ::testing::Test::RecordProperty(
         what + "-" + metric,

@@ -1,6 +1,9 @@
 // Kernels of candidate_lists.h. A block owns a query, or each of its warps one, and holds the upper values a + 2 F of
 // its list in registers; E, the same for all of them, is added at the end, where a relative bound grows them too.
 #include "gpu/filter/candidate_lists.h"
+
+#include <algorithm>
+
 #include "gpu/filter/levels.h"
 #include "gpu/filter/thresholds.cuh"
 #include "gpu/runtime/check.h"
@@ -93,7 +96,8 @@ struct RegisterList {
 };
 
 // Lists that one warp of a block holds, where that is enough: room for a list says little of its length. On an NVIDIA
-// H100, 2026-11-26, 8,192 lists of some 100 candidates with room for 1,024 took 42 us as if they were full.
+// H100, 2026-11-26, 8,192 lists of some 100 candidates with room for 1,024 took 42 us as if they were full; 4,096 with
+// room for as many, 2026-11-27, 31 us where one warp of each block worked and 13 where all did.
 constexpr int per_lane = 8, short_list = 32 * per_lane;
 
 // body<block, per_thread>(query, s) for the queries of a block, one or as many as it has warps: a warp has one with a
@@ -105,12 +109,13 @@ __device__ __forceinline__ void by_length(const CandidateLists& lists, ListShare
     } else {
         constexpr int warps = block / 32;
         __shared__ int lengths[warps];
-        const std::int64_t each = gridDim.x < lists.q ? warps : 1, first = blockIdx.x * each;
-        const int warp = static_cast<int>(threadIdx.x) / 32, own = static_cast<int>(min(each, lists.q - first));
-        if (static_cast<int>(threadIdx.x) < own) lengths[threadIdx.x] = lists.counts[first + threadIdx.x];
+        const std::int64_t each = (lists.q + gridDim.x - 1) / gridDim.x, first = blockIdx.x * each;
+        const int warp = static_cast<int>(threadIdx.x) / 32, queries = static_cast<int>(min(each, lists.q - first));
+        if (static_cast<int>(threadIdx.x) < queries) lengths[threadIdx.x] = lists.counts[first + threadIdx.x];
         __syncthreads();
-        if (warp < own && lengths[warp] <= short_list) body.template operator()<32, per_lane>(first + warp, s[warp]);
-        for (int i = 0; i < own; ++i) {
+        if (warp < queries && lengths[warp] <= short_list)
+            body.template operator()<32, per_lane>(first + warp, s[warp]);
+        for (int i = 0; i < queries; ++i) {
             if (lengths[i] <= short_list) continue;
             __syncthreads();
             body.template operator()<block, per_thread>(first + i, s[0]);
@@ -145,8 +150,8 @@ __device__ __forceinline__ void tighten(const CandidateLists& lists, int order, 
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) tighten_kernel(CandidateLists lists, int order) {
     __shared__ ListShared s[block / 32];
-    by_length<block, per_thread>(lists, s, [&]<int threads, int each>(std::int64_t query, ListShared& own) {
-        tighten<threads, each>(lists, order, query, own);
+    by_length<block, per_thread>(lists, s, [&]<int threads, int each>(std::int64_t query, ListShared& shared) {
+        tighten<threads, each>(lists, order, query, shared);
     });
 }
 
@@ -156,7 +161,7 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
     const RegisterList<block, per_thread> list(lists, query);
     if (thread_of<block>() == 0) {
         s.kept = 0;
-        s.own = -1;
+        s.self_place = -1;
     }
     const float infinity = __int_as_float(0x7f800000);
     const auto fitness = task.unfit[query];
@@ -188,10 +193,10 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
         for (int i = thread_of<block>(); i < s.kept; i += block) {
             const std::int64_t row = row_at(form, ids[i], task.n);
             ids[i] = static_cast<std::uint32_t>(row);
-            if (row == self) s.own = i;
+            if (row == self) s.self_place = i;
         }
         barrier<block>();
-        if (thread_of<block>() == 0 && s.own >= 0) ids[s.own] = ids[--s.kept];
+        if (thread_of<block>() == 0 && s.self_place >= 0) ids[s.self_place] = ids[--s.kept];
     }
     if (fills || fitness == all_alike) {
         std::uint32_t* const ids = task.ids + query * lists.capacity;
@@ -221,8 +226,8 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
 template <int block, int per_thread>
 __global__ void __launch_bounds__(block) close_kernel(CandidateLists lists, FilterForm form, CloseTask task) {
     __shared__ ListShared s[block / 32];
-    by_length<block, per_thread>(lists, s, [&]<int threads, int each>(std::int64_t query, ListShared& own) {
-        close<threads, each>(lists, form, task, query, own);
+    by_length<block, per_thread>(lists, s, [&]<int threads, int each>(std::int64_t query, ListShared& shared) {
+        close<threads, each>(lists, form, task, query, shared);
     });
 }
 
@@ -264,9 +269,11 @@ void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
     else launch.template operator()<1024, 16>();
 }
 
-// Few queries have a block each, as the device has room for all of them; else a warp may have one (by_length).
+// Queries have a block each as long as the device has room for all of them, else some share one (by_length). Reasoned:
+// so many blocks are several for each multiprocessor, among which queries with long lists spread.
 unsigned list_blocks(std::int64_t queries, int block) {
-    const std::int64_t each = queries <= few_queries ? 1 : block / 32;
+    constexpr std::int64_t least = 1024;
+    const std::int64_t each = std::clamp<std::int64_t>(queries / least, 1, block / 32);
     return static_cast<unsigned>((queries + each - 1) / each);
 }
 

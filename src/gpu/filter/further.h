@@ -3,6 +3,7 @@
 // made of. Plain host code too: tests/unit attacks the arithmetic without a device.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -13,6 +14,16 @@ namespace kith::gpu {
 
 // Stages between a pass and the rows of all coordinates, at most.
 inline constexpr int most_stages = 2;
+
+// Shares of the candidates of each of q queries, of which a warp looks at one: of few queries more, so that the device
+// is full. What is left of each has room in so many places, for any number of up to q queries.
+inline constexpr std::int64_t most_shares = 64, queries_of_most_shares = 64;
+inline std::int64_t shares_of(std::int64_t q) {
+    return q < queries_of_most_shares ? most_shares : most_shares / 4;
+}
+inline std::int64_t left_room(std::int64_t q) {
+    return most_shares / 4 * q + most_shares * std::min(q, queries_of_most_shares);
+}
 
 // The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers and the step their own.
 struct alignas(16) FurtherTerms {

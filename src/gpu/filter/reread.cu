@@ -7,7 +7,6 @@
 #include "gpu/filter/ordered_rows.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {
@@ -15,7 +14,6 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
-constexpr unsigned few_query_slices = 16;
 // Rows of a stage that eight lanes read at a time, and those that a warp does.
 constexpr int stage_lanes = 8, stage_rows = 4, narrowed = 32 / stage_lanes * stage_rows;
 // What a warp does once costs as much as a dozen candidates.
@@ -124,7 +122,7 @@ __device__ __forceinline__ bool have_room(const CandidateLists& lists, const Rer
 }
 
 // What the stages leave of a warp's share of a query's candidates.
-__global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists, RereadTask task, std::int32_t* left) {
+__global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists, RereadTask task) {
     const std::int64_t q = blockIdx.x;
     const int count = task.counts[q];
     if (!have_room(lists, task, q, count)) return;
@@ -138,7 +136,7 @@ __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists
     for (int stage = 0; stage < most_stages; ++stage)
         if (stage < task.stages && kept > 0)
             kept = narrow(task.stage[stage], q, threshold, stage == 0 ? task.sum_unit : 0.0f, found, kept);
-    if (threadIdx.x % 32 == 0) left[q * shares + own] = kept;
+    if (threadIdx.x % 32 == 0) task.left[q * shares + own] = kept;
 }
 
 // The rows of a share of a query's candidates, behind which there are no stages.
@@ -199,19 +197,16 @@ void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t
 
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const auto bytes = static_cast<std::size_t>(task.width) * 2;
-    const unsigned slices = lists.q < few_to_read ? few_query_slices : 4;
-    const dim3 blocks(static_cast<unsigned>(lists.q), slices);
+    const std::int64_t shares = shares_of(lists.q);
+    const dim3 blocks(static_cast<unsigned>(lists.q), static_cast<unsigned>(shares / warps));
     if (task.stages == 0) {
         reread_kernel<<<blocks, threads, bytes, stream>>>(lists, task);
         check_launch("reread");
         return;
     }
-    static_assert(few_query_slices * warps == most_shares);
-    const int shares = static_cast<int>(slices) * warps;
-    const Buffer<std::int32_t> left(lists.q * shares, stream);
-    narrow_kernel<<<blocks, threads, 0, stream>>>(lists, task, left.get());
+    narrow_kernel<<<blocks, threads, 0, stream>>>(lists, task);
     check_launch("stages");
-    read_in_order(lists, task, {left.get(), shares}, stream);
+    read_in_order(lists, task, stream);
 }
 
 }  // namespace kith::gpu

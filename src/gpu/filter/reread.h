@@ -33,8 +33,10 @@ struct RereadTask {
     // Where not 0, the a of `found` and `threshold` are the bits of ints: of sums in such units.
     float sum_unit = 0;
     const float* threshold = nullptr;  // of stages: those that the candidates passed
-    // Where not 0, and there are stages: of the order statistic of a list that the lists' thresholds are lowered to
-    // while rows are read.
+    // Where there are stages: left_room(q), what they leave of each share; overwritten.
+    std::int32_t* left = nullptr;
+    // Where not 0, and there are stages: of the order statistic of a list that its threshold is lowered to while rows
+    // are read.
     int order = 0;
     // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
     // on.
@@ -48,7 +50,7 @@ void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t
 
 // Appends those whose values by all coordinates are within the lists' thresholds to the lists, without reading the rows
 // of those that a stage says are beyond, and marks lists as overflowed whose candidates did not fit. Thresholds may
-// come out lower: no less than tighten_lists() makes them of what the lists have then.
+// come out lower (ordered_rows.cuh): no less than tighten_lists() makes them of what the lists have then.
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -39,7 +39,7 @@ __device__ __forceinline__ bool ends_finite(std::uint32_t key, float threshold, 
 
 struct ListShared {
     std::uint32_t sums[64];
-    int kept, own;  // entries; of them that which is left out, or -1
+    int kept, self_place;  // entries; of them the place of that which is left out, or -1
 };
 
 // `near`: the keys are near each other (word_threshold).

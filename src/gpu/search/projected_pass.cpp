@@ -24,6 +24,7 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
+    if (stages_ > 0) left_ = Buffer<std::int32_t>(left_room(step_), stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(stages_); ++stage) {
         further_[stage] = Buffer<char>(q * directions.further[stage].query_bytes(), stream_);
@@ -183,6 +184,7 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
                         .stage = {},
                         .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
                         .threshold = threshold_.get() + at,
+                        .left = left_.get(),
                         .order = static_cast<int>(sample_order(wanted_, to, pass_.n))};
         for (int stage = 0; stage < task.stages; ++stage) {
             const auto i = static_cast<std::size_t>(stage);

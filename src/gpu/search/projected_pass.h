@@ -82,7 +82,7 @@ private:
     Buffer<char> vectors_;                           // of all queries
     Buffer<float> error_, threshold_;                // the same; of bytes, thresholds are ints
     Buffer<Candidate> found_;                        // step x room
-    Buffer<std::int32_t> counts_;                    // step
+    Buffer<std::int32_t> counts_, left_;             // step; left_room(step)
     Buffer<char> terms_;                             // the same
     std::array<Buffer<char>, most_stages> further_;  // rows of all queries
 };

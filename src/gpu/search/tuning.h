@@ -356,7 +356,8 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
         most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
     }
     if (may_project(path))
-        most += static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4) +
+        most += static_cast<double>(std::min(q, most_step_queries)) *
+                    (8.0 * static_cast<double>(projected_room) + 4 + most_shares) +
                 static_cast<double>(q) * (further_query_bytes(filter_width(d, 1)) - further_bytes(filter_width(d, 1))) +
                 std::max(32.0 * most_turned_width * most_turned_width, kept_bytes(filter_width(d, 1))) +
                 static_cast<double>(
