@@ -225,8 +225,8 @@ TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {
 class FallingThresholds {
 public:
     explicit FallingThresholds(std::int64_t q)
-        : points_(1200, falling(560, 0.7), 41),
-          queries_(q, falling(560, 0.7), 42),
+        : points_(1000, falling(320, 0.7), 41),
+          queries_(q, falling(320, 0.7), 42),
           filter_(points_.view(), queries_.view(), "sqeuclidean", Path::gemm_f16),
           projected_(gpu::find_projection(filter_.chunk().filter, filter_.n,
                                           {.directions = true,
@@ -235,7 +235,7 @@ public:
                                            .least_stages = 2,
                                            .most_stages = 2},
                                           nullptr)),
-          stages_(*projected_, filter_),
+          stages_(projected_.value(), filter_),
           error_(q, nullptr),
           pairs_(filter_) {
         const std::int64_t padded = gpu::whole_tiles(filter_.n);
@@ -331,7 +331,7 @@ private:
 TEST(GpuFurther, ThresholdsThatFallLeaveNothingOut) {
     constexpr std::int64_t q = 1030;
     FallingThresholds many(q);
-    for (const int order : {1, 12, 40}) {
+    for (const int order : {1, 12, 30}) {
         const auto [fallen, left_out] = many.fall(order, 0.3);
         EXPECT_GT(fallen, q / 2) << "order " << order;
         EXPECT_GT(left_out, 0) << "order " << order;
