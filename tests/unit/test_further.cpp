@@ -300,8 +300,9 @@ TEST(Further, WholeSumsAreBoundedInF32) {
         const int sum = (bits(random) >> bits(random) % 31) * (turn % 2 ? 1 : -1);
         const double step = std::ldexp(1 + bits(random) * 0x1p-31, bits(random) % 100 - 50), exact = step * step * sum;
         const auto unit = static_cast<float>(step * step);
-        ASSERT_LE(static_cast<double>(gpu::value_of_sum(sum, unit)), exact);
-        ASSERT_GE(static_cast<double>(gpu::threshold_of_sum(sum, unit)), exact);
+        // Beyond f32 neither is a number: candidates stay.
+        ASSERT_FALSE(static_cast<double>(gpu::value_of_sum(sum, unit)) > exact);
+        ASSERT_FALSE(static_cast<double>(gpu::threshold_of_sum(sum, unit)) < exact);
     }
 }
 

@@ -1,4 +1,5 @@
-// A block owns a query, or some of its candidates at a time, which are in shared memory; a warp reads four rows at once.
+// A block owns a query, or some of its candidates at a time, which are in shared memory; a warp reads four rows at
+// once.
 #include "gpu/filter/ordered_rows.cuh"
 
 #include "gpu/filter/row_products.cuh"
