@@ -35,8 +35,10 @@ public:
         task_.width = all.form.width;
         task_.stages = directions.stages;
         task_.sum_unit = static_cast<float>(directions.bytes.step * directions.bytes.step);
-        left_ = kith::gpu::Buffer<std::int32_t>(kith::gpu::left_room(q_), nullptr);
+        const std::int64_t room = kith::gpu::left_room(q_);
+        left_ = kith::gpu::Buffer<std::int32_t>(room + kith::gpu::LongerLists::words(q_), nullptr);
         task_.left = left_.get();
+        task_.longer = reinterpret_cast<kith::gpu::LongerLists*>(left_.get() + room);
         lists_.q = q_;
         lists_.query_error = filter.error.get();
         lists_.point_error = all.point_error.get();

@@ -29,8 +29,8 @@ __device__ __forceinline__ float value_of(int difference, float threshold) {
 // this is. One vote tells whether any of a warp's values is. Signs say it: the matrix units' NaN has none. Where nobody
 // asks for the candidates' a, picking a thread's value out of sixteen is left out.
 template <bool says_values, class Sum>
-__device__ __forceinline__ void append_negative(const Sum (&v)[64], const ThreadTile& tile, WarpList& list,
-                                                const FilterPass& pass) {
+__device__ __forceinline__ void append_negative(const Sum (&v)[64], const ThreadTile& tile, std::uint32_t lower_row,
+                                                WarpList& list, const FilterPass& pass) {
     int signs[4] = {};
 #pragma unroll
     for (int i = 0; i < 64; ++i) signs[i / 16] |= bits_of(v[i]);
@@ -50,7 +50,7 @@ __device__ __forceinline__ void append_negative(const Sum (&v)[64], const Thread
             const bool lower = i & 2;
             entry = {says_values ? value_of(difference, lower ? tile.lower_threshold : tile.upper_threshold) : 0.0f,
                      tile.column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
-            query = tile.row + (lower ? 8u : 0u);
+            query = lower ? lower_row : tile.row;
         });
     }
 }
@@ -59,15 +59,16 @@ __device__ __forceinline__ void append_negative(const Sum (&v)[64], const Thread
 template <bool says_values>
 struct AppendNegative : Epilogue {
     ThreadTile thread_tile;
+    std::uint32_t lower_row;
     __device__ AppendNegative(const FilterPass& pass, const SurePairs&, int row)
-        : thread_tile{static_cast<std::uint32_t>(row), 0, 0, 0} {
+        : thread_tile{query_of_row(pass, row), 0, 0, 0}, lower_row(query_of_row(pass, row + 8)) {
         if (row < pass.q) thread_tile.upper_threshold = pass.threshold[row];
         if (row + 8 < pass.q) thread_tile.lower_threshold = pass.threshold[row + 8];
     }
     template <class Sum>
     __device__ void apply(const Sum (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
         thread_tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
-        append_negative<says_values>(d, thread_tile, list, pass);
+        append_negative<says_values>(d, thread_tile, lower_row, list, pass);
     }
 };
 

@@ -8,6 +8,7 @@
 #include "gpu/filter/along.cuh"
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
+#include "gpu/filter/cells.h"
 #include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
@@ -330,6 +331,20 @@ __global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::in
     write_terms<planes>(static_cast<int>(-next), true, i, rows, terms);
 }
 
+template <int planes>
+__global__ void gather_terms_kernel(const uint4* terms, std::int64_t plane, ByteTerms form, const std::uint32_t* query,
+                                    std::int64_t count, uint4* out) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (i >= count) return;
+    const std::uint32_t own = query[i];
+    if (own == no_query) {
+        write_terms<planes>(form.reach(), true, i, count, out);
+        return;
+    }
+#pragma unroll
+    for (int p = 0; p < planes; ++p) out[p * count + i] = terms[p * plane + own];
+}
+
 }  // namespace
 
 void round_points(const Directions& directions, const __half* vectors, const Along& along, const float* half_norm,
@@ -389,15 +404,24 @@ void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms for
     check_launch("augment_byte_points");
 }
 
-void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
-                          void* terms, cudaStream_t stream) {
-    const std::int64_t rows = augmented_query_rows(q);
+void augment_byte_queries(const int* threshold, std::int64_t q, std::int64_t rows, ByteTerms form, std::int32_t full,
+                          std::int32_t* counts, void* terms, cudaStream_t stream) {
     const auto kernel = form.planes == 1   ? query_terms_kernel<1>
                         : form.planes == 2 ? query_terms_kernel<2>
                                            : query_terms_kernel<wide_planes>;
     kernel<<<item_blocks(rows), item_threads, 0, stream>>>(threshold, q, rows, form, full, counts,
                                                            static_cast<uint4*>(terms));
     check_launch("augment_byte_queries");
+}
+
+void gather_byte_terms(const void* terms, std::int64_t plane, ByteTerms form, const std::uint32_t* query,
+                       std::int64_t count, void* out, cudaStream_t stream) {
+    const auto kernel = form.planes == 1   ? gather_terms_kernel<1>
+                        : form.planes == 2 ? gather_terms_kernel<2>
+                                           : gather_terms_kernel<wide_planes>;
+    kernel<<<item_blocks(count), item_threads, 0, stream>>>(static_cast<const uint4*>(terms), plane / byte_terms, form,
+                                                            query, count, static_cast<uint4*>(out));
+    check_launch("gather_byte_terms");
 }
 
 void use_byte_terms(ByteTerms form, const void* query_terms, const void* point_terms, FilterPass& pass) {

@@ -17,8 +17,8 @@ namespace sm90a {
 // mostly none do.
 template <bool says_sums>
 __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* columns, int upper_row, int lower_row,
-                                            std::uint32_t row, std::uint32_t column, WarpList& list,
-                                            const FilterPass& pass) {
+                                            std::uint32_t upper_query, std::uint32_t lower_query, std::uint32_t column,
+                                            WarpList& list, const FilterPass& pass) {
     std::uint32_t hit = 0;
 #pragma unroll
     for (int group = 0; group < 4; ++group) {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* colu
             const int* const half_norms = reinterpret_cast<const int*>(columns + (group * 4 + i / 4) * 4);
             entry = {says_sums ? __int_as_float(sum + half_norms[i % 2]) : 0.0f,
                      column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
-            query = row + (i & 2 ? 8u : 0u);
+            query = i & 2 ? lower_query : upper_query;
         });
     }
 }
@@ -61,20 +61,23 @@ template <bool says_sums>
 struct AppendSums : Epilogue {
     static constexpr bool reads_half_norms = true;
     int upper_row = ByteLimits::never, lower_row = ByteLimits::never;
-    __device__ AppendSums(const FilterPass& pass, const SurePairs&, int row) {
+    std::uint32_t upper_query, lower_query;
+    __device__ AppendSums(const FilterPass& pass, const SurePairs&, int row)
+        : upper_query(query_of_row(pass, row)), lower_query(query_of_row(pass, row + 8)) {
         const auto* const thresholds = reinterpret_cast<const int*>(pass.threshold);
         if (row < pass.q) upper_row = thresholds[row];
         if (row + 8 < pass.q) lower_row = thresholds[row + 8];
     }
     __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        append_sums<says_sums>(d, reinterpret_cast<const int2*>(values.half_norms), upper_row, lower_row,
-                               static_cast<std::uint32_t>(values.row),
-                               static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column), list, pass);
+        append_sums<says_sums>(d, reinterpret_cast<const int2*>(values.half_norms), upper_row, lower_row, upper_query,
+                               lower_query, static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column),
+                               list, pass);
     }
 };
 
-template <class Steps, bool says_sums = false>
-constexpr FusedKernel* byte_kernel = fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps>, AppendSums<says_sums>>;
+template <class Steps, bool says_sums = false, bool listed = false>
+constexpr FusedKernel* byte_kernel =
+    fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>, AppendSums<says_sums>>;
 
 }  // namespace sm90a
 
@@ -91,7 +94,8 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
                                         byte_kernel<ManySteps<3>>};
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
     const auto steps = static_cast<std::size_t>(schedule.steps);
-    if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);
+    if (pass.says_sums && pass.tiles) launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, {}, schedule, stream);
+    else if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);
     else launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
 }
 

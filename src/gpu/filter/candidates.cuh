@@ -7,6 +7,11 @@
 
 namespace kith::gpu {
 
+// Whose candidates those of a row of the pass are.
+__device__ __forceinline__ std::uint32_t query_of_row(const FilterPass& pass, int row) {
+    return pass.row_query && row < pass.q ? pass.row_query[row] : static_cast<std::uint32_t>(row);
+}
+
 // One warp's list. Only this warp touches it; `count` is the same in all lanes.
 struct WarpList {
     static constexpr int most_room = 128, least_room = 48;

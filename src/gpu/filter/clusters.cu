@@ -3,8 +3,8 @@
 
 #include <cub/block/block_reduce.cuh>
 
+#include "gpu/filter/reach.cuh"
 #include "gpu/primitives/block.cuh"
-#include "gpu/primitives/f32.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 
@@ -19,20 +19,6 @@ __device__ __forceinline__ std::int64_t own_item() {
 __device__ __forceinline__ double warp_sum(double x) {
     for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(whole_warp, x, half);
     return x;
-}
-
-// Of a query or a point of that norm: what the accumulation of a value may lose by it, gamma size_u size_v being at
-// most the sum of both. The 1 is more than sizes have beyond the norms of rounded vectors, twice gamma more than what
-// is of second order and what binary64 rounds here.
-__device__ __forceinline__ double accumulation(double gamma, double norm) {
-    return gamma * (norm + 1) * (norm + 1);
-}
-
-// At least the root of x >= 0.
-__device__ __forceinline__ double root_above(double x) {
-    float root = __double2float_ru(x);
-    asm("sqrt.approx.ftz.f32 %0, %0;" : "+f"(root));
-    return static_cast<double>(root) * (1 + 0x1p-20) + 0x1p-60;
 }
 
 // A warp owns a vector.
@@ -131,7 +117,7 @@ __global__ void __launch_bounds__(bound_threads)
         if (!(h < static_cast<double>(__int_as_float(0x7f800000)))) continue;
         most_square = fmax(most_square, apart);
         most_norm = fmax(most_norm, norm2);
-        most_room = fmax(most_room, norm2 - 2 * h + 4 * view.gamma * fabs(h));
+        most_room = fmax(most_room, room_of_point(view.gamma, norm2, h));
     }
     if (lane == 0) {
         squares[warp] = most_square;
@@ -147,21 +133,8 @@ __global__ void __launch_bounds__(bound_threads)
     }
     const double half_square = static_cast<double>(view.half_square[blockIdx.x]);
     out[blockIdx.x] = {.radius = sqrt(most_square) * (1 + 0x1p-40),
-                       .room = most_room + 2 * accumulation(view.gamma, sqrt(most_norm)),
+                       .room = most_room + room_of_longest(view.gamma, most_norm),
                        .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
-}
-
-// What bounds the values of a query's vector u: that of a pair is within the threshold only if |u - v| is within a root
-// (docs/exactness.md, section 12).
-struct QueryReach {
-    double nearest, room;  // |u|^2 less what the centre's value may lose by it, and the query's share under the root
-};
-
-__device__ __forceinline__ QueryReach reach_of(double gamma, double norm2, float threshold) {
-    const double error = accumulation(gamma, sqrt(norm2)), t = static_cast<double>(threshold);
-    // Nothing passes without a threshold.
-    if (!(threshold >= -largest_f32)) return {norm2, -static_cast<double>(__int_as_float(0x7f800000))};
-    return {norm2 - 2 * error, norm2 + 2 * t + 2 * error + 4 * gamma * fabs(t)};
 }
 
 // Whether a query may have a candidate in a cluster, from its value with the centre.

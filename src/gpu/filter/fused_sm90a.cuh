@@ -231,10 +231,11 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     const std::int64_t blocks = (p.q + tile_queries - 1) / tile_queries;
     c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
     c.query_tiles = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
-    c.tiles = static_cast<int>((p.count + tile_points - 1) / tile_points);
+    c.tiles = static_cast<int>(p.tiles ? p.tile_stride : (p.count + tile_points - 1) / tile_points);
     // The diagonal of a symmetric pass makes work tiles shorter, as lists do: many of them even that out.
     c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster, c.query_tiles > 1 ? 0.7 : 0.05,
-                               p.tiles              ? 8
+                               p.row_query          ? 64
+                               : p.tiles            ? 8
                                : p.column_threshold ? 16
                                                     : 64);
     c.work_tiles = (c.tiles + c.segment - 1) / c.segment * c.query_tiles;

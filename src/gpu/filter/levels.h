@@ -29,6 +29,16 @@ constexpr std::int64_t whole_query_tiles(std::int64_t q) {
     return (q + filter_tile_queries - 1) / filter_tile_queries * filter_tile_queries;
 }
 
+// Of cells (cells.h) the leading directions, and their points, whole tiles: so few that a cell is near to few queries,
+// so many that rows which are gathered for it cost little beside its products.
+inline constexpr int cell_directions = 16;
+inline constexpr std::int64_t least_cell_points = 4096, most_cells = 4096;
+constexpr std::int64_t cell_points(std::int64_t n) {
+    std::int64_t points = least_cell_points;
+    while (points * most_cells < n) points *= 2;
+    return points;
+}
+
 struct FilterLevels {
     int count = 1;                         // of samples: 1 or 2
     std::array<std::int64_t, 2> sample{};  // positions [0, sample[i]), every value of the first is stored

@@ -54,11 +54,15 @@ struct FilterPass {
     const void *query_terms = nullptr, *point_terms = nullptr;
     int term_planes = 1;
     std::int64_t query_plane = 0, point_plane = 0;
-    // Where not null, with the latter: only these tiles, counted from `first`. Of each listed_queries queries,
+    // Where not null, of halves with the latter, of whole numbers of 8 bits where says_sums: only these tiles, counted
+    // from `first`. Of each listed_queries queries,
     // tile_counts says how many, at tiles[group * tile_stride].
     const std::uint32_t* tiles = nullptr;
     const std::uint32_t* tile_counts = nullptr;
-    std::int64_t tile_stride = 0;
+    std::int64_t tile_stride = 0;  // the most that it says
+    // Where not null, with the latter: queries are rows that were gathered, of which candidates and counts are those of
+    // row_query[row].
+    const std::uint32_t* row_query = nullptr;
     // Of whole numbers of 8 bits, whole K-tiles of them: whether the a of a candidate has the bits of the int that its
     // sum and half norm make, or less (of half norms and thresholds that terms do not hold); else it is 0.
     bool says_sums = false;

@@ -125,6 +125,7 @@ __device__ __forceinline__ bool have_room(const CandidateLists& lists, const Rer
 __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists, RereadTask task) {
     const std::int64_t q = blockIdx.x;
     const int count = task.counts[q];
+    if (q == 0 && blockIdx.y == 0 && threadIdx.x == 0) task.longer->count = 0;
     if (!have_room(lists, task, q, count)) return;
     const int shares = static_cast<int>(gridDim.y) * warps, share = size_of_share(count, shares),
               own = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x) / 32, begin = own * share;

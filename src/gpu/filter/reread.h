@@ -21,6 +21,18 @@ struct RereadStage {
           unit(static_cast<float>(columns.step * columns.query_step)) {}
 };
 
+// Queries that have more candidates left than are looked at at once, and their thresholds before.
+struct LongerLists {
+    struct Entry {
+        std::int32_t query;
+        float before;
+    };
+    std::int32_t count;
+    Entry entries[1];  // as many as queries
+
+    static std::int64_t words(std::int64_t q) { return 1 + 2 * q; }
+};
+
 struct RereadTask {
     Candidate* found = nullptr;      // q x room: what passed; overwritten where there are stages
     std::int32_t* counts = nullptr;  // per query; may exceed room: what did not fit is lost
@@ -33,8 +45,9 @@ struct RereadTask {
     // Where not 0, the a of `found` and `threshold` are the bits of ints: of sums in such units.
     float sum_unit = 0;
     const float* threshold = nullptr;  // of stages: those that the candidates passed
-    // Where there are stages: left_room(q), what they leave of each share; overwritten.
+    // Where there are stages: left_room(q), what they leave of each share, and room for q queries; overwritten.
     std::int32_t* left = nullptr;
+    LongerLists* longer = nullptr;
     // Where not 0, and there are stages: of the order statistic of a list that its threshold is lowered to while rows
     // are read.
     int order = 0;

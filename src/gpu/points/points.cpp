@@ -267,19 +267,35 @@ bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cud
     });
 }
 
+// Points are in the order that makes every run of positions a sample again.
+void forget_order(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream) {
+    if (!chunk.filter.form.order) return;
+    chunk.filter.form.order = nullptr;
+    chunk.filter.order = {};
+    fill_filter(chunk.points, metric, chunk.filter, stream);
+}
+
 // Without memory for it all coordinates filter.
-void add_projection(Chunk& chunk, const Plan& plan, cudaStream_t stream) {
+void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
     const bool directions = plan.path == Path::projected;
     const bool wgmma = isa_of(plan) == FilterIsa::sm_90a;
-    const ProjectionChoices choices{.directions = directions,
-                                    .byte_directions = directions && wgmma,
-                                    .bytes = wgmma && !(directions && plan.forced),
-                                    .always = plan.forced};
+    ProjectionChoices choices{.directions = directions,
+                              .byte_directions = directions && wgmma,
+                              .bytes = wgmma && !(directions && plan.forced),
+                              .always = plan.forced};
+    // Rows that are read over the bus are read in their own order.
+    if (plan.host_points == HostPoints::none)
+        choices.reorder = [&](Buffer<std::uint32_t> order) {
+            chunk.filter.order = std::move(order);
+            chunk.filter.form.order = chunk.filter.order.get();
+            fill_filter(chunk.points, metric, chunk.filter, stream);
+        };
     try {
         auto found = find_projection(chunk.filter, chunk.points.rows.count, choices, stream);
         if (found) chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
+        forget_order(chunk, metric, stream);
     }
 }
 
@@ -290,10 +306,7 @@ void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cu
         if (found) chunk.clusters = std::make_shared<const Clusters>(std::move(*found));
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
-        if (!chunk.filter.form.order) return;
-        chunk.filter.form.order = nullptr;
-        chunk.filter.order = {};
-        fill_filter(chunk.points, metric, chunk.filter, stream);
+        forget_order(chunk, metric, stream);
     }
 }
 
@@ -302,7 +315,7 @@ void add_filter(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cuda
     chunk.filter = prepare_filter(chunk.points, metric, kind_of(plan), stream);
     if (plan.path == Path::clustered) add_clusters(chunk, metric, plan, stream);
     const bool clusters = plan.path == Path::clustered && (plan.forced || chunk.clusters);
-    if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, plan, stream);
+    if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, metric, plan, stream);
 }
 
 // Where no bytes serve the points they just stream.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/filter/bytes.h"
+#include "gpu/points/cells.h"
 #include "gpu/points/kept_projection.h"
 #include "gpu/points/projection_costs.h"
 #include "gpu/points/projection_sample.h"
@@ -57,6 +58,9 @@ public:
         if (!(all ? keep_coordinates(sample_, bytes_, out)
                   : keep_directions(sample_, *best_, choices_.byte_directions, out)))
             return std::nullopt;
+        if (directions.bytes && directions.stages > 0 && directions.columns >= cell_directions && !source_)
+            if (auto cells = find_cells(sample_, filter_, n_, choices_)) out.cells = std::move(*cells);
+        directions.form.order = filter_.form.order;
         out.vectors = Buffer<char>(vector_bytes(directions.form, n_), stream_);
         out.half_norm = Buffer<float>(whole_tiles(n_), stream_);
         add_stages(out);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "gpu/filter/bytes.h"
+#include "gpu/filter/cells.h"
 #include "gpu/filter/projection.h"
 #include "gpu/points/points.h"
 
@@ -19,6 +20,16 @@ struct ByteTermRows {
     explicit operator bool() const { return rows.size() > 0; }
 };
 
+// What tells which cells (filter/cells.h) a query is compared with.
+struct Cells {
+    LeadingColumns columns;
+    std::unique_ptr<DigitMatrix> matrix;  // what `columns` points to
+    CellView view;
+    Buffer<float> coordinates, centres;  // what `view` points into
+    Buffer<CellBound> bounds;
+    explicit operator bool() const { return view.count > 0; }
+};
+
 // Vectors of a filter's own vectors, by position.
 struct ProjectedVectors {
     Directions directions;
@@ -28,6 +39,7 @@ struct ProjectedVectors {
     Buffer<float> half_norm;              // of numbers of 8 bits, ints
     ByteTermRows byte_terms;              // of one plane
     std::array<Buffer<char>, most_stages> further;  // rows of the stages (further.h)
+    Cells cells;                                    // the points lie in the order of these, if there are any
     double share = 0;           // of the points that pass, as a sample says, for some dozens of neighbours
     double candidate_cost = 0;  // what looking at one of these takes, in picoseconds
 };
@@ -44,6 +56,9 @@ struct ProjectionChoices {
     int columns = 0;                                       // of a pass; 0: as many as make a search cheapest
     int least_stages = 0, most_stages = gpu::most_stages;  // behind directions, where there are as many columns
     bool byte_terms = true;                                // of bytes, where they fit
+    // Where not empty, points may be put in the order of cells: fills the filter's vectors anew, the row at each
+    // position being order[position].
+    std::function<void(Buffer<std::uint32_t> order)> reorder = {};
 };
 
 // Vectors of rows one after the other, their half norms, with room for whole tiles, and their positions.

@@ -9,6 +9,7 @@
 #include "gpu/filter/reread.h"
 #include "gpu/points/listed_vectors.h"
 #include "gpu/points/tuning.h"
+#include "gpu/search/gathered_cells.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
@@ -24,7 +25,7 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (stages_ > 0) left_ = Buffer<std::int32_t>(left_room(step_), stream_);
+    if (stages_ > 0) left_ = Buffer<std::int32_t>(left_room(step_) + LongerLists::words(step_), stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(stages_); ++stage) {
         further_[stage] = Buffer<char>(q * directions.further[stage].query_bytes(), stream_);
@@ -38,19 +39,31 @@ void ProjectedPass::prepare(std::int64_t q) {
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     const double room = static_cast<double>(tuning::projected_room) / tuning::room_share(pass_.n, wanted_) /
                         std::max(points_.share, 1e-9);
-    const std::int64_t growth =
-        rows_ ? tuning::listed_growth : tuning::range_growth(pass_.q, !points_.directions.leaves_some(), wanted_);
-    const auto most = std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(growth * seen))),
+    // Before cells the near ones lower thresholds, which one range more would not do sooner.
+    const bool before_cells = in_cells() && seen < cells_first();
+    const std::int64_t growth = rows_ ? tuning::listed_growth
+                                      : tuning::range_growth(pass_.q, !points_.directions.leaves_some(), wanted_),
+                       longest = before_cells ? cells_first() - seen : growth * seen;
+    const auto most = std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(longest))),
                                tuning::longest_range(pass_.n, wanted_));
-    return tuning::end_of_range(seen, most, pass_.n);
+    const std::int64_t end = tuning::end_of_range(seen, most, pass_.n);
+    return points_.cells && seen < cells_first() ? std::min(end, cells_first()) : end;
+}
+
+std::int64_t ProjectedPass::order(std::int64_t seen) const {
+    return points_.cells && seen > cells_first() ? wanted_ : sample_order(wanted_, seen, pass_.n);
+}
+
+bool ProjectedPass::in_cells() const {
+    return points_.cells && stages_ > 0 && pass_.q > few_queries;
 }
 
 void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowed) {
     projected_thresholds(points_.directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
 }
 
-// What passes of points [first, to) for queries [at, at + count).
-void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to) {
+// Of points [first, to) for queries [at, at + count), which have terms then, or empty lists of what passes.
+FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to) {
     const FilterForm& form = points_.directions.form;
     FilterPass pass = pass_;
     pass.queries = vectors_.get() + vector_bytes(form, at);
@@ -70,12 +83,18 @@ void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first
         const std::int64_t bytes = augmented_query_rows(step_) * byte_terms * byte_terms_->form.planes;
         if (terms_.size() < bytes) terms_ = Buffer<char>(bytes, stream_);
         use_byte_terms(byte_terms_->form, terms_.get(), byte_terms_->rows.get(), pass);
-        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, byte_terms_->form,
-                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
+        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, augmented_query_rows(count),
+                             byte_terms_->form, static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(),
+                             terms_.get(), stream_);
     } else {
         check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
               "cudaMemset");
     }
+    return pass;
+}
+
+void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to) {
+    const FilterPass pass = pass_of(at, count, first, to);
     if (points_.directions.bytes) bytes_pass_sm_90a(pass, stream_);
     else filter_pass(pass, isa_, stream_);
 }
@@ -167,32 +186,92 @@ bool ProjectedPass::raises_thresholds(const std::vector<std::int32_t>& of_ints, 
     return false;
 }
 
+RereadTask ProjectedPass::reread_task(std::int64_t at, std::int64_t order) const {
+    RereadTask task{.found = found_.get(),
+                    .counts = counts_.get(),
+                    .room = tuning::projected_room,
+                    .queries = static_cast<const char*>(pass_.queries) + vector_bytes(filter_.form, at),
+                    .points = filter_.vectors.get(),
+                    .half_norm = pass_.half_norm,
+                    .width = filter_.form.width,
+                    .stages = stages_,
+                    .stage = {},
+                    .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
+                    .threshold = threshold_.get() + at,
+                    .left = left_.get(),
+                    .longer = reinterpret_cast<LongerLists*>(left_.get() + left_room(step_)),
+                    .order = static_cast<int>(order)};
+    for (int stage = 0; stage < task.stages; ++stage) {
+        const auto i = static_cast<std::size_t>(stage);
+        const FurtherColumns& columns = points_.directions.further[stage];
+        task.stage[stage] = {columns, further_[i].get() + at * columns.query_bytes(), points_.further[i].get()};
+    }
+    return task;
+}
+
 void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateLists& lists) {
     set_thresholds(pass_.q, lists.overflowed);
-    const auto* const queries = static_cast<const char*>(pass_.queries);
     for (std::int64_t at = 0; at < pass_.q; at += step_) {
         const std::int64_t count = std::min(step_, pass_.q - at);
         pass(at, count, first, to);
-        RereadTask task{.found = found_.get(),
-                        .counts = counts_.get(),
-                        .room = tuning::projected_room,
-                        .queries = queries + vector_bytes(filter_.form, at),
-                        .points = filter_.vectors.get(),
-                        .half_norm = pass_.half_norm,
-                        .width = filter_.form.width,
-                        .stages = stages_,
-                        .stage = {},
-                        .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
-                        .threshold = threshold_.get() + at,
-                        .left = left_.get(),
-                        .order = static_cast<int>(sample_order(wanted_, to, pass_.n))};
-        for (int stage = 0; stage < task.stages; ++stage) {
-            const auto i = static_cast<std::size_t>(stage);
-            const FurtherColumns& columns = points_.directions.further[stage];
-            task.stage[stage] = {columns, further_[i].get() + at * columns.query_bytes(), points_.further[i].get()};
-        }
+        const RereadTask task = reread_task(at, order(to));
         if (rows_) reread_made(lists.part(at, count), task);
         else reread(lists.part(at, count), task, stream_);
+    }
+}
+
+void ProjectedPass::run_cells(const CandidateLists& lists) {
+    const FilterForm& form = filter_.form;
+    for (std::int64_t at = 0; at < pass_.q; at += step_) {
+        const std::int64_t count = std::min(step_, pass_.q - at);
+        GatheredCells cells(points_.cells, static_cast<const __half*>(pass_.queries) + at * form.width, count, stream_);
+        pass_cells(at, count, cells, lists.part(at, count));
+    }
+}
+
+// The near cells, then parts of the others, with thresholds that follow from those before.
+void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCells& cells, const CandidateLists& lists) {
+    const std::int64_t parts = tuning::cell_parts(wanted_), width = vector_bytes(points_.directions.form, 1);
+    Buffer<char> vectors, terms;
+    Buffer<int> thresholds;
+    for (std::int64_t part = -1; part < parts; ++part) {
+        if (part >= 0) tighten_lists(lists, wanted_, stream_);
+        set_thresholds(at + count, nullptr);
+        const FilterPass own = pass_of(at, count, cells_first(), pass_.n);
+        const CellChoice choice{.near = part < 0,
+                                .part = part,
+                                .parts = parts,
+                                .threshold = lists.threshold,
+                                .overflowed = lists.overflowed};
+        cells.gather(choice, tuning::gathered_bytes / width, [&](const CellRows& rows) {
+            if (thresholds.size() < rows.rows) {
+                vectors = {};
+                terms = {};
+                thresholds = {};
+                vectors = Buffer<char>(rows.rows * width, stream_);
+                terms = Buffer<char>(own.query_terms ? rows.rows * byte_terms * own.term_planes : 0, stream_);
+                thresholds = Buffer<int>(rows.rows, stream_);
+            }
+            gather_query_rows(own.queries, rows.query, rows.rows, width, vectors.get(), stream_);
+            gather_query_words(own.threshold, rows.query, rows.rows, static_cast<std::uint32_t>(ByteLimits::never),
+                               thresholds.get(), stream_);
+            FilterPass pass = own;
+            pass.queries = vectors.get();
+            pass.threshold = reinterpret_cast<const float*>(thresholds.get());
+            pass.q = rows.rows;
+            pass.tiles = rows.tiles;
+            pass.tile_counts = rows.tile_counts;
+            pass.tile_stride = cells.tiles();
+            pass.row_query = rows.query;
+            if (own.query_terms) {
+                pass.query_terms = terms.get();
+                pass.query_plane = rows.rows * byte_terms;
+                gather_byte_terms(own.query_terms, own.query_plane, byte_terms_->form, rows.query, rows.rows,
+                                  terms.get(), stream_);
+            }
+            bytes_pass_sm_90a(pass, stream_);
+        });
+        reread(lists, reread_task(at, wanted_), stream_);
     }
 }
 

@@ -59,11 +59,22 @@ public:
     // The end of the range that begins with point `seen`: so many more than have been seen that thresholds are still
     // near, and that what passes has room for most queries.
     std::int64_t end_of_range(std::int64_t seen) const;
+    // Of the list of what has been seen of points [0, seen) the order statistic that becomes the threshold: of
+    // positions in the order of cells none but the last wanted is certain.
+    std::int64_t order(std::int64_t seen) const;
     // Appends to the lists which of points [first, to) are within their thresholds.
     void run(std::int64_t first, std::int64_t to, const CandidateLists& lists);
+    // Whether the points from cells_first() on are looked at cell by cell.
+    bool in_cells() const;
+    std::int64_t cells_first() const { return points_.cells.view.first; }
+    // Appends to the lists which of these are within their thresholds, and lowers these on the way.
+    void run_cells(const CandidateLists& lists);
 
 private:
+    FilterPass pass_of(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
     void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
+    void pass_cells(std::int64_t at, std::int64_t count, class GatheredCells& cells, const CandidateLists& lists);
+    RereadTask reread_task(std::int64_t at, std::int64_t order) const;
     bool raises_thresholds(const std::vector<std::int32_t>& of_ints, std::int64_t seen);
     void set_thresholds(std::int64_t q, const std::uint8_t* overflowed);
     void reread_made(const CandidateLists& lists, const RereadTask& task);

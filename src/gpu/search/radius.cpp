@@ -149,7 +149,9 @@ private:
             if (const FilterVectors* const finer = filter_if_there_is_room(chunk, FilterKind::direct)) return *finer;
         return filter_of(chunk, context_.points.metric, kind);
     }
-    bool in_clusters(const Chunk& chunk) const { return chunk.clusters && context_.plan.path == Path::gemm_f16; }
+    bool in_clusters(const Chunk& chunk) const {
+        return chunk.filter.form.order && context_.plan.path == Path::gemm_f16;
+    }
     const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
         if (!may_spread_) {
             const std::lock_guard lock(chunk.finer->mutex);

@@ -107,7 +107,9 @@ public:
         }
         if (projected_ && through_projected()) return;
         if (by_bytes_) throw Error(ErrorCode::out_of_memory, "memory: no room for what passes the points' bytes");
-        if (levels.sample[1] < whole.sample[1]) {
+        // What lies behind the samples in the order of cells is none.
+        if (levels.sample[1] < whole.sample[1] &&
+            (!filter_.form.order || whole.sample[1] <= projected_->cells.view.first)) {
             through(whole.sample[1]);
             tighten_lists(lists(), whole.order[1], stream_);
         }
@@ -345,12 +347,15 @@ private:
             if (error.code() != ErrorCode::out_of_memory) throw;
             return false;
         }
-        for (std::int64_t seen = first; seen < n_;) {
+        const bool in_cells = projected.in_cells() && first <= projected.cells_first();
+        const std::int64_t end = in_cells ? projected.cells_first() : n_;
+        for (std::int64_t seen = first; seen < end;) {
             const std::int64_t to = projected.end_of_range(seen);
             projected.run(seen, to, lists());
             seen = to;
-            if (seen < n_) tighten_lists(lists(), sample_order(wanted_, seen, n_), stream_);
+            if (seen < n_) tighten_lists(lists(), projected.order(seen), stream_);
         }
+        if (in_cells) projected.run_cells(lists());
         pass_.first = first;
         pass_.count = n_ - first;
         used_projection_ = first < n_;

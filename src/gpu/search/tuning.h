@@ -58,14 +58,14 @@ inline std::int64_t queries_of_pass(const Plan& plan, std::int64_t tile, std::in
     return tile *
            std::max<std::int64_t>(1, std::max(plan.workspace_bytes / 4, std::int64_t{16} << 20) / row_bytes / tile);
 }
-// Candidates of a projection: per query, and the queries that have room for them at a time (640 MiB): 10,000, as sets
+// Candidates of a projection: per query, and the queries that have room for them at a time (960 MiB): 10,000, as sets
 // of images and of vectors have. Queries that are tried first. A range of points is at most so many times what has been
 // seen before it, and leaves a mean query one in room_share of the room: images differ by as much. On an NVIDIA H100,
 // 2026-11-23, n 1,048,576, q 8,192, d 768 of deviations i^-0.7, 255 directions, k 10 and 100: 797 and 524 G/s; ranges
 // of three times what has been seen 745 and 495; with 127 directions, of which five times as many points pass, 4,096
 // and a share of 8 left 45 ms where 64 took 13. Of 10,000 images k 10 took 17.1 ms in steps of 8,192 and 1,808
 // queries, 19.6 in steps of 4,096; on 2026-11-27 8.5 in steps of 5,120 and, with what stages say in f32, 8.0 at once.
-inline constexpr std::int64_t projected_room = 8192, most_step_queries = 10240, projected_pilots = 256;
+inline constexpr std::int64_t projected_room = 12288, most_step_queries = 10240, projected_pilots = 256;
 inline constexpr std::int64_t least_range = 4096;  // points
 // Neighbours that are few: of ranges behind which few rows of all coordinates are left.
 inline constexpr std::int64_t few_kept = 16;
@@ -74,7 +74,13 @@ inline constexpr std::int64_t few_kept = 16;
 // with 16, 9.71 with 11; k 100 18.8, 18.6, 18.5.
 inline double room_share(std::int64_t n, std::int64_t k) {
     const double neighbours = expected_neighbours(n);
-    return (neighbours > 64 && k <= few_kept ? 2048 : 4096) / neighbours;
+    return (neighbours > 64 && k <= few_kept ? 3072 : 6144) / neighbours;
+}
+// Of points in cells (filter/cells.h): rows that are gathered at a time, and in how many parts a query's cells are
+// looked at, of which each may fill the room for what passes.
+inline constexpr std::int64_t gathered_bytes = std::int64_t{1} << 28;
+inline std::int64_t cell_parts(std::int64_t k) {
+    return k <= few_kept ? 2 : 3;
 }
 // Stages of a projection that are used, of rows of so many halves: behind the first few rows are left of few
 // neighbours, and reading these takes no longer than another stage. On an NVIDIA H100, 2026-11-27, with numbers of 8
@@ -244,7 +250,9 @@ inline double spread_bytes(std::int64_t n, std::int64_t d) {
 // Prepared points: the elements (unless they are the caller's) and, for the filter, vectors.
 inline double point_bytes(std::int64_t d, std::int64_t element, Path path, bool copied) {
     // In clusters, the order of the points and their rows cluster by cluster.
-    return (path == Path::clustered ? 8 : 0) + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
+    // Likewise of cells, with leading coordinates.
+    const double ordered = path == Path::clustered ? 8 : path == Path::projected ? 4 + 4 * cell_directions : 0;
+    return ordered + (copied ? static_cast<double>(d * element) : 0) + vector_bytes(path, d) +
            (path == Path::exact ? 0 : 8) + 17;
 }
 
@@ -339,6 +347,14 @@ inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, st
                (vector_bytes(Path::gemm_f16, d) + 8.0 * static_cast<double>(d) + 12.0 * static_cast<double>(k) + 48);
 }
 
+// Of queries that are compared cell by cell: how far they are from each, and a bit; rows that are gathered, their terms
+// and thresholds, and their tiles.
+inline double cell_bytes(std::int64_t q, std::int64_t n) {
+    const auto queries = static_cast<double>(std::min(q, most_step_queries));
+    const auto cells = std::ceil(static_cast<double>(n) / static_cast<double>(cell_points(n)));
+    return n < least_cells * least_cell_points ? 0 : queries * (4.25 * cells + 4 * cell_directions + 32) + 1.5 * gathered_bytes;
+}
+
 inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
                            int multiprocessors) {
     const auto tile = [&](std::int64_t queries, std::int64_t capacity, std::int64_t dense) {
@@ -356,12 +372,14 @@ inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64
         most = std::max(most, tile(queries, levels.capacity, levels.sample[0] + filter_tile_points));
     }
     if (may_project(path))
-        most += static_cast<double>(std::min(q, most_step_queries)) *
-                    (8.0 * static_cast<double>(projected_room) + 4 + most_shares) +
-                static_cast<double>(q) * (further_query_bytes(filter_width(d, 1)) - further_bytes(filter_width(d, 1))) +
-                std::max(32.0 * most_turned_width * most_turned_width, kept_bytes(filter_width(d, 1))) +
-                static_cast<double>(
-                    std::min<std::int64_t>(std::max(q, n) * (8 * most_turned_width + 3 * d), projected_bytes));
+        most +=
+            static_cast<double>(std::min(q, most_step_queries)) * (8.0 * static_cast<double>(projected_room) + 4 + 8) +
+            4.0 * static_cast<double>(left_room(std::min(q, most_step_queries))) +
+            static_cast<double>(q) * (further_query_bytes(filter_width(d, 1)) - further_bytes(filter_width(d, 1))) +
+            std::max(32.0 * most_turned_width * most_turned_width, kept_bytes(filter_width(d, 1))) +
+            static_cast<double>(
+                std::min<std::int64_t>(std::max(q, n) * (8 * most_turned_width + 3 * d), projected_bytes));
+    if (path == Path::projected) most += cell_bytes(q, n);
     // Terms of augmented vectors, of points and of queries, and their errors.
     if (takes_all_coordinates(path))
         most += 16.0 * static_cast<double>(whole_tiles(n)) + 20.0 * static_cast<double>(whole_query_tiles(q));

@@ -214,7 +214,7 @@ Buffer<std::uint32_t> kd_order(const double* values, const std::uint8_t* nan, st
     const Axes by{values, nan, ranks.get(), count, d, axes};
     std::int64_t span = leaf;
     while (span < count) span *= 2;
-    for (; span > block_rows; span /= 2) {
+    for (; span > std::max<std::int64_t>(block_rows, leaf); span /= 2) {
         if (split_bits(count) + bits_of((count + span - 1) / span) <= 32) split<std::uint32_t>(by, span, rows, stream);
         else split<std::uint64_t>(by, span, rows, stream);
     }

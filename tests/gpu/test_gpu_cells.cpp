@@ -1,0 +1,258 @@
+// Cells of a projection's points: no pair whose value is within its query's threshold lies in a cell that is left out,
+// every other pair is looked at once, and searches are held to the bits of other paths.
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "filter_values.h"
+#include "gpu/filter/cells.h"
+#include "gpu/points/prepare_filter.h"
+#include "gpu/points/projection.h"
+#include "gpu/points/tuning.h"
+#include "gpu/search/gathered_cells.h"
+#include "gpu_arrays.h"
+#include "gpu_options.h"
+#include "kith/kith.h"
+#include "prepared_filter.h"
+#include "same_answer.h"
+#include "spectrum.h"
+
+namespace {
+
+using namespace kith;
+using filter_values::to_host;
+using spectrum::falling;
+using spectrum::Spectrum;
+
+bool serves_here() {
+    return filter_values::instruction_sets().back() == gpu::FilterIsa::sm_90a;
+}
+
+// Rows around so many middles, both of falling deviations: what people's images and embeddings are like.
+Spectrum grouped(std::int64_t n, std::int64_t d, std::int64_t middles, std::uint64_t seed) {
+    std::vector<double> own = falling(d, 0.7);
+    for (double& x : own) x *= 0.3;
+    const Spectrum around(middles, falling(d, 0.7), 3);
+    Spectrum out(n, own, seed);
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < d; ++j)
+            out.rows[static_cast<std::size_t>(i * d + j)] +=
+                around.rows[static_cast<std::size_t>(i * 7919 % middles * d + j)];
+    return out;
+}
+
+// Points prepared with a projection that has a stage, and with cells if these are made.
+struct Celled {
+    PreparedFilter points;
+    gpu::FilterVectors filter;
+    std::optional<gpu::ProjectedVectors> projected;
+
+    Celled(const Spectrum& of, const std::string& metric, bool always)
+        : points(of.view(), of.view(), metric, Path::gemm_f16, "sm_90a"),
+          filter(gpu::prepare_filter(points.chunk().points, points.points->metric, gpu::FilterKind::one_term, nullptr)),
+          projected(gpu::find_projection(filter, points.n,
+                                         {.directions = true,
+                                          .byte_directions = true,
+                                          .always = always,
+                                          .columns = 63,
+                                          .least_stages = 1,
+                                          .most_stages = 1,
+                                          .reorder =
+                                              [&](gpu::Buffer<std::uint32_t> order) {
+                                                  filter.order = std::move(order);
+                                                  filter.form.order = filter.order.get();
+                                                  gpu::fill_filter(points.chunk().points, points.points->metric, filter,
+                                                                   nullptr);
+                                              }},
+                                         nullptr)) {}
+    bool has_cells() const { return projected && projected->cells; }
+};
+
+// Points that cells are made badly of.
+std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std::int64_t d) {
+    Spectrum repeated = grouped(n, d, 50, 31), outlier(n, falling(d, 1.0), 32), missing = grouped(n, d, 20, 33),
+             few(n, falling(d, 0.9), 34);
+    const auto row = [&](Spectrum& of, std::int64_t i) { return of.rows.begin() + i * d; };
+    for (std::int64_t i = 0; i < n; ++i) std::copy_n(row(repeated, i % 900), d, row(repeated, i));
+    for (std::int64_t i = 20000; i < 20040; ++i)
+        for (std::int64_t j = 0; j < d; ++j) *(row(outlier, i) + j) = i % 2 ? 3e6f : -1e8f;
+    for (std::int64_t i = 0; i < n; i += 11) {
+        if (i % 2 == 0) *(row(missing, i) + i % d) = std::numeric_limits<float>::quiet_NaN();
+        else std::fill_n(row(missing, i), d, 0.0f);
+    }
+    // All but a few of the points are one.
+    for (std::int64_t i = 0; i < n; ++i)
+        if (i % 37 != 0) std::copy_n(row(few, 1), d, row(few, i));
+    return {{"grouped", grouped(n, d, 300, 35)},
+            {"falling", Spectrum(n, falling(d, 0.7), 36)},
+            {"repeated", repeated},
+            {"outlier", outlier},
+            {"missing", missing},
+            {"few", few}};
+}
+
+// Vectors of queries for the filter of such points.
+struct QueryVectors {
+    gpu::DeviceRows rows;
+    gpu::Buffer<__half> vectors;
+    gpu::Buffer<float> error;
+    gpu::Buffer<std::uint8_t> unfit;
+
+    QueryVectors(const Spectrum& queries, const Celled& celled)
+        : rows(gpu::upload(queries.view(), 0, queries.n, false, nullptr)),
+          vectors(queries.n * celled.filter.form.width, nullptr),
+          error(2 * queries.n, nullptr),
+          unfit(queries.n, nullptr) {
+        const gpu::DeviceMetric& metric = celled.points.points->metric;
+        gpu::measure(rows, metric, nullptr);
+        metric.kernels->filter_queries(rows.prepared(), celled.filter.form, vectors.get(), error.get(), unfit.get(),
+                                       metric.params, nullptr);
+    }
+};
+
+struct Looked {
+    double pairs = 0, all = 0;
+};
+
+// Thresholds of all sizes, each the value of some point.
+Looked attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, const std::string& what) {
+    const Celled celled(points, metric, true);
+    Looked out;
+    if (!celled.has_cells()) return out;
+    const gpu::Cells& cells = celled.projected->cells;
+    const gpu::FilterVectors& filter = celled.filter;
+    const std::int64_t n = points.n, q = queries.n, padded = gpu::whole_tiles(n), tile = gpu::filter_tile_points;
+    const QueryVectors of_queries(queries, celled);
+    const gpu::Buffer<float> all(q * padded, nullptr), threshold(q, nullptr);
+    gpu::FilterPass every;
+    every.queries = of_queries.vectors.get();
+    every.points = filter.vectors.get();
+    every.half_norm = filter.half_norm.get();
+    every.q = q;
+    every.n = every.count = n;
+    every.width = filter.form.width;
+    every.all = all.get();
+    every.ld = padded;
+    gpu::filter_pass(every, gpu::FilterIsa::sm_90a, nullptr);
+    const std::vector<float> values = to_host(all.get(), q * padded);
+    gpu::Buffer<std::uint8_t> overflowed(q, nullptr);
+    overflowed.clear_to(0);
+    gpu::GatheredCells gathered(cells, of_queries.vectors.get(), q, nullptr);
+    for (const double share : {0.0, 0.0002, 0.01, 0.5}) {
+        std::vector<float> thresholds, sorted;
+        for (std::int64_t i = 0; i < q; ++i) {
+            sorted.assign(values.begin() + i * padded, values.begin() + i * padded + n);
+            const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(n - 1));
+            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
+            thresholds.push_back(
+                std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
+        }
+        gpu_arrays::check(
+            cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * sizeof(float), cudaMemcpyHostToDevice));
+        const std::int64_t tiles = (n - cells.view.first + tile - 1) / tile;
+        std::vector<std::uint8_t> times(static_cast<std::size_t>(q * tiles));
+        for (std::int64_t part = -1; part < 3; ++part) {
+            const gpu::CellChoice choice{.near = part < 0,
+                                         .part = part,
+                                         .parts = 3,
+                                         .threshold = threshold.get(),
+                                         .overflowed = overflowed.get()};
+            gathered.gather(choice, 3000, [&](const gpu::CellRows& rows) {
+                const std::int64_t groups = rows.rows / gpu::listed_queries;
+                const auto query = to_host(rows.query, rows.rows);
+                const auto counts = to_host(rows.tile_counts, groups);
+                const auto listed = to_host(rows.tiles, groups * gathered.tiles());
+                for (std::int64_t r = 0; r < rows.rows; ++r) {
+                    const std::uint32_t own = query[static_cast<std::size_t>(r)];
+                    if (own == gpu::no_query) continue;
+                    ASSERT_LT(own, q) << what;
+                    const std::int64_t group = r / gpu::listed_queries;
+                    for (std::uint32_t t = 0; t < counts[static_cast<std::size_t>(group)]; ++t) {
+                        const std::uint32_t at = listed[static_cast<std::size_t>(group * gathered.tiles() + t)];
+                        ASSERT_LT(at, tiles) << what;
+                        ++times[static_cast<std::size_t>(own * tiles + at)];
+                    }
+                }
+            });
+        }
+        for (std::int64_t i = 0; i < q; ++i)
+            for (std::int64_t t = 0; t < tiles; ++t) {
+                const int seen = times[static_cast<std::size_t>(i * tiles + t)];
+                EXPECT_LE(seen, 1) << what << ", query " << i << ", tile " << t;
+                out.pairs += seen;
+                out.all += 1;
+                if (seen > 0) continue;
+                const std::int64_t from = cells.view.first + t * tile;
+                for (std::int64_t p = from; p < std::min(n, from + tile); ++p)
+                    if (values[static_cast<std::size_t>(i * padded + p)] <= thresholds[static_cast<std::size_t>(i)]) {
+                        ADD_FAILURE() << what << ", " << metric << ", share " << share << ", query " << i
+                                      << ", point at " << p;
+                        return out;
+                    }
+            }
+    }
+    return out;
+}
+
+constexpr std::int64_t points_here = 70001, dimensions = 400;
+
+TEST(GpuCells, LeaveOutNothingWithin) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    int with_cells = 0;
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
+        for (const auto& [what, points] : against_cells(points_here, dimensions)) {
+            const Looked seen = attack(points, grouped(200, dimensions, 300, 40), metric, what);
+            with_cells += seen.all > 0;
+            if (what == "grouped" && metric != std::string("inner_product")) {
+                EXPECT_LT(seen.pairs, 0.8 * seen.all) << metric;
+            }
+        }
+    EXPECT_LE(6, with_cells);
+}
+
+TEST(GpuCellSearch, AnswersAsAllCoordinatesDo) {
+    const Spectrum queries = grouped(3000, dimensions, 300, 41);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
+        for (const auto& [what, points] : against_cells(points_here, dimensions)) {
+            const Index all(points.view(), options_of(metric, "gemm-f16")),
+                few(points.view(), options_of(metric, "projected"));
+            for (const std::int64_t k : {1, 10, 150})
+                for (const std::int64_t q : {1, 300, 3000}) {
+                    const MatrixView some = view(queries.rows.data(), q, dimensions);
+                    const auto want = all.search(some, k, options_of(metric, "gemm-f16"));
+                    const auto got = few.search(some, k, options_of(metric, "projected"));
+                    EXPECT_TRUE(same_answer(want, got)) << what << ", " << metric << ", k " << k << ", q " << q;
+                    if (what == "grouped") {
+                        EXPECT_GE(got.report.certified, q - q / 10) << metric << ", k " << k;
+                    }
+                }
+        }
+}
+
+// Of queries among the points, in several steps; by radius, which no sample of runs of positions answers.
+TEST(GpuCellSearch, GraphsAndRadii) {
+    const Spectrum points = grouped(66000, 400, 200, 42);
+    const Index all(points.view(), options_of("sqeuclidean", "gemm-f16")),
+        few(points.view(), options_of("sqeuclidean", "projected"));
+    EXPECT_TRUE(same_answer(all.graph(7, options_of("sqeuclidean", "gemm-f16")),
+                            few.graph(7, options_of("sqeuclidean", "projected"))));
+}
+
+// Made where a sample says that they leave much out.
+TEST(GpuCells, AreChosenByASample) {
+    if (!serves_here()) GTEST_SKIP() << "no sm_90a";
+    const std::int64_t n = gpu::tuning::least_celled;
+    const Celled few(Spectrum(n, falling(256, 1.5), 43), "sqeuclidean", false),
+        many(Spectrum(n, falling(256, 0.5), 44), "sqeuclidean", false);
+    ASSERT_TRUE(few.projected);
+    EXPECT_TRUE(few.has_cells());
+    EXPECT_FALSE(many.has_cells());
+    EXPECT_FALSE(many.filter.form.order);
+}
+
+}  // namespace
