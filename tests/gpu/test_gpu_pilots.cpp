@@ -28,7 +28,7 @@ using spectrum::Spectrum;
 
 // Of three neighbours the samples are 1,024 and 4,096 points (filter_levels), and ranges along directions end at 8,192
 // and at n: the last has more points than a query has room for.
-constexpr std::int64_t n = 18000, d = 256, q = 300, sampled = 4096, k = 3;
+constexpr std::int64_t n = 24000, d = 256, q = 300, sampled = 4096, k = 3;
 
 // Rows of floats.
 struct Data {
