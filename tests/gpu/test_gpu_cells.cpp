@@ -144,14 +144,7 @@ Looked attack(const Spectrum& points, const Spectrum& queries, const std::string
     overflowed.clear_to(0);
     gpu::GatheredCells gathered(cells, of_queries.vectors.get(), q, nullptr);
     for (const double share : {0.0, 0.0002, 0.01, 0.5}) {
-        std::vector<float> thresholds, sorted;
-        for (std::int64_t i = 0; i < q; ++i) {
-            sorted.assign(values.begin() + i * padded, values.begin() + i * padded + n);
-            const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(n - 1));
-            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
-            thresholds.push_back(
-                std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
-        }
+        const std::vector<float> thresholds = filter_values::thresholds_of(values, padded, n, share);
         gpu_arrays::check(
             cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * sizeof(float), cudaMemcpyHostToDevice));
         const std::int64_t tiles = (n - cells.view.first + tile - 1) / tile;
@@ -234,8 +227,8 @@ TEST(GpuCellSearch, AnswersAsAllCoordinatesDo) {
         }
 }
 
-// Of queries among the points, in several steps; by radius, which no sample of runs of positions answers.
-TEST(GpuCellSearch, GraphsAndRadii) {
+// Of queries among the points, in several steps.
+TEST(GpuCellSearch, Graphs) {
     const Spectrum points = grouped(66000, 400, 200, 42);
     const Index all(points.view(), options_of("sqeuclidean", "gemm-f16")),
         few(points.view(), options_of("sqeuclidean", "projected"));

@@ -72,15 +72,7 @@ void attack(const Clustered& points, const Clustered& queries, const std::string
     const std::vector<float> values = to_host(all.get(), q * padded);
     std::int64_t left_out = 0, looked_at = 0;
     for (const double share : {0.0, 0.0005, 0.01, 0.3, 0.9}) {
-        std::vector<float> thresholds, sorted;
-        for (std::int64_t i = 0; i < q; ++i) {
-            sorted.assign(values.begin() + i * padded, values.begin() + i * padded + n);
-            const auto rank = static_cast<std::ptrdiff_t>(share * static_cast<double>(n - 1));
-            std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
-            // Without a threshold nothing passes.
-            thresholds.push_back(
-                std::max(sorted[static_cast<std::size_t>(rank)], std::numeric_limits<float>::lowest()));
-        }
+        const std::vector<float> thresholds = filter_values::thresholds_of(values, padded, n, share);
         gpu_arrays::check(
             cudaMemcpy(threshold.get(), thresholds.data(), thresholds.size() * 4, cudaMemcpyHostToDevice));
         gpu::ClusteredPass clustered(*chunk.clusters, gpu::FilterIsa::sm_90a, nullptr);

@@ -117,8 +117,8 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
             if (augmented) {
                 if (!*augmented) continue;
                 ++with_terms;
-                gpu::augment_byte_queries(reinterpret_cast<const int*>(own.get()), q, gpu::augmented_query_rows(q),
-                                          augmented->form, full, counts.get(), terms.get(), nullptr);
+                gpu::augment_byte_queries(reinterpret_cast<const int*>(own.get()), q, augmented->form, full,
+                                          counts.get(), terms.get(), nullptr);
                 gpu::use_byte_terms(augmented->form, terms.get(), augmented->rows.get(), pass);
             }
             gpu::bytes_pass_sm_90a(pass, nullptr);

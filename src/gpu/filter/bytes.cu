@@ -404,8 +404,9 @@ void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms for
     check_launch("augment_byte_points");
 }
 
-void augment_byte_queries(const int* threshold, std::int64_t q, std::int64_t rows, ByteTerms form, std::int32_t full,
-                          std::int32_t* counts, void* terms, cudaStream_t stream) {
+void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
+                          void* terms, cudaStream_t stream) {
+    const std::int64_t rows = augmented_query_rows(q);
     const auto kernel = form.planes == 1   ? query_terms_kernel<1>
                         : form.planes == 2 ? query_terms_kernel<2>
                                            : query_terms_kernel<wide_planes>;

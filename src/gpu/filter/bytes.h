@@ -70,10 +70,10 @@ ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyo
 std::int64_t count_beyond(const int* half_norm, std::int64_t n, int highest, cudaStream_t stream);
 // Of `count` points, whole tiles: half norms further above the base than terms reach are lowered.
 void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms, cudaStream_t stream);
-// Of q queries, with so many rows, at least augmented_query_rows(q) for a pass of these: those past q pass nothing.
-// Initialises counts: 0, or `full` of a query whose threshold lies higher than terms reach, which passes nothing.
-void augment_byte_queries(const int* threshold, std::int64_t q, std::int64_t rows, ByteTerms form, std::int32_t full,
-                          std::int32_t* counts, void* terms, cudaStream_t stream);
+// Of q queries, with augmented_query_rows(q) rows. Initialises counts: 0, or `full` of a query whose threshold lies
+// higher than terms reach, which passes nothing.
+void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
+                          void* terms, cudaStream_t stream);
 // Terms of queries, whose planes are `plane` bytes apart, as `count` rows of which each is that of query[i], or passes
 // nothing where that is no_query (cells.h); their planes are count * byte_terms bytes apart.
 void gather_byte_terms(const void* terms, std::int64_t plane, ByteTerms form, const std::uint32_t* query,

@@ -1,4 +1,4 @@
-// Kernels of cells.h.
+// How far queries are from cells (cells.h); what follows from that is in cell_rows.cu.
 #include "gpu/filter/cells.h"
 
 #include <cub/block/block_reduce.cuh>

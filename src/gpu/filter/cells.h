@@ -61,7 +61,8 @@ struct CellView {
 
 // out[i] = in[i].
 void widen(const float* in, std::int64_t count, double* out, cudaStream_t stream);
-// out[i] = row members[i], of `count` rows of coordinates; and the bounds and centres of the cells of these.
+// coordinates[i] = those of row members[i], for the view.n - view.first positions of cells, and the centres and bounds
+// of these cells: what a view points to, to be.
 void order_leading_rows(const LeadingRows& rows, const std::uint32_t* members, const CellView& view, float* coordinates,
                         float* centres, CellBound* bounds, cudaStream_t stream);
 

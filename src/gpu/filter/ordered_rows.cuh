@@ -24,8 +24,9 @@ __device__ inline float passed_threshold(const RereadTask& task, std::int64_t qu
 }
 
 // Appends those of the first task.left of each share whose values are within the lists' thresholds to the lists. Where
-// task.order is not 0 and a block holds all of a query's, those with the least bounds are read first: then the
-// threshold becomes the order-th smallest upper value that the list has, and those beyond are not read.
+// task.order is not 0, those with the least bounds of as many as a block holds are read first: then the threshold
+// becomes the order-th smallest upper value that the list has, and those beyond are not read, nor of what a query has
+// besides.
 void read_in_order(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

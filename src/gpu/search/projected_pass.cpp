@@ -83,9 +83,8 @@ FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int6
         const std::int64_t bytes = augmented_query_rows(step_) * byte_terms * byte_terms_->form.planes;
         if (terms_.size() < bytes) terms_ = Buffer<char>(bytes, stream_);
         use_byte_terms(byte_terms_->form, terms_.get(), byte_terms_->rows.get(), pass);
-        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, augmented_query_rows(count),
-                             byte_terms_->form, static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(),
-                             terms_.get(), stream_);
+        augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, byte_terms_->form,
+                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
     } else {
         check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
               "cudaMemset");

@@ -18,6 +18,8 @@ struct RowSource {
     const DeviceMetric& metric;
 };
 
+class GatheredCells;
+
 // Queries are those of `pass`, of all coordinates. Everything is enqueued on the stream.
 class ProjectedPass {
 public:
@@ -73,7 +75,7 @@ public:
 private:
     FilterPass pass_of(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
     void pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to);
-    void pass_cells(std::int64_t at, std::int64_t count, class GatheredCells& cells, const CandidateLists& lists);
+    void pass_cells(std::int64_t at, std::int64_t count, GatheredCells& cells, const CandidateLists& lists);
     RereadTask reread_task(std::int64_t at, std::int64_t order) const;
     bool raises_thresholds(const std::vector<std::int32_t>& of_ints, std::int64_t seen);
     void set_thresholds(std::int64_t q, const std::uint8_t* overflowed);

@@ -107,7 +107,7 @@ public:
         }
         if (projected_ && through_projected()) return;
         if (by_bytes_) throw Error(ErrorCode::out_of_memory, "memory: no room for what passes the points' bytes");
-        // What lies behind the samples in the order of cells is none.
+        // Positions in the order of cells are no sample of the points.
         if (levels.sample[1] < whole.sample[1] &&
             (!filter_.form.order || whole.sample[1] <= projected_->cells.view.first)) {
             through(whole.sample[1]);

@@ -71,7 +71,7 @@ inline constexpr std::int64_t least_range = 4096;  // points
 inline constexpr std::int64_t few_kept = 16;
 // The more neighbours a projection's share is of, the nearer it is to what passes; of few neighbours half as many pass
 // as of 128. On an NVIDIA H100, 2026-11-27, d 1,536 of deviations i^-0.7, k 10: 9.92 ms with a share of 32, 9.67
-// with 16, 9.71 with 11; k 100 18.8, 18.6, 18.5.
+// with 16, 9.71 with 11; k 100 18.8, 18.6, 18.5; of room for 8,192, of which a 16th is a 24th of 12,288.
 inline double room_share(std::int64_t n, std::int64_t k) {
     const double neighbours = expected_neighbours(n);
     return (neighbours > 64 && k <= few_kept ? 3072 : 6144) / neighbours;
@@ -352,7 +352,9 @@ inline double clustered_bytes(std::int64_t q, std::int64_t n, std::int64_t d, st
 inline double cell_bytes(std::int64_t q, std::int64_t n) {
     const auto queries = static_cast<double>(std::min(q, most_step_queries));
     const auto cells = std::ceil(static_cast<double>(n) / static_cast<double>(cell_points(n)));
-    return n < least_cells * least_cell_points ? 0 : queries * (4.25 * cells + 4 * cell_directions + 32) + 1.5 * gathered_bytes;
+    return n < least_cells * least_cell_points
+               ? 0
+               : queries * (4.25 * cells + 4 * cell_directions + 32) + 1.5 * gathered_bytes;
 }
 
 inline double filter_bytes(Path path, std::int64_t q, std::int64_t n, std::int64_t d, std::int64_t k,
