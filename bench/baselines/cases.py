@@ -80,6 +80,18 @@ def random_cuda(n, q, d, quick_q, falls=0.0):
     return make
 
 
+def clusters_cuda(n, q, d, centres, within):
+    """Gaussian about Gaussian centres, `within` of their deviation; point i about centre i modulo `centres`, as many of each."""
+    def make(settings, _):
+        import torch
+        generator = torch.Generator(device="cuda").manual_seed(20)
+        middle = torch.randn(centres, d, generator=generator, device="cuda")
+        rows = [fewest(n, settings.n), 2048 if settings.quick else q]
+        return tuple(torch.randn(r, d, generator=generator, device="cuda").mul_(within).add_(
+            middle[torch.arange(r, device="cuda") % centres]) for r in rows)
+    return make
+
+
 def images_cuda(n):
     """Fashion-MNIST's training images, shifted by a pixel each way and mirrored, until there are n; its test images as queries."""
     def make(settings, _):
@@ -113,7 +125,8 @@ def cuda(name, d, q=8192, quick_q=2048, falls=0.0):
 
 
 CUDA = [*(cuda(f"1m-{d}", d) for d in (16, 64, 128, 256, 768)), cuda("1m-128-few", 128, 128, 128), cuda("1m-128-one", 128, 1, 1),
-        *(cuda(f"1m-{d}-spectrum", d, falls=0.7) for d in (128, 768)),
+        *(cuda(f"1m-{d}-spectrum", d, falls=0.7) for d in (128, 768, 1536)), cuda("1m-3", 3),
+        Data("1m-clusters", clusters_cuda(1 << 20, 8192, 128, 1000, 0.01), ("sqeuclidean",), CUDA_GOAL),
         Data("1m-images", images_cuda(1 << 20), ("sqeuclidean",), CUDA_GOAL)]
 
 

@@ -269,7 +269,7 @@ TEST(Fallbacks, ProductsOfPointsWithAMean) {
         const std::vector<float> points_f32(points.begin(), points.end()), queries_f32(queries.begin(), queries.end());
         for (const char* path : {"gemm-f32", "gemm-bf16", "gemm-i8", "projected", "exact"}) {
             if (std::string(path) == "gemm-i8" && !cpu::byte_kernels(cpu::best_isa())) continue;
-            if (std::string(path) == "gemm-bf16" && !cpu::pair_kernels()) continue;
+            if (std::string(path) == "gemm-bf16" && !cpu::pair_kernels(cpu::best_isa())) continue;
             for (const std::int64_t k : {1, 30}) {
                 const std::string what = std::string(path) + ", mean " + std::to_string(mean);
                 const auto want =

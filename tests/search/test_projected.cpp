@@ -46,6 +46,11 @@ TEST(ProjectedSearch, CertifiesWhereTheSpectrumFalls) {
     }
 }
 
+// What directions are chosen with, and how many of them: in matrix registers all coordinates take little more.
+const char* vectors() {
+    return kith::cpu::supported(kith::cpu::Isa::avx512) ? "avx512" : "";
+}
+
 std::int64_t left_by_directions(const kith::Report& report) {
     std::int64_t queries = 0;
     for (const kith::Fallback& f : report.fallbacks) queries += f.why.find("the directions") == 0 ? f.queries : 0;
@@ -95,7 +100,9 @@ TEST(ProjectedSearch, FewThatAreUnlikeTheOthers) {
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
         for (const std::int64_t k : {1, 10, 200}) {
             const auto want = kith::search(points.view(), queries.view(), k, on_cpu(metric, "exact"));
-            const auto got = kith::search(wide, queries.view(), k, on_cpu(metric, "projected"));
+            kith::Options options = on_cpu(metric, "projected");
+            options.isa = vectors();
+            const auto got = kith::search(wide, queries.view(), k, options);
             expect_same(want, got, metric);
             expect_same(want, kith::search(points.view(), queries.view(), k, on_cpu(metric, "projected")), metric);
             EXPECT_EQ(700, got.report.certified + got.report.retried + got.report.scanned);
@@ -127,6 +134,7 @@ TEST(ProjectedSearch, GraphsAndIndexes) {
 // The planner leaves it to a sample: points without directions are filtered by all coordinates, and the report says so.
 TEST(ProjectedSearch, IsChosenByASample) {
     kith::Options options = on_cpu("sqeuclidean", "");
+    options.isa = vectors();
     const std::vector<double> flat(64, 1.0);
     std::vector<double> rising;
     for (const double x : falling(64, 1.0)) rising.push_back(10 / x);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
+#include "cpu/filter/query_tiles.h"
 #include "cpu/filter/tile.h"
 
 namespace {
@@ -43,7 +44,8 @@ std::vector<Arithmetic> arithmetics() {
         if (!cpu::supported(isa)) continue;
         for (const int bits : {24, 18, 12}) all.push_back({Rounding::f32, isa, bits});
     }
-    if (cpu::pair_kernels()) all.push_back({Rounding::bf16, cpu::Isa::avx512, 8});
+    for (const cpu::Isa isa : {cpu::Isa::avx512, cpu::Isa::amx})
+        if (cpu::supported(isa) && cpu::pair_kernels(isa)) all.push_back({Rounding::bf16, isa, 8});
     return all;
 }
 
@@ -60,7 +62,7 @@ RowSums encode(const Arithmetic& a, const Vector& v, std::vector<float>& words) 
     words.assign(v.size() + 1, 0.0f);
     const auto d = static_cast<std::int64_t>(v.size());
     if (a.rounding == Rounding::bf16) {
-        const RowSums sums = cpu::pair_kernels()->round_row(v.data(), centre.data(), 1, d, words.data());
+        const RowSums sums = cpu::pair_kernels(a.isa)->round_row(v.data(), centre.data(), 1, d, words.data());
         words.resize((v.size() + 1) / 2);
         return sums;
     }
@@ -96,7 +98,10 @@ void within_bound(const Arithmetic& a, Gemm form, std::vector<Vector> points, Ve
     FilterBound bound(form, static_cast<std::int64_t>(d), a.rounding);
     std::vector<float> form_of_query, words;
     const RowSums query_sums = encode(a, query, form_of_query);
-    std::vector<float> panel(cpu::panel_header + lanes * form_of_query.size());
+    const cpu::Tiles& tiles =
+        a.rounding == Rounding::bf16 ? cpu::pair_kernels(a.isa)->tiles : cpu::tile_kernels(a.isa).of_step[0];
+    const std::int64_t width = tiles.padded(std::ssize(form_of_query));
+    std::vector<float> panel(static_cast<std::size_t>(cpu::panel_floats(width)));
     double largest = 0;
     for (std::size_t p = 0; p < lanes; ++p) {
         if (form == Gemm::cosine) scale_to(points[p], 1);
@@ -119,11 +124,14 @@ void within_bound(const Arithmetic& a, Gemm form, std::vector<Vector> points, Ve
     }
     const float threshold = std::numeric_limits<float>::infinity();
     std::uint32_t hits = 0;
-    alignas(64) float values[lanes];
-    const cpu::Tile tile =
-        a.rounding == Rounding::bf16 ? cpu::pair_kernels()->tile[1] : cpu::tile_kernels(a.isa).tile[0][1];
-    tile(panel.data(), static_cast<std::int64_t>(form_of_query.size()), form_of_query.data(), &threshold, 0, &hits,
-         values);
+    float values[lanes];
+    cpu::QueryTiles packed(tiles, 1, width, width);
+    packed.set(0, form_of_query.data(), std::ssize(form_of_query));
+    packed.compare(panel.data(), &threshold, 0,
+                   [&](std::int64_t, std::int64_t, const std::uint32_t* hit, const float* value) {
+                       hits = *hit;
+                       std::copy_n(value, lanes, values);
+                   });
     ASSERT_EQ(0xffffffffu, hits);
     for (std::size_t p = 0; p < lanes; ++p) {
         long double w = 0;
@@ -248,7 +256,7 @@ void attack(const Arithmetic& a, Gemm form, std::size_t d, Attack what, const ch
 }
 
 void attack_all(Gemm form, Rounding rounding) {
-    if (rounding == Rounding::bf16 && !cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    if (rounding == Rounding::bf16 && !cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "this processor has no AVX512_BF16";
     for (const Arithmetic& a : arithmetics()) {
         if (a.rounding != rounding) continue;
         for (const std::size_t d : {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 64, 129, 784, 2001}) {

@@ -38,14 +38,14 @@ std::int64_t nearest_of_two(const std::vector<float>& points, const std::vector<
 
 // E is needed twice, for the rival's upper value and for the neighbour's lower one.
 TEST(BoundNeighbours, SquaresOfBf16NeedTheErrorTwice) {
-    if (!cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    if (!cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "this processor has no AVX512_BF16";
     const Opposites data = bound_opposites::squares(bf16_bits);
     EXPECT_EQ(1, nearest(bound_opposites::points(data), data.query, MetricId::sqeuclidean));
 }
 
 // What the query rounds beyond its share is E.
 TEST(BoundNeighbours, UnitQueriesOfBf16NeedTheErrorTwice) {
-    if (!cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    if (!cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "this processor has no AVX512_BF16";
     const Opposites data = bound_opposites::units(bf16_bits);
     for (const MetricId metric : {MetricId::cosine, MetricId::inner_product})
         EXPECT_EQ(1, nearest(bound_opposites::points(data), data.query, metric)) << name(metric);
@@ -54,7 +54,7 @@ TEST(BoundNeighbours, UnitQueriesOfBf16NeedTheErrorTwice) {
 // Squares of such coordinates are below what binary64 holds but for one: the norm is far too small, the query, divided
 // by it, far longer than 1.
 TEST(BoundNeighbours, QueriesWhoseNormsLoseBitsAreNotCovered) {
-    if (!cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    if (!cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "this processor has no AVX512_BF16";
     Opposites data = bound_opposites::squares(bf16_bits);
     data.query[64] = 4;
     for (double& x : data.query) x *= 0x1p-539;
@@ -110,7 +110,7 @@ TEST(BoundNeighbours, QueriesWhoseQuotientsAreCutOffAreNotCovered) {
 
 // As many rivals as a list holds, tied: they are refined in place, and the threshold is that of their rank.
 TEST(BoundNeighbours, ARankOfBf16NeedsTheErrorOnce) {
-    if (!cpu::pair_kernels()) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    if (!cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "this processor has no AVX512_BF16";
     const Opposites data = bound_opposites::squares(bf16_bits);
     // Others, far away to both sides, keep the mean where it is.
     std::vector<double> points, far = data.neighbour;

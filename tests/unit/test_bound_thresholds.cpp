@@ -116,7 +116,7 @@ TEST(Threshold, KeepsWhatEqualsIt) {
         const float query = 0, threshold = 20;
         std::uint32_t hits = 0;
         alignas(64) float values[cpu::panel_points];
-        cpu::tile_kernels(isa).tile[0][1](panel.data(), 1, &query, &threshold, 0, &hits, values);
+        cpu::tile_kernels(isa).of_step[0].tile[1](panel.data(), 1, &query, &threshold, 0, &hits, values);
         EXPECT_EQ(0x1fffffu, hits) << cpu::name(isa);
     }
 }

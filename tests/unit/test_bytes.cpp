@@ -10,6 +10,7 @@
 
 #include "adversarial.h"
 #include "cpu/filter/panels.h"
+#include "cpu/filter/query_tiles.h"
 #include "kith/kith.h"
 #include "metric_variants.h"
 
@@ -57,12 +58,12 @@ void expect_tiles(cpu::Isa isa, std::int64_t words, bool extreme, adversarial::R
         for (std::int64_t j = 0; j < words; ++j)
             panel[cpu::panel_header + j * cpu::panel_points + p] = points.back().words[j];
     }
-    k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
-    for (int count = 1; count <= k.queries; ++count) {
-        const std::int64_t width = words + k.query_header;
+    if (k.raised) k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
+    for (int count = 1; count <= k.tiles.queries; ++count) {
+        const std::int64_t width = words + k.tiles.header;
         std::vector<Bytes> queries;
-        std::vector<float> packed(static_cast<std::size_t>(width * count)), scales;
-        std::vector<std::vector<float>> forms;
+        cpu::QueryTiles tiles(k.tiles, count, width, words);
+        std::vector<float> scales;
         for (int i = 0; i < count; ++i) {
             queries.push_back(random_bytes(words, extreme, random));
             scales.push_back(static_cast<float>(random.uniform() * 0.01));
@@ -70,14 +71,21 @@ void expect_tiles(cpu::Isa isa, std::int64_t words, bool extreme, adversarial::R
             const auto start = static_cast<std::int32_t>(-128 * k.sum(queries.back().words.data(), words));
             std::memcpy(form.data(), &start, sizeof start);
             form[1] = scales.back();
-            std::copy(queries.back().words.begin(), queries.back().words.end(), form.begin() + k.query_header);
-            for (std::int64_t j = 0; j < width; ++j) packed[k.by_query ? i * width + j : j * count + i] = form[j];
+            std::copy(queries.back().words.begin(), queries.back().words.end(), form.begin() + k.tiles.header);
+            tiles.set(i, form.data(), width);
         }
         // Values themselves: NaN is above no threshold, and +inf no value is above.
-        std::vector<float> thresholds(static_cast<std::size_t>(count), infinity), values(count * cpu::panel_points);
-        std::vector<std::uint32_t> hits(static_cast<std::size_t>(count));
-        ASSERT_TRUE(
-            k.tile[count](panel.data(), words, packed.data(), thresholds.data(), 0, hits.data(), values.data()));
+        std::vector<float> thresholds(static_cast<std::size_t>(count), infinity), values;
+        std::vector<std::uint32_t> hits;
+        const auto compare = [&] {
+            tiles.compare(panel.data(), thresholds.data(), 0,
+                          [&](std::int64_t, std::int64_t here, const std::uint32_t* hit, const float* value) {
+                              hits.assign(hit, hit + here);
+                              values.assign(value, value + here * cpu::panel_points);
+                          });
+        };
+        compare();
+        ASSERT_EQ(static_cast<std::size_t>(count), hits.size());
         for (int i = 0; i < count; ++i) {
             ASSERT_EQ(0xffffffffu, hits[i]);
             for (int p = 0; p < cpu::panel_points; ++p) {
@@ -90,9 +98,10 @@ void expect_tiles(cpu::Isa isa, std::int64_t words, bool extreme, adversarial::R
         }
         // A threshold that is one of the values is no lower than it.
         thresholds[count - 1] = values[(count - 1) * cpu::panel_points + 5];
-        k.tile[count](panel.data(), words, packed.data(), thresholds.data(), 0, hits.data(), values.data());
+        const std::vector<float> known = values;
+        compare();
         for (int p = 0; p < cpu::panel_points; ++p)
-            ASSERT_EQ(values[(count - 1) * cpu::panel_points + p] <= thresholds[count - 1],
+            ASSERT_EQ(known[(count - 1) * cpu::panel_points + p] <= thresholds[count - 1],
                       (hits[count - 1] >> p & 1) != 0);
     }
 }
@@ -103,7 +112,7 @@ TEST(Bytes, TilesAreExact) {
     for (const cpu::Isa isa : isas()) {
         for (const std::int64_t many : {1, 2, 3, 7, 13}) {
             for (const bool extreme : {false, true})
-                expect_tiles(isa, many * cpu::byte_kernels(isa)->word_multiple, extreme, random);
+                expect_tiles(isa, many * cpu::byte_kernels(isa)->tiles.run, extreme, random);
         }
     }
 }
@@ -119,18 +128,23 @@ TEST(Bytes, SumsOfAllCoordinatesFit) {
                 std::vector<float> panel(static_cast<std::size_t>(cpu::panel_floats(words)), 0.0f);
                 std::fill_n(panel.data() + cpu::panel_points, cpu::panel_points, 1.0f);
                 std::memset(panel.data() + cpu::panel_header, point, static_cast<std::size_t>(128 * words));
-                k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
-                std::vector<float> form(static_cast<std::size_t>(words + k.query_header), 0.0f);
-                std::memset(form.data() + k.query_header, query, static_cast<std::size_t>(4 * words));
-                const auto start = static_cast<std::int32_t>(-128 * k.sum(form.data() + k.query_header, words));
+                if (k.raised) k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
+                std::vector<float> form(static_cast<std::size_t>(words + k.tiles.header), 0.0f);
+                std::memset(form.data() + k.tiles.header, query, static_cast<std::size_t>(4 * words));
+                const auto start = static_cast<std::int32_t>(-128 * k.sum(form.data() + k.tiles.header, words));
                 std::memcpy(form.data(), &start, sizeof start);
                 form[1] = 1;
                 const float threshold = infinity;
-                std::uint32_t hits = 0;
-                alignas(64) float values[cpu::panel_points];
-                k.tile[1](panel.data(), words, form.data(), &threshold, 0, &hits, values);
-                for (const float value : values)
-                    EXPECT_EQ(-static_cast<float>(4 * words * point * query), value) << cpu::name(isa);
+                cpu::QueryTiles tiles(k.tiles, 1, std::ssize(form), words);
+                tiles.set(0, form.data(), std::ssize(form));
+                int seen = 0;
+                tiles.compare(panel.data(), &threshold, 0,
+                              [&](std::int64_t, std::int64_t, const std::uint32_t*, const float* values) {
+                                  for (; seen < cpu::panel_points; ++seen)
+                                      EXPECT_EQ(-static_cast<float>(4 * words * point * query), values[seen])
+                                          << cpu::name(isa);
+                              });
+                EXPECT_EQ(cpu::panel_points, seen);
             }
         }
     }
@@ -218,14 +232,17 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
         const cpu::QueryTerms terms = filter->query(block, i, tiles, row_words.data());
         if (!terms.usable) continue;
+        cpu::QueryTiles query(filter->tiles(tiles), 1, filter->query_words(), filter->words());
+        query.set(0, forms.data() + i * filter->query_words(), filter->query_words());
         distance_keys.compute(block, i, all, rows.rows, ranks.data());
         for (std::int64_t panel = 0; panel < filter->panels(); ++panel) {
             const float* const at = filter->panel(panel);
             const float threshold = infinity;
-            std::uint32_t hits = 0;
-            alignas(64) float values[cpu::panel_points];
-            filter->tiles(tiles)[1](at, filter->words(), forms.data() + i * filter->query_words(), &threshold, 0, &hits,
-                                    values);
+            std::vector<float> values(cpu::panel_points, std::numeric_limits<float>::quiet_NaN());
+            query.compare(at, &threshold, 0,
+                          [&](std::int64_t, std::int64_t, const std::uint32_t*, const float* found) {
+                              std::copy_n(found, cpu::panel_points, values.begin());
+                          });
             for (std::int64_t p = 0; p < cpu::panel_points && panel * cpu::panel_points + p < rows.rows; ++p) {
                 if (!(at[p] < infinity)) continue;
                 const double rank = ranks[static_cast<std::size_t>(panel * cpu::panel_points + p)];

@@ -54,7 +54,7 @@ void within_error(const Form& f, cpu::Isa isa, const Vector& query, const std::v
     const float threshold = std::numeric_limits<float>::infinity();
     std::uint32_t hits = 0;
     alignas(64) float values[lanes];
-    tiles.tile[static_cast<int>(form.step)][1](panel.data(), static_cast<std::int64_t>(q.size()), q.data(), &threshold,
+    tiles.of_step[static_cast<int>(form.step)].tile[1](panel.data(), static_cast<std::int64_t>(q.size()), q.data(), &threshold,
                                                form.exponent, &hits, values);
     ASSERT_EQ(0xffffffffu, hits);
     const cpu::QueryTerms terms =
@@ -113,7 +113,7 @@ TEST(DirectForms, RoundedRows) {
                          const float threshold = std::numeric_limits<float>::infinity();
                          std::uint32_t hits = 0;
                          std::vector<float> values(lanes);
-                         tiles.tile[static_cast<int>(form.step)][1](panel.data(), std::ssize(q), q.data(), &threshold,
+                         tiles.of_step[static_cast<int>(form.step)].tile[1](panel.data(), std::ssize(q), q.data(), &threshold,
                                                                     form.exponent, &hits, values.data());
                          return values;
                      });
@@ -145,7 +145,7 @@ TEST(DirectForms, PowersOfInfinity) {
             panel[cpu::panel_header + 2] = std::numeric_limits<float>::quiet_NaN();
             std::uint32_t hits = 0;
             alignas(64) float values[lanes];
-            cpu::tile_kernels(isa).tile[static_cast<int>(form.step)][1](panel.data(), 1, &query, &threshold,
+            cpu::tile_kernels(isa).of_step[static_cast<int>(form.step)].tile[1](panel.data(), 1, &query, &threshold,
                                                                         form.exponent, &hits, values);
             EXPECT_EQ(infinity, values[0]) << p;
             EXPECT_EQ(infinity, values[1]) << p;
@@ -185,7 +185,7 @@ TEST(DirectForms, HalfNormsStay) {
             std::uint32_t hits = 0;
             alignas(64) float values[lanes];
             const float threshold = 1;
-            cpu::tile_kernels(isa).tile[static_cast<int>(form.step)][1](panel.data(), 1, &query, &threshold,
+            cpu::tile_kernels(isa).of_step[static_cast<int>(form.step)].tile[1](panel.data(), 1, &query, &threshold,
                                                                         form.exponent, &hits, values);
             EXPECT_EQ(0xfffffffdu, hits) << f.name;
             EXPECT_LE(values[0], 0x1p-100f) << f.name;

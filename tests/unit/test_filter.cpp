@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cpu/filter/panels.h"
+#include "cpu/filter/query_tiles.h"
 #include "kith/kith.h"
 #include "metric_variants.h"
 
@@ -66,14 +67,18 @@ Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_val
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
         const cpu::QueryTerms terms = filter->query(block, i, tiles, words.data());
         if (!terms.usable) continue;
+        cpu::QueryTiles query(filter->tiles(tiles), 1, filter->query_words(), filter->words());
+        query.set(0, words.data(), filter->row_words());
         distance_keys.compute(block, i, all, rows.rows, ranks.data());
         const long double g = (terms.growth - 1.0L) / (terms.growth + 1.0L);
         for (std::int64_t panel = 0; panel < filter->panels(); ++panel) {
             const float* const at = filter->panel(panel);
             const float threshold = std::numeric_limits<float>::infinity();
-            std::uint32_t hits = 0;
-            alignas(64) float values[cpu::panel_points];
-            filter->tiles(tiles)[1](at, filter->words(), words.data(), &threshold, filter->exponent(), &hits, values);
+            std::vector<float> values(cpu::panel_points, std::numeric_limits<float>::quiet_NaN());
+            query.compare(at, &threshold, filter->exponent(),
+                          [&](std::int64_t, std::int64_t, const std::uint32_t*, const float* found) {
+                              std::copy_n(found, cpu::panel_points, values.begin());
+                          });
             for (std::int64_t p = 0; p < cpu::panel_points && panel * cpu::panel_points + p < rows.rows; ++p) {
                 if (!(at[p] < infinity)) continue;
                 const double rank = ranks[static_cast<std::size_t>(panel * cpu::panel_points + p)];
@@ -113,7 +118,9 @@ template <class Check>
 void every_arithmetic(const Check& check) {
     for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512})
         if (cpu::supported(isa)) check(isa, cpu::Rounding::f32, std::string(cpu::name(isa)));
-    if (cpu::pair_kernels()) check(cpu::Isa::avx512, cpu::Rounding::bf16, std::string("bf16"));
+    for (const cpu::Isa isa : {cpu::Isa::avx512, cpu::Isa::amx})
+        if (cpu::supported(isa) && cpu::pair_kernels(isa))
+            check(isa, cpu::Rounding::bf16, std::string("bf16 ") + cpu::name(isa));
 }
 
 class Enclosure : public testing::TestWithParam<std::int64_t> {

@@ -61,7 +61,7 @@ inline Rounding with_fractions(Rounding rounding) {
 
 // What products of so many coordinates are rounded to.
 inline Rounding product_rounding(Isa isa, std::int64_t d) {
-    return has_avx512(isa) && d >= min_bf16_dimensions && pair_kernels() ? Rounding::bf16 : Rounding::f32;
+    return d >= min_bf16_dimensions && pair_kernels(isa) ? Rounding::bf16 : Rounding::f32;
 }
 
 // Dimensions beyond which g is no small number any more.

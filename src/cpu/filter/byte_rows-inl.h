@@ -64,12 +64,8 @@ std::int64_t sum(const float* words, std::int64_t count) {
     return all;
 }
 
-constexpr ByteKernels byte_row_kernels() {
-    ByteKernels k{};
-    k.round_row = round_bytes;
-    k.raise = raise;
-    k.sum = sum;
-    return k;
+constexpr ByteKernels byte_kernels_with(const Tiles& tiles, bool raised) {
+    return {tiles, raised, round_bytes, raise, sum};
 }
 
 }  // namespace

@@ -82,11 +82,12 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         packed.largest_coarse = std::max(packed.largest_coarse, s.rounded2);
     }
     tiles.transpose(buffers.rounded.data(), stride, words_, out + panel_header);
-    if (bytes_) bytes_->raise(out + panel_header, words_ * panel_points);
+    if (bytes_ && bytes_->raised) bytes_->raise(out + panel_header, words_ * panel_points);
 }
 
-bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                           int threads, bool always, ProgressMeter& progress) {
+bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads, bool always,
+                           ProgressMeter& progress) {
+    const TileKernels& tiles = tile_kernels(isa);
     if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
     if (form_.d > max_projected_dimensions) return false;
     const std::int64_t most = std::clamp(std::min(points.rows / 16, sampled_values / form_.d), least_sample,
@@ -114,7 +115,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
     if (count < 2) return false;
     const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value()};
     if (!bytes_) {
-        projection_ = find_projection(tiles, sampled, points.rows, always, threads, progress);
+        projection_ = find_projection(isa, sampled, points.rows, always, threads, progress);
         return projection_.has_value();
     }
     std::vector<RowSums> sums;
@@ -127,7 +128,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(count);
     }
     coarse_bound_ = FilterBound::of_bytes(form_.own, form_.d, typical);
-    return always || bytes_pay(sampled, coarse_bound_, sums, points.rows);
+    return always || bytes_pay(isa, sampled, coarse_bound_, sums, points.rows);
 }
 
 void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
@@ -155,13 +156,13 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
         const auto at = static_cast<std::size_t>(i);
         float* const to = out + i * query_words();
         RowSums s;
+        std::fill_n(to, query_words(), 0.0f);
         if (bytes_) {
-            float* const words = to + bytes_->query_header;
-            std::fill_n(to, query_words(), 0.0f);
+            float* const words = to + bytes_->tiles.header;
             const double whole = form_.metric == metric::Gemm::dot ? 1 / norms[at] : form_.scale;
             s = round_bytes(vectors.data() + i * form_.d, whole, words, to[1]);
             const auto start = static_cast<std::int32_t>(-128 * bytes_->sum(words, words_));
-            std::memcpy(to, &start, sizeof start);
+            if (bytes_->raised) std::memcpy(to, &start, sizeof start);
         } else {
             s = round_projected(tiles, norms2[at], coordinates.data() + i * room, to);
             flip_signs(to, words_);

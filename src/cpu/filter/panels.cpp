@@ -113,7 +113,7 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
     RowBlock& rows = buffers.rows;
     float* const rounded = buffers.rounded.data();
-    const std::int64_t stride = rows.stride();
+    const std::int64_t stride = std::max(rows.stride(), words_);
     float* out = data_.data() + panel * panel_floats(words_);
     distance_keys.load(points, first, count, rows);
     std::vector<std::int64_t> zeros;
@@ -147,7 +147,8 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
                 packed.largest = std::max(packed.largest, s.rounded2);
             }
         }
-        if (!(terms.half_norm < infinity)) std::fill_n(to, words_, 0.0f);
+        const std::int64_t made = terms.half_norm < infinity ? row_words_ : 0;
+        std::fill_n(to + made, words_ - made, 0.0f);
         out[i] = terms.half_norm;
         out[panel_points + i] = terms.slack;
     }
@@ -173,7 +174,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     f.form_.d = m.cols;
     const bool coarse = is_coarse(rounding);
     const bool bf16 = rounding == Rounding::bf16 || (coarse && product_rounding(isa, m.cols) == Rounding::bf16);
-    f.pairs_ = bf16 ? pair_kernels() : nullptr;
+    f.pairs_ = bf16 ? pair_kernels(isa) : nullptr;
     if (is_bytes(rounding)) {
         f.bytes_ = byte_kernels(isa);
         if (!f.bytes_ || f.form_.own == metric::Gemm::cross_entropy) return nullptr;
@@ -217,11 +218,12 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
     }
     if (least) f.whole_.emplace(m.rows, m.cols, *least, whole_form(metric.id), isa);
-    if (coarse && !f.choose_coarse(points, distance_keys, tiles, threads, always, progress)) return nullptr;
+    if (coarse && !f.choose_coarse(points, distance_keys, isa, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
     f.row_words_ = f.words_of(f.form_.d);
-    f.words_ = f.bytes_ ? f.byte_words() : f.words_of(coarse ? f.projection_->columns() + 1 : f.form_.d);
+    f.words_ = f.bytes_ ? f.byte_words()
+                        : f.tiles(tiles).padded(f.words_of(coarse ? f.projection_->columns() + 1 : f.form_.d));
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
     f.data_ = Buffer<float>(f.panels_ * panel_floats(f.words_));
     if (coarse) {
@@ -272,7 +274,7 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
     }
     QueryTerms t = form_.metric == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)
                                                                : product_query(row, tiles, out);
-    flip_signs(out, coarse() ? row_words() : words_);
+    flip_signs(out, row_words_);
     return t;
 }
 

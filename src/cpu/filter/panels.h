@@ -23,34 +23,30 @@ public:
     static std::shared_ptr<const Filter> make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                               Rounding rounding, bool always, ProgressMeter& progress);
 
-    // The tiles for panels of this filter, by number of queries, and the most queries that one takes.
-    const Tile* tiles(const TileKernels& tiles) const {
-        return bytes_ ? bytes_->tile : pairs_ ? pairs_->tile : tiles.tile[step()];
+    // The tiles for panels of this filter.
+    const Tiles& tiles(const TileKernels& kernels) const {
+        return bytes_ ? bytes_->tiles : pairs_ ? pairs_->tiles : kernels.of_step[step()];
     }
-    std::int64_t tile_queries(const TileKernels& tiles) const {
-        return bytes_ ? bytes_->queries : pairs_ ? pairs_->queries : tiles.queries[step()];
-    }
-    // Words of 32 bits that a point takes in a panel, and those that tiles take of a query.
+    // Words of 32 bits that a point takes in a panel, and a query in tiles.
     std::int64_t words() const { return words_; }
-    std::int64_t query_words() const { return words_ + (bytes_ ? bytes_->query_header : 0); }
-    // Whether tiles take the words of a query together, not for each word those of all queries.
-    bool by_query() const { return bytes_ && bytes_->by_query; }
+    std::int64_t query_words() const { return words_ + (bytes_ ? bytes_->tiles.header : 0); }
     // Of its tiles.
     float exponent() const { return direct_.exponent; }
     std::int64_t panels() const { return panels_; }
     const float* panel(std::int64_t i) const { return data_.data() + i * panel_floats(words_); }
 
+    // The words of all coordinates.
+    std::int64_t row_words() const { return row_words_; }
     // Of coarse panels: the words of all coordinates of a point, its terms, and the product with such words; or its
     // whole numbers.
     const WholeRows* whole_rows() const { return whole_ ? &*whole_ : nullptr; }
-    std::int64_t row_words() const { return row_words_; }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
     const PointTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
     float product(const TileKernels& tiles, const float* query, std::int64_t id) const {
         return (pairs_ ? pairs_->product : tiles.product)(query, row(id), row_words());
     }
 
-    // The filter's form of query row i of `block`: its words (`out` has room for d), signs as the step wants them, and
+    // The filter's form of query row i of `block`: row_words() (`out` has room for d), signs as the step wants them, and
     // its terms; of coarse panels those of rows.
     QueryTerms query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const;
     // Of coarse panels: query_words() of each of the `count` rows of `block`, and the terms of the panels' values.
@@ -81,14 +77,11 @@ private:
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
     QueryTerms product_query(const double* row, const TileKernels& tiles, float* out) const;
     void choose_scale(const MatrixView& points, const DistanceKeys& distance_keys);
-    std::int64_t byte_words() const {
-        const std::int64_t many = 4 * bytes_->word_multiple;
-        return (form_.d + many - 1) / many * bytes_->word_multiple;
-    }
+    std::int64_t byte_words() const { return bytes_->tiles.padded((form_.d + 3) / 4); }
     bool coarse() const { return bytes_ || projection_; }
     // False where coarse panels do not pay, or the form has none.
-    bool choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                       int threads, bool always, ProgressMeter& progress);
+    bool choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads, bool always,
+                       ProgressMeter& progress);
     // What the scale of whole numbers is tried with first: that of the points' form, or of unit vectors.
     RowSums round_bytes(const double* vector, double whole_scale, float* out, float& scale) const {
         return bytes_->round_row(vector, whole_scale, form_.d, out, scale);

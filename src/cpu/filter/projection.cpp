@@ -189,23 +189,41 @@ double Projection::complete(double norm2, double* coordinates) const {
 
 namespace {
 
-constexpr std::array<std::int64_t, 7> choices = {16, 24, 32, 48, 64, 96, max_directions};
-// What a candidate takes that is read from its row, in multiply-adds of a panel: so many for each coordinate, and for
-// itself (two cores of an AMD EPYC with AVX-512, Fashion-MNIST).
+// With what is left of a vector, a multiple of 32 coordinates for the longer ones.
+constexpr std::array<std::int64_t, 7> choices = {15, 23, 31, 47, 63, 95, max_directions};
+// What filtering takes, in multiply-adds of a panel's coordinates: a pair of rounded vectors beside those; a pair of
+// whole numbers of 8 bits, for each coordinate and beside; how many times as much as below a row takes. Directions of
+// whole numbers are not worth finding where the most of them take no less than that share of such a pair.
+struct Costs {
+    double pair, byte_coordinate, byte_pair, row, directions;
+};
+// Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next to nothing.
+constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 1e300}, costs_of_registers{30, 0.45, 40, 3, 0.33};
+const Costs& costs_of(Isa isa) {
+    return isa == Isa::amx ? costs_of_registers : costs_of_vectors;
+}
+// A candidate that is read from its row: so many for each coordinate, and for itself (the EPYC, Fashion-MNIST).
 constexpr double cost_per_coordinate = 12, whole_cost_per_coordinate = 6, cost_of_each = 1000;
-// A projection is made if filtering takes less than this share of what all coordinates take.
-constexpr double largest_share = 0.7;
-// What a pair takes of whole numbers of 8 bits, and panels of these are made below such a share.
-constexpr double byte_cost_per_coordinate = 0.5, byte_cost_of_pair = 8, largest_byte_share = 0.85;
+// A projection is made if filtering takes less than this share of what all coordinates take, panels of bytes below the
+// other.
+constexpr double largest_share = 0.7, largest_byte_share = 0.85;
 // Rows that directions are made of at most; rows that the choice is tried with as queries, for about so many
 // neighbours.
 constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighbours = 64;
 // Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
 constexpr double most_left = 0.6;
 
-double cost_of_row(const FilterSample& sample) {
+double cost_of_row(const Costs& costs, const FilterSample& sample) {
     const double per_coordinate = sample.whole ? whole_cost_per_coordinate : cost_per_coordinate;
-    return static_cast<double>(sample.d) * per_coordinate + cost_of_each;
+    return costs.row * (static_cast<double>(sample.d) * per_coordinate + cost_of_each);
+}
+
+// A pair of all coordinates without a row: rounded, or as bytes.
+double cost_of_all(const Costs& costs, std::int64_t d) {
+    return costs.pair + static_cast<double>(d);
+}
+double cost_of_bytes(const Costs& costs, std::int64_t d) {
+    return costs.byte_pair + costs.byte_coordinate * static_cast<double>(d);
 }
 
 // The value that about expected_neighbours of n points do not exceed, if they are as these are: `values` are half norms
@@ -284,8 +302,15 @@ private:
 
 }  // namespace
 
-std::optional<Projection> find_projection(const TileKernels& tiles, const FilterSample& sample, std::int64_t n,
-                                          bool always, int threads, ProgressMeter& progress) {
+std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n, bool always, int threads,
+                                          ProgressMeter& progress) {
+    const TileKernels& tiles = tile_kernels(isa);
+    const Costs& costs = costs_of(isa);
+    // Bytes that are whole numbers leave next to nothing to their rows.
+    const bool whole = sample.whole && byte_kernels(isa);
+    const double all_cost = whole ? std::min(cost_of_all(costs, sample.d), cost_of_bytes(costs, sample.d))
+                                  : cost_of_all(costs, sample.d);
+    if (!always && whole && cost_of_all(costs, choices.back() + 1) >= costs.directions * all_cost) return std::nullopt;
     // Directions of every other row or fewer, from the first on; the others, from the second on, are points and
     // queries.
     const std::int64_t d = sample.d, step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
@@ -321,22 +346,22 @@ std::optional<Projection> find_projection(const TileKernels& tiles, const Filter
         trial.add(i * others / queries, shares[static_cast<std::size_t>(i)]);
     });
     progress.throw_if_cancelled();
-    const auto points_count = static_cast<double>(n), dimensions = static_cast<double>(d);
-    const double row_cost = cost_of_row(sample);
+    const double row_cost = cost_of_row(costs, sample);
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
         double share = 0;
         for (const std::vector<double>& s : shares) share += s[c] / static_cast<double>(queries);
-        total[c] = points_count * (static_cast<double>(possible[c] + 1) + share * row_cost);
+        total[c] = cost_of_all(costs, possible[c] + 1) + share * row_cost;
         if (total[c] < total[best]) best = c;
     }
-    if (!always && total[best] > largest_share * points_count * dimensions) return std::nullopt;
+    if (!always && total[best] > largest_share * all_cost) return std::nullopt;
     Projection found = all.first(tiles, possible[best], progress);
     progress.throw_if_cancelled();
     return found;
 }
 
-bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums, std::int64_t n) {
+bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums,
+               std::int64_t n) {
     const std::int64_t d = sample.d, queries = std::min(sample.count, tried_queries);
     const bool l2 = sample.form == metric::Gemm::l2;
     std::vector<double> errors, squares, values;
@@ -362,9 +387,8 @@ bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::
         share += static_cast<double>(std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; })) /
                  static_cast<double>(low.size() * static_cast<std::size_t>(queries));
     }
-    const auto dimensions = static_cast<double>(d);
-    const double each = byte_cost_per_coordinate * dimensions + byte_cost_of_pair;
-    return each + share * cost_of_row(sample) <= largest_byte_share * dimensions;
+    const Costs& costs = costs_of(isa);
+    return cost_of_bytes(costs, d) + share * cost_of_row(costs, sample) <= largest_byte_share * cost_of_all(costs, d);
 }
 
 }  // namespace kith::cpu

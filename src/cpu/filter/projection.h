@@ -68,11 +68,12 @@ struct FilterSample {
 
 // The projection with which filtering the n points takes least, judged by the candidates that it leaves of the sample;
 // none where it takes nearly as long as all coordinates do and is not wanted `always`. Polls `progress`.
-std::optional<Projection> find_projection(const TileKernels& tiles, const FilterSample& sample, std::int64_t n,
-                                          bool always, int threads, ProgressMeter& progress);
+std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n, bool always, int threads,
+                                          ProgressMeter& progress);
 
 // Whether panels of whole numbers of 8 bits, with that bound and those sums of the sample's rows, and rows of what they
 // leave take less than panels of all coordinates.
-bool bytes_pay(const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums, std::int64_t n);
+bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums,
+               std::int64_t n);
 
 }  // namespace kith::cpu

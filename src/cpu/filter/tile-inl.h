@@ -255,12 +255,7 @@ void lower(const float* values, const float* squares, bool cosine, float error, 
 
 template <class S>
 constexpr void fill(TileKernels& k, Step step) {
-    const int s = static_cast<int>(step);
-    k.queries[s] = S::queries;
-    [&]<std::size_t... queries>(std::index_sequence<queries...>) {
-        ((k.tile[s][queries + 1] = tile<S, static_cast<int>(queries) + 1>), ...);
-    }
-    (std::make_index_sequence<S::queries>{});
+    k.of_step[static_cast<int>(step)] = tiles_of<S>();
 }
 
 constexpr TileKernels make_tiles() {

@@ -16,14 +16,20 @@ ByteProduct byte_product_of_target();
 }  // namespace avx512_vnni
 namespace amx {
 const ByteKernels& byte_kernel_table();
-}
+const Tiles& pair_tiles();
+}  // namespace amx
 #endif
 
-const PairKernels* pair_kernels() {
+const PairKernels* pair_kernels(Isa isa) {
 #if defined(__x86_64__)
-    if (supports_bf16()) return &avx512_bf16::pair_kernel_table();
-#endif
+    if (!has_avx512(isa) || !supports_bf16()) return nullptr;
+    const PairKernels& kernels = avx512_bf16::pair_kernel_table();
+    static const PairKernels in_registers{amx::pair_tiles(), kernels.round_row, kernels.product};
+    return isa == Isa::amx ? &in_registers : &kernels;
+#else
+    static_cast<void>(isa);
     return nullptr;
+#endif
 }
 
 const ByteKernels* byte_kernels(Isa isa) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cpu/simd/isa.h"
+#include "exact/ceil_div.h"
 #include "exact/direct_form.h"
 
 namespace kith::cpu {
@@ -25,9 +26,29 @@ using exact::Step;
 using Tile = bool (*)(const float* panel, std::int64_t words, const float* queries, const float* threshold,
                       float exponent, std::uint32_t* hits, float* values);
 
-inline constexpr int max_tile_queries = 14;
-// The same of tiles of bytes.
-inline constexpr int max_byte_queries = 32;
+inline constexpr int max_tile_queries = 32;
+
+// Tiles of one step and one instruction set, by number of queries, and how they take these (query_tiles.h). A query has
+// `header` words before those of its coordinates, and of the latter `run` lie together; the number of a panel's words
+// is a multiple of that, the last of them 0. A thread may call tiles between enter() and leave(), where there are such.
+struct Tiles {
+    int queries;                      // of the largest
+    Tile tile[max_tile_queries + 1];
+    std::int64_t header = 0, run = 1;
+    std::int64_t rows = 1;            // queries that a tile has room for are a multiple of it
+    void (*enter)() = nullptr;
+    void (*leave)() = nullptr;
+
+    std::int64_t room(std::int64_t count) const { return exact::ceil_div(count, rows) * rows; }
+    // Words of a panel for so many words of a point.
+    std::int64_t padded(std::int64_t words) const { return exact::ceil_div(words, run) * run; }
+    // Where word j of query i lies in a tile of `count`.
+    std::int64_t at(std::int64_t i, std::int64_t j, std::int64_t count) const {
+        if (j < header) return j * room(count) + i;
+        const std::int64_t word = j - header;
+        return (header + word / run * run) * room(count) + i * run + word % run;
+    }
+};
 
 // For a few queries: values[32 i + p] of query i (dense rows of d) and row p < count <= 32, by the metric in f32 or as
 // the product <q, x>; with products also squares[p] = |x|^2.
@@ -50,8 +71,7 @@ using ByteProduct = std::int32_t (*)(const std::uint8_t* x, const std::int8_t* q
 inline constexpr std::int64_t product_bytes = 64;
 
 struct TileKernels {
-    int queries[exact::step_count];                      // the largest tile of each step
-    Tile tile[exact::step_count][max_tile_queries + 1];  // by number of queries
+    Tiles of_step[exact::step_count];
     RowSweep sweep[4];
     // For 32 values and squares of a sweep: low = -value - error (sqrt(square) + floor), and with `cosine` low = -value
     // / sqrt(square) - error, NaN where the square is not a number of full precision.
@@ -84,32 +104,27 @@ const TileKernels& tile_kernels(Isa isa);
 // Step::dot on pairs of bf16, which words hold as bits. Each adds two products to its f32 accumulator, rounding to
 // nearest; denormals are zero.
 struct PairKernels {
-    int queries;
-    Tile tile[max_tile_queries + 1];
+    Tiles tiles;
     // As TileKernels::round_row, to (d + 1) / 2 pairs.
     RowSums (*round_row)(const double* in, const double* centre, double scale, std::int64_t d, float* out);
     // As TileKernels::product, of so many pairs.
     float (*product)(const float* q, const float* x, std::int64_t words);
 };
 
-// Null on a machine without supports_bf16().
-const PairKernels* pair_kernels();
+// Null on a machine without supports_bf16(), and for instruction sets before avx512.
+const PairKernels* pair_kernels(Isa isa);
 
 // Step::dot on words of four whole numbers of 8 bits: v^ = scale * numbers, and a value is
 // half norm - scale of the query * (scale of the point * <numbers, numbers>). A panel's second row of 32 floats are its
-// points' scales, their numbers are raised by 128; a query's words are preceded by others: 128 times the sum of
-// its numbers, negated, as an integer, and its scale.
+// points' scales. A query's words are preceded by others, the second of them its scale; where the points' numbers
+// are raised by 128, the first is 128 times the sum of its numbers, negated, as an integer.
 struct ByteKernels {
-    int queries;
-    // Words of a query before those of its numbers; whether a query's words lie together, or for each word those of all
-    // queries; what the number of a panel's words is a multiple of, the last of them 0.
-    std::int64_t query_header, word_multiple;
-    bool by_query;
-    Tile tile[max_byte_queries + 1];
+    Tiles tiles;
+    bool raised;
     // v = in, v^ = whole numbers times `scale`, to (d + 3) / 4 words; that of whole_scale where it leaves next to
     // nothing of a row, else the least that holds the largest coordinate; 0 of a row of 0.
     RowSums (*round_row)(const double* in, double whole_scale, std::int64_t d, float* out, float& scale);
-    // The words of a point for a panel, and the sum of a query's numbers.
+    // Raises the words of a point for a panel; the sum of a query's numbers.
     void (*raise)(float* words, std::int64_t count);
     std::int64_t (*sum)(const float* words, std::int64_t count);
 };

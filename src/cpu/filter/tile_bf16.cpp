@@ -56,17 +56,7 @@ RowSums round_pairs(const double* in, const double* centre, double scale, std::i
     return sums;
 }
 
-template <std::size_t... queries>
-constexpr PairKernels make_pairs(std::index_sequence<queries...>) {
-    PairKernels k{};
-    k.queries = PairStep::queries;
-    ((k.tile[queries + 1] = tile<PairStep, static_cast<int>(queries) + 1>), ...);
-    k.round_row = round_pairs;
-    k.product = product<PairStep>;
-    return k;
-}
-
-constexpr PairKernels pairs_of_target = make_pairs(std::make_index_sequence<PairStep::queries>{});
+constexpr PairKernels pairs_of_target{tiles_of<PairStep>(), round_pairs, product<PairStep>};
 
 }  // namespace
 

@@ -32,16 +32,6 @@ struct ByteStep {
     }
 };
 
-template <std::size_t... queries>
-constexpr ByteKernels make_bytes(std::index_sequence<queries...>) {
-    ByteKernels k = byte_row_kernels();
-    k.queries = ByteStep::queries;
-    k.query_header = ByteStep::query_header;
-    k.word_multiple = 1;
-    ((k.tile[queries + 1] = tile<ByteStep, static_cast<int>(queries) + 1>), ...);
-    return k;
-}
-
 std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int64_t count) {
     static_assert(product_bytes == 4 * vector_points);
     // Chains hide the latency of the sums.
@@ -65,7 +55,7 @@ std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int6
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0x55)));
 }
 
-constexpr ByteKernels bytes_of_target = make_bytes(std::make_index_sequence<ByteStep::queries>{});
+constexpr ByteKernels bytes_of_target = byte_kernels_with(tiles_of<ByteStep>(), true);
 
 }  // namespace
 

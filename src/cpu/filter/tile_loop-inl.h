@@ -112,6 +112,18 @@ bool tile(const float* panel, std::int64_t words, const float* q, const float* t
     return any != 0;
 }
 
+template <class S>
+constexpr Tiles tiles_of() {
+    Tiles t{};
+    t.queries = S::queries;
+    t.header = query_header_of<S>;
+    [&]<std::size_t... queries>(std::index_sequence<queries...>) {
+        ((t.tile[queries + 1] = tile<S, static_cast<int>(queries) + 1>), ...);
+    }
+    (std::make_index_sequence<S::queries>{});
+    return t;
+}
+
 #if KITH_LEVEL > 0
 KITH_HD float sum_of_lanes(F v) {
 #if KITH_LEVEL == 2

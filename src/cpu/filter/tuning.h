@@ -10,7 +10,7 @@ inline constexpr std::int64_t direct_dimensions = 8;
 // Below so many dimensions bf16 gains less than its looser bound costs.
 inline constexpr std::int64_t min_bf16_dimensions = 32;
 // The most directions of a projection, and the dimensions that one is looked for in.
-inline constexpr std::int64_t max_directions = 128, max_projected_dimensions = 4096;
+inline constexpr std::int64_t max_directions = 127, max_projected_dimensions = 4096;
 // Queries that are filtered together: of panels of all coordinates, and of a projection, where they share the rows that
 // they read.
 inline constexpr std::int64_t max_query_block = 192, coarse_query_block = 1024;

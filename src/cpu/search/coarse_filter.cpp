@@ -24,12 +24,9 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       count_(count),
       query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_words()),
       row_bytes_(whole_ ? whole_->row_bytes() : 4 * filter.row_words()),
-      words_(filter.words()),
-      query_words_(filter.query_words()),
-      width_(filter.tile_queries(kernels_)),
       most_read_(search.max_rows_read * (whole_ ? whole_share : 1)),
       queries_(count * query_bytes_),
-      projected_(count * query_words_),
+      tiles_(filter.tiles(kernels_), count, filter.query_words(), filter.words()),
       thresholds_(static_cast<std::size_t>(count)),
       terms_(thresholds_.size()),
       read_(thresholds_.size(), 0),
@@ -38,16 +35,12 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
         list.add_query(whole_ ? whole_->query(kernels_, list.rows().row(i), query(i))
                               : filter.query(list.rows(), i, kernels_, reinterpret_cast<float*>(query(i))));
     if (whole_) list.set_whole(*whole_, queries_.data());
-    Buffer<float> forms(count * query_words_);
+    const std::int64_t words = filter.query_words();
+    Buffer<float> forms(count * words);
     filter.coarse_queries(list.rows(), count, kernels_, forms.data(), terms_.data());
     for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
-        float* out = projected_.data() + (filter.by_query() ? i : tile) * query_words_;
-        const std::int64_t step = filter.by_query() ? 1 : here;
-        if (!filter.by_query()) out += i - tile;
-        const float* form = forms.data() + i * query_words_;
         const bool used = list.filtered(i);
-        for (std::int64_t j = 0; j < query_words_; ++j) out[j * step] = used ? form[j] : 0.0f;
+        if (used) tiles_.set(i, forms.data() + i * words, words);
         QueryTerms& terms = terms_[static_cast<std::size_t>(i)];
         // Values of whole rows are distance keys, those of others w, whose thresholds have their error in them.
         if (!whole_) terms.scale = 1, terms.offset = 0, terms.error -= list.error(i);
@@ -64,36 +57,29 @@ void CoarseFilter::follow(std::int64_t i) {
 }
 
 void CoarseFilter::group(std::int64_t p) {
-    const float* panel = filter_.panel(p);
-    constexpr int most = std::max(max_tile_queries, max_byte_queries);
-    std::uint32_t hits[most];
-    alignas(64) float values[most * panel_points];
+    const float* const panel = filter_.panel(p);
     // All but padding and points with a NaN.
     std::uint32_t points = 0, seen = 0;
     for (int lane = 0; lane < panel_points; ++lane)
         points |= static_cast<std::uint32_t>(panel[lane] != std::numeric_limits<float>::infinity()) << lane;
     std::size_t count = 0;
-    for (std::int64_t first = 0; first < count_; first += width_) {
-        const std::int64_t here = std::min(width_, count_ - first);
-        const Tile tile = filter_.tiles(kernels_)[here];
-        if (!tile(panel, words_, projected_.data() + first * query_words_, thresholds_.data() + first,
-                  filter_.exponent(), hits, values))
-            continue;
-        // Without a branch that depends on a query.
-        std::uint32_t all = 0;
-        for (std::int64_t i = 0; i < here; ++i) {
-            const std::uint32_t lanes = hits[i] & points;
-            passed_[count] = {static_cast<std::int32_t>(first + i), lanes};
-            count += lanes != 0;
-            all |= lanes;
-        }
-        // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
-        for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
-            const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
-            for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
-        }
-        seen |= all;
-    }
+    tiles_.compare(panel, thresholds_.data(), filter_.exponent(),
+                   [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float*) {
+                       // Without a branch that depends on a query.
+                       std::uint32_t all = 0;
+                       for (std::int64_t i = 0; i < here; ++i) {
+                           const std::uint32_t lanes = hits[i] & points;
+                           passed_[count] = {static_cast<std::int32_t>(first + i), lanes};
+                           count += lanes != 0;
+                           all |= lanes;
+                       }
+                       // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
+                       for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
+                           const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
+                           for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
+                       }
+                       seen |= all;
+                   });
     for (std::size_t at = 0; at < count; ++at) {
         if (at + queries_ahead < count) {
             const std::byte* const next = query(passed_[at + queries_ahead].query);

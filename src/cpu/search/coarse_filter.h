@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cpu/filter/panels.h"
+#include "cpu/filter/query_tiles.h"
 #include "cpu/search/shortlist.h"
 
 namespace kith::cpu {
@@ -40,10 +41,10 @@ private:
     Shortlist& list_;
     const TileKernels& kernels_;
     const WholeRows* whole_;
-    std::int64_t count_, query_bytes_, row_bytes_, words_, query_words_, width_;
+    std::int64_t count_, query_bytes_, row_bytes_;
     double most_read_;  // rows that a query reads before it is given up
     Buffer<std::byte> queries_;
-    Buffer<float> projected_;
+    QueryTiles tiles_;
     std::vector<float> thresholds_;  // of panels
     std::vector<QueryTerms> terms_;  // what makes them of the rows' thresholds
     std::vector<double> read_;       // rows of each query

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "cpu/filter/panels.h"
+#include "cpu/filter/query_tiles.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/coarse_filter.h"
 #include "cpu/search/row_filter.h"
@@ -28,7 +29,7 @@ constexpr std::int64_t max_block_tiles = 16;
 // Panels of so many bytes are read again by each of many small blocks rather than split into ranges, in each of which a
 // query finds its threshold anew: 100 queries, k 10, two threads of a Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3
 // times at n 10,000, d 128; no difference at 100,000.
-constexpr std::int64_t near_bytes = 3 << 20;
+constexpr std::int64_t near_bytes = 3 << 20, most_kept_together = 16;
 // Bytes of neighbours that all queries keep between ranges of the points.
 constexpr std::int64_t kept_bytes = 256 << 20;
 // A query with more candidates than n over max_share (or these few) is left to the next filter, or scanned: refining a
@@ -48,36 +49,24 @@ public:
         : filter_(filter),
           list_(list),
           count_(count),
-          words_(filter.words()),
-          tiles_(filter.tiles(tile_kernels(s.isa))),
-          width_(filter.tile_queries(tile_kernels(s.isa))),
-          packed_(count * words_) {
-        const TileKernels& kernels = tile_kernels(s.isa);
+          queries_(filter.tiles(tile_kernels(s.isa)), count, filter.query_words(), filter.words()) {
         std::vector<float> form(static_cast<std::size_t>(s.points.rows.cols));
         for (std::int64_t i = 0; i < count; ++i) {
-            list.add_query(filter.query(list.rows(), i, kernels, form.data()));
-            const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
-            float* out = packed_.data() + tile * words_ + (i - tile);
-            const bool used = list.filtered(i);
-            for (std::int64_t j = 0; j < words_; ++j) out[j * here] = used ? form[static_cast<std::size_t>(j)] : 0.0f;
+            list.add_query(filter.query(list.rows(), i, tile_kernels(s.isa), form.data()));
+            if (list.filtered(i)) queries_.set(i, form.data(), filter.row_words());
         }
     }
 
     std::int64_t stride(std::int64_t panels) const { return panel_stride(count_, panels); }
 
     void group(std::int64_t p) {
-        const float* panel = filter_.panel(p);
-        std::uint32_t hits[max_tile_queries];
-        alignas(64) float values[max_tile_queries * panel_points];
-        for (std::int64_t first = 0; first < count_; first += width_) {
-            const std::int64_t here = std::min(width_, count_ - first);
-            if (!tiles_[here](panel, words_, packed_.data() + first * words_, list_.thresholds() + first,
-                              filter_.exponent(), hits, values))
-                continue;
-            for (std::int64_t i = 0; i < here; ++i) {
-                if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
-            }
-        }
+        const float* const panel = filter_.panel(p);
+        queries_.compare(
+            panel, list_.thresholds(), filter_.exponent(),
+            [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                for (std::int64_t i = 0; i < here; ++i)
+                    if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
+            });
     }
 
     // Thresholds are read anew for each panel.
@@ -96,10 +85,8 @@ private:
 
     const Filter& filter_;
     Shortlist& list_;
-    std::int64_t count_, words_;
-    const Tile* tiles_;
-    std::int64_t width_;
-    Buffer<float> packed_;
+    std::int64_t count_;
+    QueryTiles queries_;
 };
 
 // What a search takes one thread, by half or twice: Zen 5, AVX-512, n 1,000 to 100,000, d 16 and 128, q 1 to 100, k 10.
@@ -268,13 +255,13 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     }
     const Filter* filter = s.points.filter(s.isa, threads, rounding, progress, plan.forced);
     if (!filter) return false;
-    const std::int64_t width = filter->tile_queries(tile_kernels(s.isa));
+    const std::int64_t width = filter->tiles(tile_kernels(s.isa)).queries;
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
     if (is_coarse(rounding)) block = coarse_query_block / width * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
-    const TaskSchedule c = make_schedule(n, q, near ? width : 0, block, s.k, threads);
+    const TaskSchedule c = make_schedule(n, q, near ? std::min(width, most_kept_together) : 0, block, s.k, threads);
     limit_candidates(c.ranges);
     // Each range has first points of its own, too few of them.
     if (c.ranges > 1) s.guesses = nullptr;

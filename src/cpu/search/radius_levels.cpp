@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cpu/filter/panels.h"
+#include "cpu/filter/query_tiles.h"
 #include "cpu/metric/kernels.h"
 #include "exact/ceil_div.h"
 
@@ -42,7 +43,7 @@ public:
           kernels_(tile_kernels(isa)),
           n_(points.rows.rows),
           d_(points.rows.cols),
-          width_(filter.tile_queries(kernels_)),
+          width_(filter.tiles(kernels_).queries),
           most_(std::clamp<std::int64_t>(block_bytes / (4 * filter.words()) / width_, 1, max_block_tiles) * width_) {
         if (query_tile > 0) most_ = std::min(most_, query_tile);
     }
@@ -53,23 +54,19 @@ public:
 
     void evaluate(RadiusBlock& block, std::int64_t count, std::int64_t begin, std::int64_t end,
                   const std::function<bool(double)>& go_on) const override {
-        const std::int64_t words = filter_.words();
-        Buffer<float> packed(count * words);
+        QueryTiles queries(filter_.tiles(kernels_), count, filter_.query_words(), filter_.words());
         std::vector<float> form(static_cast<std::size_t>(d_));
         for (std::int64_t i = 0; i < count; ++i) {
             const QueryTerms terms = filter_.query(block.rows(), i, kernels_, form.data());
             block.add_query(terms);
-            const std::int64_t tile = i / width_ * width_, here = std::min(width_, count - tile);
-            float* out = packed.data() + tile * words + (i - tile);
-            const bool used = terms.usable && !block.has_nan(i);
-            for (std::int64_t j = 0; j < words; ++j) out[j * here] = used ? form[static_cast<std::size_t>(j)] : 0.0f;
+            if (terms.usable && !block.has_nan(i)) queries.set(i, form.data(), filter_.row_words());
         }
         const std::int64_t panels_per_report =
             std::clamp<std::int64_t>(work_per_report / (panel_points * count * d_), 1, 256);
         double unreported = 0;
         std::int64_t listed = 0;
         for (std::int64_t p = begin; p < end; ++p) {
-            panel(block, count, packed.data(), p);
+            panel(block, queries, p);
             unreported += static_cast<double>(std::min<std::int64_t>(panel_points, n_ - p * panel_points) * count);
             if ((p - begin) % panels_per_report != 0 && p + 1 < end && block.listed() < listed + grain_) continue;
             if (!go_on(unreported)) return;
@@ -79,26 +76,21 @@ public:
     }
 
 private:
-    void panel(RadiusBlock& block, std::int64_t count, const float* packed, std::int64_t p) const {
+    void panel(RadiusBlock& block, const QueryTiles& queries, std::int64_t p) const {
         const float* const panel = filter_.panel(p);
-        const Tile* const tiles = filter_.tiles(kernels_);
-        std::uint32_t hits[max_tile_queries];
-        alignas(64) float values[max_tile_queries * panel_points];
-        for (std::int64_t first = 0; first < count; first += width_) {
-            const std::int64_t here = std::min(width_, count - first);
-            if (!tiles[here](panel, filter_.words(), packed + first * filter_.words(), block.thresholds() + first,
-                             filter_.exponent(), hits, values))
-                continue;
-            for (std::int64_t i = 0; i < here; ++i) {
-                for (std::uint32_t left = hits[i]; left; left &= left - 1) {
-                    const int lane = std::countr_zero(left);
-                    // A half norm of +inf: padding, or a point with a NaN.
-                    if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
-                    block.offer(first + i, values[i * panel_points + lane], panel[panel_points + lane],
-                                p * panel_points + lane);
+        queries.compare(
+            panel, block.thresholds(), filter_.exponent(),
+            [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                for (std::int64_t i = 0; i < here; ++i) {
+                    for (std::uint32_t left = hits[i]; left; left &= left - 1) {
+                        const int lane = std::countr_zero(left);
+                        // A half norm of +inf: padding, or a point with a NaN.
+                        if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
+                        block.offer(first + i, values[i * panel_points + lane], panel[panel_points + lane],
+                                    p * panel_points + lane);
+                    }
                 }
-            }
-        }
+            });
     }
 
     const Filter& filter_;

@@ -29,13 +29,13 @@ const char* name(Isa isa) {
 #if defined(__x86_64__)
 namespace {
 
-// Tiles of 8-bit numbers, which the system has to save and to permit: for this process, once.
+// Products of bf16 and of 8-bit numbers in matrix registers, which the system has to save and to permit: for this process, once.
 bool has_amx() {
 #if defined(__linux__)
-    constexpr unsigned tiles = 1u << 24, bytes = 1u << 25, saved = 3u << 17;
+    constexpr unsigned products = 1u << 22 | 1u << 24 | 1u << 25, saved = 3u << 17;  // bf16, registers, bytes
     constexpr long ask_permission = 0x1023, tile_data = 18;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & tiles) || !(d & bytes)) return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & products) != products) return false;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
     unsigned low = 0, high = 0;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

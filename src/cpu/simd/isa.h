@@ -5,7 +5,7 @@
 
 namespace kith::cpu {
 
-// `amx`: avx512, but for products of bytes in tiles of matrix registers.
+// `amx`: avx512, but for products of bf16 and of bytes, which are made in matrix registers.
 enum class Isa { baseline, avx2, avx512, amx };
 inline constexpr int isa_count = 4;
 inline bool has_avx512(Isa isa) {
