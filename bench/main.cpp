@@ -54,7 +54,7 @@ void add_common(CLI::App* command, Args& args) {
         ->capture_default_str();
     command->add_option("--threads", args.options.threads, "CPU threads; 0: all");
     command->add_option("--memory", args.options.memory, "Bytes of workspace; 0: half of what is free");
-    command->add_option("--isa", args.options.isa, "Force an instruction set: avx512, avx2, baseline");
+    command->add_option("--isa", args.options.isa, "Force an instruction set: amx, avx512, avx2, baseline");
     command->add_option("--repeat", args.repeat, "Timed runs")->capture_default_str()->check(CLI::Range(1, 1000));
     command->add_option("--json", args.json, "Write the results there as JSON, too")->type_name("FILE");
 }

@@ -18,6 +18,7 @@
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"
+#include "kith/match.h"
 #include "prepared_filter.h"
 #include "same_answer.h"
 #include "spectrum.h"
@@ -234,6 +235,40 @@ TEST(GpuCellSearch, Graphs) {
         few(points.view(), options_of("sqeuclidean", "projected"));
     EXPECT_TRUE(same_answer(all.graph(7, options_of("sqeuclidean", "gemm-f16")),
                             few.graph(7, options_of("sqeuclidean", "projected"))));
+}
+
+// Of an Index whose points lie in cells; few queries and many.
+TEST(GpuCellSearch, Radii) {
+    const Spectrum points = grouped(66000, 400, 200, 45), queries = grouped(3000, 400, 200, 46);
+    const Options by_all = options_of("euclidean", "gemm-f16"), own = options_of("euclidean", "");
+    const Index all(points.view(), by_all), few(points.view(), options_of("euclidean", "projected"));
+    for (const std::int64_t q : {40, 3000}) {
+        const MatrixView some = view(queries.rows.data(), q, 400);
+        std::vector<float> reach = all.search(some, 30, by_all).distances;
+        std::nth_element(reach.begin(), reach.begin() + std::ssize(reach) / 2, reach.end());
+        const double r = reach[reach.size() / 2];
+        const RadiusNeighbors want = all.radius(some, r, by_all), got = few.radius(some, r, own);
+        EXPECT_LT(static_cast<std::size_t>(10 * q), want.ids.size());
+        EXPECT_EQ(want.offsets, got.offsets) << q;
+        EXPECT_EQ(want.ids, got.ids) << q;
+        EXPECT_EQ(want.distances, got.distances) << q;
+    }
+}
+
+TEST(GpuCellSearch, Matches) {
+    const Spectrum a = grouped(3000, 400, 200, 47), b = grouped(66000, 400, 200, 48);
+    for (const bool mutual : {false, true}) {
+        MatchOptions by_all, by_cells;
+        by_all.ratio = by_cells.ratio = 0.98;
+        by_all.mutual = by_cells.mutual = mutual;
+        by_all.search = options_of("euclidean", "gemm-f16");
+        by_cells.search = options_of("euclidean", "projected");
+        const Matches want = match(a.view(), b.view(), by_all), got = match(a.view(), b.view(), by_cells);
+        EXPECT_LT(100u, want.first.size());
+        EXPECT_EQ(want.first, got.first) << mutual;
+        EXPECT_EQ(want.second, got.second) << mutual;
+        EXPECT_EQ(want.distances, got.distances) << mutual;
+    }
 }
 
 // Made where a sample says that they leave much out.

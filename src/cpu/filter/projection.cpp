@@ -198,7 +198,7 @@ struct Costs {
     double pair, byte_coordinate, byte_pair, row, directions;
 };
 // Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next to nothing.
-constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 1e300}, costs_of_registers{30, 0.45, 40, 3, 0.33};
+constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 1e300}, costs_of_registers{30, 0.45, 40, 2, 0.33};
 const Costs& costs_of(Isa isa) {
     return isa == Isa::amx ? costs_of_registers : costs_of_vectors;
 }

@@ -80,7 +80,8 @@ struct Pairs {
     KITH_HD static F value(const float* sums, F, F, float) { return Single::load(sums); }
 };
 
-// The sums of 16 or 32 queries with the 32 points of a panel.
+// The sums of 16 or 32 queries with the 32 points of a panel. The first cache is left to the panel, which all queries of
+// a block are compared with: with both in it one takes the other's place.
 template <class S, bool two>
 KITH_HD void multiply(const float* panel, std::int64_t words, const float* q, float* sums) {
     S::start(panel);
@@ -88,12 +89,12 @@ KITH_HD void multiply(const float* panel, std::int64_t words, const float* q, fl
     const float* x = panel + panel_header;
     for (std::int64_t j = 0; j < words; j += register_words, x += register_words * panel_points, q += step) {
         _tile_loadd(6, x, point_bytes);
-        _tile_loadd(4, q, row_bytes);
+        _tile_stream_loadd(4, q, row_bytes);
         S::template multiply<0>();
         _tile_loadd(7, x + register_words, point_bytes);
         S::template multiply<1>();
         if constexpr (two) {
-            _tile_loadd(5, q + register_rows * register_words, row_bytes);
+            _tile_stream_loadd(5, q + register_rows * register_words, row_bytes);
             S::template multiply<2>();
             S::template multiply<3>();
         }

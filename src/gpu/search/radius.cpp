@@ -39,7 +39,7 @@ public:
           workspace_(static_cast<double>(context.plan.workspace_bytes) / (context.points.streams ? 2 : 1)) {
         const Points& points = context.points;
         const double spread = tuning::spread_bytes(points.n, points.d);
-        if (!in_clusters(points.resident) || spread > spare(context)) return;
+        if (!lies_in_order(points.resident) || spread > spare(context)) return;
         may_spread_ = true;
         workspace_ -= spread;
     }
@@ -48,7 +48,7 @@ public:
     void take_half() { workspace_ /= 2; }
     // What a tile's rows may hold.
     std::int64_t room() const { return tuning::radius_entries(workspace_); }
-    // Whether any tile took the filter of the points' clusters, as one in their own order had no room.
+    // Whether any tile took the filter in the order of clusters or cells, as one in the points' own had no room.
     bool had_no_room() const { return had_no_room_; }
 
     // Of all chunks.
@@ -136,12 +136,12 @@ private:
             if (states[i] == ball_left || states[i] == ball_unfit) left.push_back(static_cast<std::int64_t>(i));
         return left;
     }
-    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in clusters that in their
-    // own order: runs of its positions are samples, by which ranges are as long as lists have room for. The runs of the
-    // clusters' are clusters: their lists overflow, and ranges are halved until they do not.
+    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in the order of clusters or
+    // cells that in their own: runs of its positions are samples, by which ranges are as long as lists have room for.
+    // Runs of the others are of near points: their lists overflow, and ranges are halved until they do not.
     const FilterVectors& own_filter(const Chunk& chunk) {
         const FilterKind kind = kind_of(context_.plan);
-        if (in_clusters(chunk)) {
+        if (lies_in_order(chunk)) {
             if (const FilterVectors* const spread = spread_if_there_is_room(chunk)) return *spread;
             had_no_room_ = true;
         }
@@ -149,7 +149,7 @@ private:
             if (const FilterVectors* const finer = filter_if_there_is_room(chunk, FilterKind::direct)) return *finer;
         return filter_of(chunk, context_.points.metric, kind);
     }
-    bool in_clusters(const Chunk& chunk) const {
+    bool lies_in_order(const Chunk& chunk) const {
         return chunk.filter.form.order && context_.plan.path == Path::gemm_f16;
     }
     const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
@@ -389,8 +389,8 @@ void radius(const Points& points, const RadiusRequest& request) {
     fallbacks.describe(request.report);
     if (search.had_no_room())
         request.report.fallbacks.push_back(
-            {q, false, "a filter of the points in their own order had no room beside that of their clusters",
-             "more memory: lists of points that lie in the order of their clusters overflow"});
+            {q, false, "a filter of the points in their own order had no room beside that of their clusters or cells",
+             "more memory: lists of points that lie in the order of clusters or cells overflow"});
 }
 
 }  // namespace kith::gpu
