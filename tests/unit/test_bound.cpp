@@ -256,7 +256,8 @@ void attack(const Arithmetic& a, Gemm form, std::size_t d, Attack what, const ch
 }
 
 void attack_all(Gemm form, Rounding rounding) {
-    if (rounding == Rounding::bf16 && !cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "this processor has no AVX512_BF16";
+    if (rounding == Rounding::bf16 && !cpu::pair_kernels(cpu::best_isa()))
+        GTEST_SKIP() << "this processor has no AVX512_BF16";
     for (const Arithmetic& a : arithmetics()) {
         if (a.rounding != rounding) continue;
         for (const std::size_t d : {1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 64, 129, 784, 2001}) {

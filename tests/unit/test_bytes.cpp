@@ -239,10 +239,9 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
             const float* const at = filter->panel(panel);
             const float threshold = infinity;
             std::vector<float> values(cpu::panel_points, std::numeric_limits<float>::quiet_NaN());
-            query.compare(at, &threshold, 0,
-                          [&](std::int64_t, std::int64_t, const std::uint32_t*, const float* found) {
-                              std::copy_n(found, cpu::panel_points, values.begin());
-                          });
+            query.compare(at, &threshold, 0, [&](std::int64_t, std::int64_t, const std::uint32_t*, const float* found) {
+                std::copy_n(found, cpu::panel_points, values.begin());
+            });
             for (std::int64_t p = 0; p < cpu::panel_points && panel * cpu::panel_points + p < rows.rows; ++p) {
                 if (!(at[p] < infinity)) continue;
                 const double rank = ranks[static_cast<std::size_t>(panel * cpu::panel_points + p)];

@@ -54,8 +54,8 @@ void within_error(const Form& f, cpu::Isa isa, const Vector& query, const std::v
     const float threshold = std::numeric_limits<float>::infinity();
     std::uint32_t hits = 0;
     alignas(64) float values[lanes];
-    tiles.of_step[static_cast<int>(form.step)].tile[1](panel.data(), static_cast<std::int64_t>(q.size()), q.data(), &threshold,
-                                               form.exponent, &hits, values);
+    tiles.of_step[static_cast<int>(form.step)].tile[1](panel.data(), static_cast<std::int64_t>(q.size()), q.data(),
+                                                       &threshold, form.exponent, &hits, values);
     ASSERT_EQ(0xffffffffu, hits);
     const cpu::QueryTerms terms =
         cpu::direct_terms(exact::direct_bound(form.error, static_cast<std::int64_t>(query.size())));
@@ -113,8 +113,8 @@ TEST(DirectForms, RoundedRows) {
                          const float threshold = std::numeric_limits<float>::infinity();
                          std::uint32_t hits = 0;
                          std::vector<float> values(lanes);
-                         tiles.of_step[static_cast<int>(form.step)].tile[1](panel.data(), std::ssize(q), q.data(), &threshold,
-                                                                    form.exponent, &hits, values.data());
+                         tiles.of_step[static_cast<int>(form.step)].tile[1](
+                             panel.data(), std::ssize(q), q.data(), &threshold, form.exponent, &hits, values.data());
                          return values;
                      });
         if (HasFatalFailure()) return;
@@ -146,7 +146,7 @@ TEST(DirectForms, PowersOfInfinity) {
             std::uint32_t hits = 0;
             alignas(64) float values[lanes];
             cpu::tile_kernels(isa).of_step[static_cast<int>(form.step)].tile[1](panel.data(), 1, &query, &threshold,
-                                                                        form.exponent, &hits, values);
+                                                                                form.exponent, &hits, values);
             EXPECT_EQ(infinity, values[0]) << p;
             EXPECT_EQ(infinity, values[1]) << p;
             EXPECT_FALSE(values[2] < infinity) << p;
@@ -186,7 +186,7 @@ TEST(DirectForms, HalfNormsStay) {
             alignas(64) float values[lanes];
             const float threshold = 1;
             cpu::tile_kernels(isa).of_step[static_cast<int>(form.step)].tile[1](panel.data(), 1, &query, &threshold,
-                                                                        form.exponent, &hits, values);
+                                                                                form.exponent, &hits, values);
             EXPECT_EQ(0xfffffffdu, hits) << f.name;
             EXPECT_LE(values[0], 0x1p-100f) << f.name;
             EXPECT_TRUE(values[2] != values[2]) << f.name;

@@ -16,8 +16,8 @@
 // bf16: VDPBF16PS adds a pair of products to its f32 sum by two fused steps that round to nearest (Intel's manual; so
 // does Zen 5). Products of bf16 are exact in f32, so in any order, fused or not, a term passes at most d + 3 roundings.
 // g takes each as 2^-23, twice its size, which leaves room for arithmetic that truncates. Operands and results below
-// 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds chains
-// of 16 products: fewer roundings (docs/exactness.md, section 6).
+// 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds
+// chains of 16 products: fewer roundings (docs/exactness.md, section 6).
 //
 // Whole numbers of 8 bits (cpu/filter/tile.h): <u^, v^> is a whole number of 32 bits times two scales; to f32, the
 // point's scale, and the query's fused with h are three roundings. g = 8 x 2^-24, as |u^| may be twice |u|.

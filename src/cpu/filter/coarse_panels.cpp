@@ -85,8 +85,8 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     if (bytes_ && bytes_->raised) bytes_->raise(out + panel_header, words_ * panel_points);
 }
 
-bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads, bool always,
-                           ProgressMeter& progress) {
+bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads,
+                           bool always, ProgressMeter& progress) {
     const TileKernels& tiles = tile_kernels(isa);
     if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
     if (form_.d > max_projected_dimensions) return false;

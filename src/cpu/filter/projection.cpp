@@ -308,8 +308,8 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
     const Costs& costs = costs_of(isa);
     // Bytes that are whole numbers leave next to nothing to their rows.
     const bool whole = sample.whole && byte_kernels(isa);
-    const double all_cost = whole ? std::min(cost_of_all(costs, sample.d), cost_of_bytes(costs, sample.d))
-                                  : cost_of_all(costs, sample.d);
+    const double all_cost =
+        whole ? std::min(cost_of_all(costs, sample.d), cost_of_bytes(costs, sample.d)) : cost_of_all(costs, sample.d);
     if (!always && whole && cost_of_all(costs, choices.back() + 1) >= costs.directions * all_cost) return std::nullopt;
     // Directions of every other row or fewer, from the first on; the others, from the second on, are points and
     // queries.

@@ -32,10 +32,10 @@ inline constexpr int max_tile_queries = 32;
 // `header` words before those of its coordinates, and of the latter `run` lie together; the number of a panel's words
 // is a multiple of that, the last of them 0. A thread may call tiles between enter() and leave(), where there are such.
 struct Tiles {
-    int queries;                      // of the largest
+    int queries;  // of the largest
     Tile tile[max_tile_queries + 1];
     std::int64_t header = 0, run = 1;
-    std::int64_t rows = 1;            // queries that a tile has room for are a multiple of it
+    std::int64_t rows = 1;  // queries that a tile has room for are a multiple of it
     void (*enter)() = nullptr;
     void (*leave)() = nullptr;
 

@@ -14,7 +14,8 @@ namespace {
 
 // Rows and words of a row of a register.
 constexpr int register_rows = 16, register_words = 16;
-constexpr std::int64_t row_bytes = 4 * register_words, point_bytes = 4 * panel_points;
+// Bytes from a row of a register to the next, in memory: of queries, of points and of sums.
+constexpr std::int64_t query_stride = 4 * register_words, point_stride = 4 * panel_points;
 static_assert(vector_points == register_words && panel_points == 2 * register_words);
 static_assert(max_tile_queries == 2 * register_rows);
 
@@ -80,30 +81,30 @@ struct Pairs {
     KITH_HD static F value(const float* sums, F, F, float) { return Single::load(sums); }
 };
 
-// The sums of 16 or 32 queries with the 32 points of a panel. The first cache is left to the panel, which all queries of
-// a block are compared with: with both in it one takes the other's place.
+// The sums of 16 or 32 queries with the 32 points of a panel. The first cache is left to the panel, which all queries
+// of a block are compared with: with both in it one takes the other's place.
 template <class S, bool two>
 KITH_HD void multiply(const float* panel, std::int64_t words, const float* q, float* sums) {
     S::start(panel);
     constexpr std::int64_t step = (two ? 2 : 1) * register_rows * register_words;
     const float* x = panel + panel_header;
     for (std::int64_t j = 0; j < words; j += register_words, x += register_words * panel_points, q += step) {
-        _tile_loadd(6, x, point_bytes);
-        _tile_stream_loadd(4, q, row_bytes);
+        _tile_loadd(6, x, point_stride);
+        _tile_stream_loadd(4, q, query_stride);
         S::template multiply<0>();
-        _tile_loadd(7, x + register_words, point_bytes);
+        _tile_loadd(7, x + register_words, point_stride);
         S::template multiply<1>();
         if constexpr (two) {
-            _tile_stream_loadd(5, q + register_rows * register_words, row_bytes);
+            _tile_stream_loadd(5, q + register_rows * register_words, query_stride);
             S::template multiply<2>();
             S::template multiply<3>();
         }
     }
-    _tile_stored(0, sums, point_bytes);
-    _tile_stored(1, sums + register_words, point_bytes);
+    _tile_stored(0, sums, point_stride);
+    _tile_stored(1, sums + register_words, point_stride);
     if constexpr (two) {
-        _tile_stored(2, sums + register_rows * panel_points, point_bytes);
-        _tile_stored(3, sums + register_rows * panel_points + register_words, point_bytes);
+        _tile_stored(2, sums + register_rows * panel_points, point_stride);
+        _tile_stored(3, sums + register_rows * panel_points + register_words, point_stride);
     }
 }
 

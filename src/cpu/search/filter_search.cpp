@@ -61,12 +61,11 @@ public:
 
     void group(std::int64_t p) {
         const float* const panel = filter_.panel(p);
-        queries_.compare(
-            panel, list_.thresholds(), filter_.exponent(),
-            [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
-                for (std::int64_t i = 0; i < here; ++i)
-                    if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
-            });
+        queries_.compare(panel, list_.thresholds(), filter_.exponent(),
+                         [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                             for (std::int64_t i = 0; i < here; ++i)
+                                 if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
+                         });
     }
 
     // Thresholds are read anew for each panel.

@@ -78,19 +78,18 @@ public:
 private:
     void panel(RadiusBlock& block, const QueryTiles& queries, std::int64_t p) const {
         const float* const panel = filter_.panel(p);
-        queries.compare(
-            panel, block.thresholds(), filter_.exponent(),
-            [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
-                for (std::int64_t i = 0; i < here; ++i) {
-                    for (std::uint32_t left = hits[i]; left; left &= left - 1) {
-                        const int lane = std::countr_zero(left);
-                        // A half norm of +inf: padding, or a point with a NaN.
-                        if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
-                        block.offer(first + i, values[i * panel_points + lane], panel[panel_points + lane],
-                                    p * panel_points + lane);
-                    }
-                }
-            });
+        queries.compare(panel, block.thresholds(), filter_.exponent(),
+                        [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                            for (std::int64_t i = 0; i < here; ++i) {
+                                for (std::uint32_t left = hits[i]; left; left &= left - 1) {
+                                    const int lane = std::countr_zero(left);
+                                    // A half norm of +inf: padding, or a point with a NaN.
+                                    if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
+                                    block.offer(first + i, values[i * panel_points + lane], panel[panel_points + lane],
+                                                p * panel_points + lane);
+                                }
+                            }
+                        });
     }
 
     const Filter& filter_;

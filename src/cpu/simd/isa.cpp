@@ -29,7 +29,8 @@ const char* name(Isa isa) {
 #if defined(__x86_64__)
 namespace {
 
-// Products of bf16 and of 8-bit numbers in matrix registers, which the system has to save and to permit: for this process, once.
+// Products of bf16 and of 8-bit numbers in matrix registers, which the system has to save and to permit: for this
+// process, once.
 bool has_amx() {
 #if defined(__linux__)
     constexpr unsigned products = 1u << 22 | 1u << 24 | 1u << 25, saved = 3u << 17;  // bf16, registers, bytes
