@@ -8,6 +8,7 @@
 #include "gpu/filter/direct_rows.cuh"
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric/kernels.h"
+#include "gpu/metric/measure_row.cuh"
 #include "gpu/metric/rank.cuh"
 #include "gpu/metric/scan_pairs.cuh"
 #include "gpu/primitives/warp.cuh"
@@ -18,30 +19,10 @@
 
 namespace kith::gpu {
 
-// A warp owns a row, a lane one partial sum.
 template <class M>
-__global__ void measure_rows(Rows rows, double* aux, std::uint8_t* nan, metric::Params params) {
-    using O = ScalarOps<double>;
+__global__ void measure_rows(Rows rows, RowMeasures out, metric::Params params) {
     const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
-    if (row >= rows.count) return;
-    const int lane = threadIdx.x % 32;
-    bool bad = false;
-    for (std::int64_t i = lane; i < params.d; i += 32) {
-        const double x = rows.at(row, i);
-        bad |= x != x;
-    }
-    bad = __any_sync(0xffffffffu, bad);
-    if (lane == 0) nan[row] = bad;
-    double values[metric::max_aux] = {};
-    for (int stage = 0; stage < M::aux; ++stage) {
-        double a[1] = {0.0};
-        for (std::int64_t i = lane; i < params.d; i += 32)
-            a[0] = a[0] + M::template aux_term<O>(stage, rows.at(row, i), values, metric::constant<M>(params, i));
-        warp_combine<exact::detail::Sum, 1>(a);
-        values[stage] = M::aux_finish(stage, a[0], params);
-    }
-    if (lane == 0)
-        for (int stage = 0; stage < M::aux; ++stage) aux[row * metric::max_aux + stage] = values[stage];
+    if (row < rows.count) measure_row<M>(rows, row, out, params);
 }
 
 // A thread owns a coordinate.
@@ -112,9 +93,8 @@ struct Launch {
         return warps;
     }
 
-    static void measure(const Rows& rows, double* aux, std::uint8_t* nan, const metric::Params& params,
-                        cudaStream_t stream) {
-        measure_rows<M><<<blocks_for(rows.count, item_warps), item_threads, 0, stream>>>(rows, aux, nan, params);
+    static void measure(const Rows& rows, const RowMeasures& out, const metric::Params& params, cudaStream_t stream) {
+        measure_rows<M><<<blocks_for(rows.count, item_warps), item_threads, 0, stream>>>(rows, out, params);
         check_launch("measure_rows");
     }
     static void convert(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream) {
@@ -179,7 +159,17 @@ struct Launch {
             if (form.is_direct())
                 return direct_queries<M>(rows, form, static_cast<float*>(vectors), query_error, unfit, params, stream);
         if constexpr (multiplied)
-            filter_queries<M>(rows, form, static_cast<__half*>(vectors), query_error, unfit, params, stream);
+            filter_queries<M>(rows, {}, form, static_cast<__half*>(vectors), query_error, unfit, params, stream);
+    }
+    static void unmeasured(const Rows& rows, const RowMeasures& out, const FilterForm& form, void* vectors,
+                           float* query_error, std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+        const PreparedRows prepared{rows, out.aux, out.nan};
+        if constexpr (multiplied && !M::traits.factored)
+            if (!form.is_direct())
+                return filter_queries<M>(prepared, out, form, static_cast<__half*>(vectors), query_error, unfit, params,
+                                         stream);
+        measure(rows, out, params, stream);
+        queries(prepared, form, vectors, query_error, unfit, params, stream);
     }
 
     static MetricKernels table() {
@@ -196,6 +186,7 @@ struct Launch {
             t.sample = sample_rows<M>;
             t.filter_points = points;
             t.filter_queries = queries;
+            t.filter_unmeasured = unmeasured;
         }
         return t;
     }

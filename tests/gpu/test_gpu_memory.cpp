@@ -5,10 +5,13 @@
 #include <chrono>
 #include <limits>
 #include <random>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "exact/metric_spec.h"
 #include "gpu/backend.h"
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/tuning.h"
 #include "gpu_arrays.h"
@@ -168,6 +171,81 @@ TEST(GpuMemory, OwnChunksOfDevicePoints) {
                 ASSERT_EQ(static_cast<float>(set.points[static_cast<std::size_t>(i * d + j)]),
                           values[static_cast<std::size_t>(by_rows ? i * kept.stride + j : j * kept.stride + i)]);
     }
+}
+
+// What a call frees it takes again, and the next call does on whatever stream; memory that waits is not in use.
+TEST(GpuMemory, CallsUseSmallBlocksAgain) {
+    using kith::gpu::Buffer;
+    using kith::gpu::CallMemory;
+    const gpu_arrays::Stream stream, other;
+    const auto used = [] { return kith::gpu::pool_bytes(0).used; };
+    const std::int64_t before = used();
+    const void* first = nullptr;
+    {
+        const CallMemory call(0, stream.get());
+        {
+            const Buffer<char> block(5000, stream.get());
+            first = block.get();
+        }
+        EXPECT_EQ(first, Buffer<char>(4900, stream.get()).get());  // of the same size, rounded up
+        EXPECT_NE(first, Buffer<char>(9000, stream.get()).get());
+        const Buffer<char> in_use(5000, stream.get());
+        EXPECT_EQ(first, in_use.get());
+        EXPECT_NE(first, Buffer<char>(5000, stream.get()).get());
+        EXPECT_NE(first, Buffer<char>(5000, other.get()).get());  // which is not the call's
+        EXPECT_LT(before, used());
+        std::thread([&] { EXPECT_NE(first, Buffer<char>(5000, stream.get()).get()); }).join();
+        const CallMemory inner(0, stream.get());
+        EXPECT_NE(first, Buffer<char>(5000, stream.get()).get());
+    }
+    EXPECT_EQ(before, used());
+    EXPECT_LT(0, CallMemory::idle_bytes(0));
+    EXPECT_NE(first, Buffer<char>(5000, other.get()).get());  // without a call
+    {
+        const CallMemory call(0, other.get());
+        std::vector<Buffer<char>> taken;
+        std::set<const void*> blocks;
+        for (int i = 0; i < 4; ++i) blocks.insert(taken.emplace_back(5000, other.get()).get());
+        EXPECT_EQ(4U, blocks.size());
+        EXPECT_TRUE(blocks.contains(first));
+    }
+    CallMemory::give_back(0, nullptr);
+    EXPECT_EQ(0, CallMemory::idle_bytes(0));
+    EXPECT_EQ(before, used());
+}
+
+// Of more and larger blocks the last few stay, and none when memory runs out.
+TEST(GpuMemory, FewAndSmallBlocksStay) {
+    using kith::gpu::Buffer;
+    using kith::gpu::CallMemory;
+    namespace tuning = kith::gpu::tuning;
+    CallMemory::give_back(0, nullptr);
+    const std::int64_t before = kith::gpu::pool_bytes(0).used;
+    {
+        const CallMemory call(0, nullptr);
+        const Buffer<char> large(static_cast<std::int64_t>(tuning::largest_kept_block) + 1, nullptr);
+    }
+    EXPECT_EQ(0, CallMemory::idle_bytes(0));
+    {
+        const CallMemory call(0, nullptr);
+        std::vector<Buffer<char>> blocks;
+        for (std::size_t i = 0; i < 3 * tuning::kept_blocks; ++i) blocks.emplace_back(512, nullptr);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(tuning::kept_blocks) * 512, CallMemory::idle_bytes(0));
+    {
+        const CallMemory call(0, nullptr);
+        std::vector<Buffer<char>> blocks;
+        for (int i = 0; i < 6; ++i) blocks.emplace_back(static_cast<std::int64_t>(tuning::largest_kept_block), nullptr);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(tuning::kept_block_bytes), CallMemory::idle_bytes(0));
+    {
+        const CallMemory call(0, nullptr);
+        { const Buffer<char> freed(7 << 20, nullptr); }
+        EXPECT_THROW(Buffer<char>(std::int64_t{1} << 50, nullptr), kith::Error);
+        EXPECT_EQ(0, CallMemory::idle_bytes(0));
+        EXPECT_EQ(before, kith::gpu::pool_bytes(0).used);
+    }
+    EXPECT_EQ(before, kith::gpu::pool_bytes(0).used);
 }
 
 // What was once needed goes back to the device, but for a share that the next search takes without asking for it.

@@ -252,6 +252,91 @@ TEST(GpuValues, AreThoseOfTheHost) {
             }
 }
 
+// A pass that rounds its queries itself compares what round_queries() makes of them, and leaves the same errors.
+TEST(GpuValues, QueriesRoundedInThePass) {
+    constexpr std::int64_t n = 700, groups = 7;
+    std::mt19937 random(3);
+    const auto numbers = [&](std::int64_t count) {
+        std::vector<double> out;
+        for (std::int64_t i = 0; i < count; ++i) out.push_back(static_cast<double>(random() % 2001) / 100 - 10);
+        return out;
+    };
+    for (const std::int64_t d : {5, 31, 64, 130, 350}) {
+        for (const int leading : {0, 3}) {
+            const std::int64_t padded_columns = gpu::LeadingDirections::padded(d), most = gpu::LeadingDirections::most;
+            std::vector<double> matrix(static_cast<std::size_t>(padded_columns * most), 0.0);
+            for (int i = 0; i < leading; ++i) matrix[static_cast<std::size_t>((2 * i) * most + i)] = i % 2 ? -1 : 1;
+            const auto on_device_matrix = on_device(matrix), shift = on_device(numbers(d));
+            gpu::Directions directions;
+            directions.depth = directions.columns = d;
+            directions.form.width = gpu::byte_width(d + 2 * leading) / 2;
+            directions.bytes.step = 0.07;  // with a shift of up to 10, some coordinates lie beyond a byte's range
+            directions.bytes.shift = shift.get();
+            directions.bytes.shift_norm = 10;
+            directions.bytes.kappa = 0.01;
+            directions.bytes.leading = {.count = leading,
+                                        .matrix = on_device_matrix.get(),
+                                        .coarse = 0.1,
+                                        .fine = 0.001,
+                                        .coarse_kappa = 0.01,
+                                        .fine_kappa = 0.01};
+            const std::int64_t width = directions.form.width, padded = gpu::whole_tiles(n);
+            std::vector<std::int8_t> rows;
+            for (std::int64_t i = 0; i < n * 2 * width; ++i)
+                rows.push_back(static_cast<std::int8_t>(static_cast<int>(random() % 256) - 128));
+            const auto points = on_device(rows);
+            const auto half_norm = on_device(std::vector<int>(static_cast<std::size_t>(padded), 12));
+            for (std::int64_t q = 1; q <= gpu::value_queries; ++q) {
+                const std::string label =
+                    "d " + std::to_string(d) + ", leading " + std::to_string(leading) + ", q " + std::to_string(q);
+                std::vector<__half> halves;
+                for (const double x : numbers(q * d)) halves.push_back(__float2half(static_cast<float>(x)));
+                const auto vectors = on_device(halves);
+                const gpu::Buffer<std::int8_t> rounded(q * 2 * width, nullptr);
+                const gpu::Buffer<float> error(q, nullptr), own_error(q, nullptr);
+                gpu::round_queries(directions, vectors.get(), {}, 0, q, rounded.get(), error.get(), nullptr);
+                ASSERT_TRUE(gpu::rounds_queries(directions, q)) << label;
+                std::vector<std::uint32_t> seen[2];
+                for (const bool rounds : {false, true}) {
+                    const gpu::Buffer<std::uint32_t> values(q * padded, nullptr), least(q * 2 * groups, nullptr);
+                    gpu::ValuePass pass{.queries = rounds ? nullptr : rounded.get(),
+                                        .points = points.get(),
+                                        .half_norm = reinterpret_cast<const float*>(half_norm.get()),
+                                        .point_error = nullptr,
+                                        .bytes = true,
+                                        .q = q,
+                                        .n = n,
+                                        .width = width,
+                                        .groups = groups,
+                                        .values = values.get(),
+                                        .ld = padded,
+                                        .least = least.get(),
+                                        .step_least = nullptr};
+                    const gpu::Buffer<std::uint32_t> step_least(q * groups * pass.steps_of_group(), nullptr);
+                    pass.step_least = step_least.get();
+                    if (rounds) gpu::value_pass(pass, nullptr, {vectors.get(), directions, own_error.get()});
+                    else gpu::value_pass(pass, nullptr);
+                    gpu_arrays::check(cudaDeviceSynchronize());
+                    seen[rounds] = on_host(values);
+                    for (std::int64_t i = 0; i < q; ++i)
+                        std::fill(seen[rounds].begin() + i * padded + n, seen[rounds].begin() + (i + 1) * padded, 0u);
+                }
+                ASSERT_EQ(seen[0], seen[1]) << label;
+                ASSERT_EQ(on_host(error), on_host(own_error)) << label;
+            }
+        }
+    }
+    // Rows of which a block has no room for what rounding takes, and what is no number of 8 bits.
+    gpu::Directions wide;
+    EXPECT_FALSE(gpu::rounds_queries(wide, 1));
+    wide.bytes.step = 1;
+    wide.columns = wide.depth = 2048;
+    wide.form.width = 1024;
+    EXPECT_TRUE(gpu::rounds_queries(wide, 4));
+    wide.bytes.leading.count = 1;
+    EXPECT_FALSE(gpu::rounds_queries(wide, 4));
+}
+
 struct Closed {
     std::vector<unsigned long long> counted;
     std::vector<std::int32_t> counts;

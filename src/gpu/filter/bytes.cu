@@ -1,13 +1,12 @@
-// Rounding rows to whole numbers of 8 bits, with the terms of the bound; a warp owns a row, a lane four numbers.
+// Kernels of bytes.h; those that round give a warp to a row.
 #include "gpu/filter/bytes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "gpu/filter/along.cuh"
 #include "gpu/filter/augmented.h"
-#include "gpu/filter/bound.h"
+#include "gpu/filter/byte_row.cuh"
 #include "gpu/filter/cells.h"
 #include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/primitives/warp.cuh"
@@ -20,169 +19,13 @@ namespace kith::gpu {
 
 namespace {
 
-// What the bound's own arithmetic in binary64 rounds, relatively.
-constexpr double arithmetic_slack = 1 + 0x1p-20;
-
-struct ByteRow {
-    double norm2 = 0;     // of what is rounded, y = phi(v) less the shift,
-    double stepped2 = 0;  // and of the numbers times the step
-    double noise2 = 0;    // of what rounding left of it within the range of a byte,
-    double clipped2 = 0;  // and beyond
-    double ends = 0;      // the sum of the latter's sizes times the largest number
-    // Of y or the numbers times the step, and of the noise, what leading directions have: all of it, what their own
-    // numbers say, and what these leave.
-    double size_along2 = 0, size_rest2 = 0, noise_along2 = 0, noise_said2 = 0, noise_rest2 = 0;
-    double left2 = 0;       // the square of what the directions leave and phi does not have
-    double cross = 0;       // the product with the shift
-    double phi_error2 = 0;  // the square of what coordinates may be away from exact ones
-    double rounding = 0;    // what binary64 may round of the product with the shift, and of other terms of that size
-
-    // What a point and a query have in common of F and E; `size2`: of what is multiplied.
-    __device__ double bound(const ByteForm& bytes, double size2) const {
-        const LeadingDirections& leading = bytes.leading;
-        double sum = pair(across(noise2, noise_along2), bytes.kappa, across(size2, size_along2)) + left2 + clipped2;
-        if (leading.count > 0)
-            sum += pair(size_rest2, leading.coarse_kappa, noise_said2) +
-                   pair(noise_rest2, leading.fine_kappa, size_along2);
-        // phi's own error times either side, and times another.
-        sum += pair(phi_error2, bytes.error_kappa, norm2) + phi_error2;
-        return 0.5 * sum + ends + rounding;
-    }
-
-private:
-    // Twice what the product of two lengths is at most, of which each row has one.
-    __device__ static double pair(double a2, double kappa, double b2) { return a2 / kappa + kappa * b2; }
-    // The square of what a vector has beside leading directions, which are orthonormal but for rounding.
-    __device__ static double across(double all2, double along2) {
-        return fmax(0.0, all2 - along2) + 0x1p-32 * (all2 + along2);
-    }
-};
-
-// A row's coordinates in a warp's shared memory, and what leading directions have of these.
-struct LeadingSums {
-    double* size;  // y or the numbers times the step; the noise behind them
-    std::int64_t padded;
-
-    __device__ LeadingSums(double* shared, const Directions& directions)
-        : size(shared + threadIdx.x / 32 * 2 * LeadingDirections::padded(directions.columns)),
-          padded(LeadingDirections::padded(directions.columns)) {}
-    static std::size_t bytes_of(const Directions& directions) {
-        if (directions.bytes.leading.count == 0) return 0;
-        return static_cast<std::size_t>(item_warps * 2 * LeadingDirections::padded(directions.columns)) *
-               sizeof(double);
-    }
-    __device__ void set(std::int64_t c, double of_size, double of_noise) {
-        size[c] = of_size;
-        size[padded + c] = of_noise;
-    }
-    // Lanes 0 to 15 have those of the noise, the others those of the size.
-    __device__ double of(const LeadingDirections& leading) const {
-        constexpr int ahead = LeadingDirections::padding;
-        const int lane = threadIdx.x % 32;
-        const double *const own = lane < LeadingDirections::most ? size + padded : size,
-                            *const matrix = leading.matrix + lane % LeadingDirections::most;
-        double sums[ahead] = {};
-        for (std::int64_t first = 0; first < padded; first += ahead)
-#pragma unroll
-            for (int i = 0; i < ahead; ++i)
-                sums[i] += __ldg(matrix + (first + i) * LeadingDirections::most) * own[first + i];
-        double sum = 0;
-#pragma unroll
-        for (const double each : sums) sum += each;
-        return sum;
-    }
-};
-
-// Rows of directions.form.width pairs of numbers: those of phi, then, where there are leading directions, of points the
-// fine numbers of what rounding left and the coarse ones of the coordinates, of queries the other way round. Of queries
-// the numbers are negated, which -128 cannot be.
-template <bool query>
-__device__ ByteRow round_row(const Directions& directions, const __half* vector, const Along& of, std::int64_t i_row,
-                             std::int8_t* out) {
-    const double* const along = of.coordinates ? of.coordinates + i_row * of.stride : nullptr;
+// Of each warp of a block, what rounding its row takes.
+__device__ double* shared_of_warp(const Directions& directions) {
     extern __shared__ double shared[];
-    const ByteForm& bytes = directions.bytes;
-    const LeadingDirections& leading = bytes.leading;
-    const int lane = threadIdx.x % 32;
-    const std::int64_t coordinates = directions.coordinates();
-    LeadingSums sums(shared, directions);
-    double norm2 = 0, phi2 = 0, own2 = 0, stepped2 = 0, noise2 = 0, clipped2 = 0, clipped = 0, cross = 0;
-    if (along) {
-        for (std::int64_t j = lane; j < directions.depth; j += 32) {
-            const auto x = static_cast<double>(__half2float(vector[j]));
-            norm2 += x * x;
-        }
-        for (std::int64_t c = lane; c < directions.columns; c += 32) phi2 += along[c] * along[c];
-        norm2 = warp_sum(norm2);
-        phi2 = warp_sum(phi2);
-    }
-    exact::ProjectionError error;
-    if (along) error = error_of_row(directions, of, i_row, norm2);
-    // No less than what the directions leave.
-    const double left = error.remainder(norm2, norm2 - phi2), inverse = 1 / bytes.step;
-    for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 128) {
-        char4 four{};
-        signed char* const rounded = &four.x;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const std::int64_t c = first + i;
-            if (c >= coordinates) continue;
-            const double x = c >= directions.columns ? left
-                             : along                 ? along[c]
-                                                     : static_cast<double>(__half2float(vector[c])),
-                         shift = bytes.shift[c], y = x - shift, nearest = rint(y * inverse),
-                         b = fmin(fmax(nearest, query ? -127.0 : -128.0), 127.0), stepped = b * bytes.step,
-                         rest = y - stepped;
-            rounded[i] = static_cast<signed char>(static_cast<int>(query ? -b : b));
-            if (!along) norm2 += x * x;
-            own2 += y * y;
-            stepped2 += stepped * stepped;
-            cross += y * shift;
-            if (b == nearest) {
-                noise2 += rest * rest;
-            } else {
-                clipped2 += rest * rest;
-                clipped += fabs(rest);
-            }
-            if (leading.count > 0 && c < directions.columns)
-                sums.set(c, query ? y : stepped, b == nearest ? rest : 0.0);
-        }
-        *reinterpret_cast<char4*>(out + first) = four;
-    }
-    if (!along) norm2 = warp_sum(norm2);
-    const double norm = sqrt(norm2), size = norm + bytes.shift_norm;
-    ByteRow row;
-    row.norm2 = warp_sum(own2);
-    row.stepped2 = warp_sum(stepped2);
-    row.noise2 = warp_sum(noise2);
-    row.clipped2 = warp_sum(clipped2);
-    row.ends = 128 * bytes.step * warp_sum(clipped);
-    row.cross = warp_sum(cross);
-    row.rounding = canonical_slack * size * size;
-    if (along) {
-        const double of_coordinates = error.coordinates * norm;
-        row.phi_error2 = of_coordinates * of_coordinates;
-        row.rounding += of_coordinates * bytes.shift_norm;
-        if (!directions.leaves_some()) row.left2 = left * left;
-    }
-    if (leading.count == 0) return row;
-    if (const std::int64_t c = directions.columns + lane; c < sums.padded) sums.set(c, 0, 0);
-    __syncwarp();
-    const bool of_noise = lane < LeadingDirections::most;
-    const double sum = sums.of(leading), step = of_noise ? leading.fine : leading.coarse,
-                 number = fmin(fmax(rint(sum / step), -127.0), 127.0), said = number * step, rest = sum - said;
-    const auto of_lanes = [&](double x, bool noise) { return warp_sum(of_noise == noise ? x * x : 0.0); };
-    row.noise_along2 = of_lanes(sum, true);
-    row.noise_said2 = of_lanes(said, true);
-    row.noise_rest2 = of_lanes(rest, true);
-    row.size_along2 = of_lanes(sum, false);
-    row.size_rest2 = of_lanes(rest, false);
-    if (lane % LeadingDirections::most < leading.count) {
-        const int second = query == of_noise ? leading.count : 0;
-        out[coordinates + second + lane % LeadingDirections::most] =
-            static_cast<std::int8_t>(static_cast<int>(query ? -number : number));
-    }
-    return row;
+    return shared + threadIdx.x / 32 * byte_row_doubles(directions);
+}
+std::size_t shared_bytes(const Directions& directions) {
+    return static_cast<std::size_t>(item_warps * byte_row_doubles(directions)) * sizeof(double);
 }
 
 __global__ void points_kernel(Directions directions, const __half* vectors, Along along, const float* half_norm,
@@ -199,11 +42,10 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
         return;
     }
     const ByteForm& bytes = directions.bytes;
-    const ByteRow row = round_row<false>(directions, vectors + at * directions.depth, along, i, out + at * width);
+    const ByteRow row = round_to_bytes<false>(directions, vectors + at * directions.depth, along, i,
+                                              shared_of_warp(directions), out + at * width);
     if (threadIdx.x % 32 != 0) return;
-    const double bound = row.bound(bytes, row.stepped2);
-    const double lowest =
-        (static_cast<double>(h) - row.cross - arithmetic_slack * bound) / (bytes.step * bytes.step) - 1;
+    const double lowest = row.least(bytes, static_cast<double>(h)) / (bytes.step * bytes.step) - 1;
     // Not a number, too: then all look at it.
     out_half_norm[at] = lowest >= ByteLimits::finite   ? static_cast<int>(ByteLimits::finite)
                         : lowest > -ByteLimits::finite ? static_cast<int>(floor(lowest))
@@ -214,13 +56,9 @@ __global__ void queries_kernel(Directions directions, const __half* vectors, Alo
                                std::int64_t count, std::int8_t* out, float* error) {
     const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
     if (i >= count) return;
-    const ByteForm& bytes = directions.bytes;
-    const ByteRow row =
-        round_row<true>(directions, vectors + at * directions.depth, along, i, out + at * 2 * directions.form.width);
-    if (threadIdx.x % 32 != 0) return;
-    const double bound = row.bound(bytes, row.norm2) + 0.5 * row.noise2;
-    const double all = row.cross + bytes.shift_norm * bytes.shift_norm + arithmetic_slack * bound;
-    error[at] = isfinite(all) ? __double2float_ru(all) : __int_as_float(0x7f800000);
+    const ByteRow row = round_to_bytes<true>(directions, vectors + at * directions.depth, along, i,
+                                             shared_of_warp(directions), out + at * 2 * directions.form.width);
+    if (threadIdx.x % 32 == 0) error[at] = row.error(directions.bytes);
 }
 
 __global__ void fill_kernel(int* out, std::int64_t count, int value) {
@@ -350,14 +188,14 @@ __global__ void gather_terms_kernel(const uint4* terms, std::int64_t plane, Byte
 void round_points(const Directions& directions, const __half* vectors, const Along& along, const float* half_norm,
                   std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out, int* out_half_norm,
                   cudaStream_t stream) {
-    points_kernel<<<blocks_for(count, item_warps), item_threads, LeadingSums::bytes_of(directions), stream>>>(
+    points_kernel<<<blocks_for(count, item_warps), item_threads, shared_bytes(directions), stream>>>(
         directions, vectors, along, half_norm, first, count, n, out, out_half_norm);
     check_launch("round_points");
 }
 
 void round_queries(const Directions& directions, const __half* vectors, const Along& along, std::int64_t first,
                    std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream) {
-    queries_kernel<<<blocks_for(count, item_warps), item_threads, LeadingSums::bytes_of(directions), stream>>>(
+    queries_kernel<<<blocks_for(count, item_warps), item_threads, shared_bytes(directions), stream>>>(
         directions, vectors, along, first, count, out, error);
     check_launch("round_queries");
 }

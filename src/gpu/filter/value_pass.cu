@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 
+#include "gpu/filter/byte_row.cuh"
 #include "gpu/filter/coarse_threshold.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/filter/thresholds.cuh"
@@ -31,12 +32,23 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
+// The pass's queries to the block's shared memory, `slots` rows of so many words of which the last may be 0.
+__device__ __forceinline__ void copy_queries(const ValuePass& pass, int slots, int words, uint4* out) {
+    const int count = static_cast<int>(pass.q) * words;
+    for (int i = threadIdx.x; i < slots * words; i += threads)
+        out[i] = i < count ? static_cast<const uint4*>(pass.queries)[i] : uint4{0, 0, 0, 0};
+}
+
 // Rows of halves: a word's two are exact in f32. Without upper values a is a lower bound alone.
 template <bool with_upper>
 struct HalfRows {
     using Sum = float;
     using Factors = float2;
+    struct Source {};
     static constexpr bool upper = with_upper;
+    __device__ static void load_queries(const ValuePass& pass, const Source&, int slots, int words, uint4* out) {
+        copy_queries(pass, slots, words, out);
+    }
     __device__ static float2 factors(std::uint32_t word) {
         return __half22float2(*reinterpret_cast<const __half2*>(&word));
     }
@@ -52,7 +64,24 @@ struct HalfRows {
 struct ByteRows {
     using Sum = int;
     using Factors = int;
+    using Source = QueryRounding;
     static constexpr bool upper = false;
+    // A warp rounds a query, in every block the same; what that takes lies behind the queries.
+    __device__ static void load_queries(const ValuePass& pass, const Source& rounding, int slots, int words,
+                                        uint4* out) {
+        if (!rounding.vectors) return copy_queries(pass, slots, words, out);
+        const auto row = static_cast<int>(threadIdx.x / 32);
+        if (row >= slots) return;
+        if (row >= pass.q) {
+            for (int i = threadIdx.x % 32; i < words; i += 32) out[row * words + i] = uint4{0, 0, 0, 0};
+            return;
+        }
+        const Directions& directions = rounding.directions;
+        double* const shared = reinterpret_cast<double*>(out + slots * words) + row * byte_row_doubles(directions);
+        const ByteRow rounded = round_to_bytes<true>(directions, rounding.vectors + row * directions.depth, {}, 0,
+                                                     shared, reinterpret_cast<std::int8_t*>(out + row * words));
+        if (blockIdx.x == 0 && threadIdx.x % 32 == 0) rounding.error[row] = rounded.error(directions.bytes);
+    }
     __device__ static int factors(std::uint32_t word) { return static_cast<int>(word); }
     __device__ static void add(int& sum, int of_query, int of_point) { sum = __dp4a(of_query, of_point, sum); }
     __device__ static int plus(int a, int b) { return a + b; }
@@ -83,15 +112,13 @@ __device__ __forceinline__ typename Rows::Sum row_sum(typename Rows::Sum (&sum)[
 
 // `queries` at least pass.q; `ahead`: runs of 16 bytes of a row that a lane reads before it multiplies.
 template <class Rows, int queries, int ahead>
-__global__ void __launch_bounds__(threads, value_blocks) value_kernel(ValuePass pass) {
+__global__ void __launch_bounds__(threads, value_blocks) value_kernel(ValuePass pass, typename Rows::Source source) {
     using Sum = typename Rows::Sum;
     using Factors = typename Rows::Factors;
     extern __shared__ uint4 query_words[];  // queries x words
     let_next_begin();
     const auto words = static_cast<int>(pass.width / 8);
-    const auto count = static_cast<int>(pass.q) * words;
-    for (int i = threadIdx.x; i < queries * words; i += threads)
-        query_words[i] = i < count ? static_cast<const uint4*>(pass.queries)[i] : uint4{0, 0, 0, 0};
+    Rows::load_queries(pass, source, queries, words, query_words);
     __syncthreads();
     const std::int64_t group = blockIdx.x * std::int64_t{value_warps} + threadIdx.x / 32;
     if (group >= pass.groups) return;
@@ -386,11 +413,18 @@ bool close_waits() {
     return answer == yes;
 }
 
+// Shared memory of a block: queries, and what rounding them takes.
+std::size_t value_bytes(std::int64_t q, std::int64_t width) {
+    return static_cast<std::size_t>(value_query_slots(q) * width * 2);
+}
+std::size_t rounding_bytes(const Directions& directions, std::int64_t q) {
+    return static_cast<std::size_t>(q * byte_row_doubles(directions)) * sizeof(double);
+}
+
 template <class Rows>
-void launch_values(const ValuePass& pass, cudaStream_t stream) {
+void launch_values(const ValuePass& pass, const typename Rows::Source& source, std::size_t bytes, cudaStream_t stream) {
     const unsigned blocks = blocks_for(pass.groups, value_warps);
-    const auto bytes = static_cast<std::size_t>(value_query_slots(pass.q) * pass.width * 2);
-    const auto launch = [&](auto* kernel) { kernel<<<blocks, threads, bytes, stream>>>(pass); };
+    const auto launch = [&](auto* kernel) { kernel<<<blocks, threads, bytes, stream>>>(pass, source); };
     const bool narrow = pass.width <= row_lanes * 8;
     if (pass.q == 1) launch(narrow ? value_kernel<Rows, 1, 1> : value_kernel<Rows, 1, 2>);
     else if (pass.q == 2) launch(narrow ? value_kernel<Rows, 2, 1> : value_kernel<Rows, 2, 2>);
@@ -400,10 +434,22 @@ void launch_values(const ValuePass& pass, cudaStream_t stream) {
 
 }  // namespace
 
-void value_pass(const ValuePass& pass, cudaStream_t stream) {
-    if (pass.bytes) launch_values<ByteRows>(pass, stream);
-    else if (pass.point_error) launch_values<HalfRows<true>>(pass, stream);
-    else launch_values<HalfRows<false>>(pass, stream);
+bool rounds_queries(const Directions& directions, std::int64_t q) {
+    return directions.bytes && !directions.matrix &&
+           value_bytes(q, directions.form.width) + rounding_bytes(directions, q) <= value_query_bytes;
+}
+
+void value_pass(const ValuePass& pass, cudaStream_t stream, const QueryRounding& rounding) {
+    const std::size_t bytes = value_bytes(pass.q, pass.width);
+    if (pass.bytes) {
+        const bool rounds = rounding.vectors != nullptr;
+        launch_values<ByteRows>(pass, rounding, bytes + (rounds ? rounding_bytes(rounding.directions, pass.q) : 0),
+                                stream);
+    } else if (pass.point_error) {
+        launch_values<HalfRows<true>>(pass, {}, bytes, stream);
+    } else {
+        launch_values<HalfRows<false>>(pass, {}, bytes, stream);
+    }
 }
 
 void close_values(const ValuePass& pass, const CoarseValues& coarse, const CandidateLists& lists,

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/projection.h"
 #include "gpu/filter/value_groups.h"
 
 namespace kith::gpu {
@@ -52,8 +53,18 @@ struct CoarseValues {
     int pilots = 0, pilots_of_warp = 0;  // ValuePilots
 };
 
+// Queries that a pass of numbers of 8 bits rounds to these itself: a launch less. Of directions whose phi(v) = v.
+struct QueryRounding {
+    const __half* vectors = nullptr;  // rows of directions.depth
+    Directions directions;
+    float* error = nullptr;  // as round_queries() leaves it
+};
+// Whether it can.
+bool rounds_queries(const Directions& directions, std::int64_t q);
+
 // Every value, and the least of each group. Group g has the steps g, g + groups, g + 2 groups ... of value_step points.
-void value_pass(const ValuePass& pass, cudaStream_t stream);
+// `rounding`: where its vectors are not null, in place of pass.queries.
+void value_pass(const ValuePass& pass, cudaStream_t stream, const QueryRounding& rounding = {});
 
 // Instead of the candidates of a query that has no certificate.
 inline constexpr unsigned long long no_certificate = ~0ull;

@@ -5,6 +5,7 @@
 #include "gpu/filter/coordinates.cuh"
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
+#include "gpu/metric/measure_row.cuh"
 #include "gpu/primitives/warp.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
@@ -139,12 +140,14 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     point_error[at] = covered ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
 }
 
+// `unmeasured`: where its nan is not null, rows are measured first, for `in`.
 template <class M>
-__global__ void filter_queries_kernel(PreparedRows in, FilterForm form, __half* vectors, float* query_error,
-                                      std::uint8_t* unfit, metric::Params params) {
+__global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, FilterForm form, __half* vectors,
+                                      float* query_error, std::uint8_t* unfit, metric::Params params) {
     const std::int64_t row =
         form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
+    if (unmeasured.nan) measure_row<M>(in.rows, row, unmeasured, params);
     const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2, shifts = form.shifts_products(),
                unit = form.unit || !l2 || shifts;
     // A query's length does not change the order of its products: the bound is for those of one norm.
@@ -186,13 +189,14 @@ void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vec
 }
 
 template <class M>
-void filter_queries(const PreparedRows& rows, const FilterForm& points_form, __half* vectors, float* query_error,
-                    std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+void filter_queries(const PreparedRows& rows, const RowMeasures& unmeasured, const FilterForm& points_form,
+                    __half* vectors, float* query_error, std::uint8_t* unfit, const metric::Params& params,
+                    cudaStream_t stream) {
     const std::int64_t q = rows.rows.count;
     const FilterForm form = of_queries(points_form);
     with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
         filter_queries_kernel<M><<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-            rows, some, vectors, query_error, unfit, params);
+            rows, unmeasured, some, vectors, query_error, unfit, params);
         check_launch("filter_queries");
     });
 }

@@ -21,6 +21,12 @@ struct PreparedRows {
     const std::uint8_t* nan = nullptr;
 };
 
+// Where those go of rows that have not been measured.
+struct RowMeasures {
+    double* aux = nullptr;
+    std::uint8_t* nan = nullptr;
+};
+
 // Whether a query can be filtered: to_scan is one that the bound does not hold for, no_neighbours one with a NaN,
 // all_alike one that is as far from every point (a zero vector of a cosine).
 enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2, all_alike = 3 };
@@ -53,8 +59,7 @@ struct RefineTask {
 struct MetricKernels {
     metric::Traits traits;
     int aux = 0;
-    void (*measure)(const Rows& rows, double* aux, std::uint8_t* nan, const metric::Params& params,
-                    cudaStream_t stream);
+    void (*measure)(const Rows& rows, const RowMeasures& out, const metric::Params& params, cudaStream_t stream);
     // Prepared coordinates in the order of the scan (scan_pairs.cuh), d doubles per row.
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
@@ -66,6 +71,10 @@ struct MetricKernels {
                           float* point_error, const metric::Params& params, cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
                            std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream);
+    // measure() and filter_queries() of the same rows, by one kernel where the form permits.
+    void (*filter_unmeasured)(const Rows& rows, const RowMeasures& out, const FilterForm& form, void* vectors,
+                              float* query_error, std::uint8_t* unfit, const metric::Params& params,
+                              cudaStream_t stream);
     // map(x) of evenly spaced rows, samples x d; after the factor where the form has one, the logarithms of a cross
     // entropy.
     void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* out,

@@ -15,6 +15,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/points/sample.h"
 #include "gpu/points/tuning.h"
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/upload.h"
 #include "gpu/tree/order.h"
@@ -46,11 +47,15 @@ DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, b
     return out;
 }
 
-void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) {
+void reserve_measures(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) {
     const bool has_aux = metric.kernels && metric.kernels->aux > 0;
     rows.aux = Buffer<double>(has_aux ? rows.rows.count * metric::max_aux : 0, stream);
     rows.nan = Buffer<std::uint8_t>(rows.rows.count, stream);
-    if (metric.kernels) metric.kernels->measure(rows.rows, rows.aux.get(), rows.nan.get(), metric.params, stream);
+}
+
+void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) {
+    reserve_measures(rows, metric, stream);
+    if (metric.kernels) metric.kernels->measure(rows.rows, rows.measures(), metric.params, stream);
     else user_measure(rows.rows, rows.nan.get(), metric.params.d, stream);
 }
 
@@ -349,6 +354,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
         stream = nullptr;
     }
     auto points = std::make_shared<Points>(plan.device, stream);
+    const CallMemory memory(plan.device, stream);
     InFlight work(stream);
     points->n = view.rows;
     points->d = view.cols;

@@ -30,6 +30,7 @@ struct DeviceRows {
     Buffer<double> aux;     // empty where the metric has none
     Buffer<std::uint8_t> nan;
     PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
+    RowMeasures measures() const { return {aux.get(), nan.get()}; }
     // Of `count` rows from `first` on.
     PreparedRows prepared(std::int64_t first, std::int64_t count) const { return slice(prepared(), first, count); }
 };
@@ -130,7 +131,8 @@ public:
 // Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.
 DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool copy, cudaStream_t stream,
                   const CopyWatch& watch = {});
-// Their auxiliary values and NaN flags.
+// Room for their auxiliary values and NaN flags; these.
+void reserve_measures(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
 // A product in one or two terms of fp16, or the metric itself: in its coarse form where that serves, else as `direct`.
 enum class FilterKind { one_term, two_terms, direct_coarse, direct };

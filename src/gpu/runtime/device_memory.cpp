@@ -1,12 +1,15 @@
 // The memory pools of device_memory.h: one of device memory per device, one of pinned words.
 #include "gpu/runtime/device_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <mutex>
 #include <vector>
 
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/tuning.h"
 
@@ -36,6 +39,14 @@ cudaMemPool_t pool(int device) {
 
 constinit std::atomic<std::uint64_t> allocations = 0;
 
+// Of small blocks a multiple of an eighth of the next smaller power of two, so that calls which differ a little find
+// each other's.
+std::size_t block_bytes(std::size_t bytes) {
+    if (bytes > tuning::largest_kept_block) return bytes;
+    const std::size_t unit = std::max(std::bit_ceil(bytes) / 16, tuning::least_kept_block);
+    return (bytes + unit - 1) / unit * unit;
+}
+
 }  // namespace
 
 std::uint64_t allocations_so_far() {
@@ -47,9 +58,13 @@ void* allocate(std::size_t bytes, cudaStream_t stream) {
     const int device = current_device();
     void* data = nullptr;
     check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail
+    bytes = block_bytes(bytes);
+    if (bytes <= tuning::largest_kept_block)
+        if (void* const kept = CallMemory::take(device, bytes, stream)) return kept;
     if (cudaMallocFromPoolAsync(&data, bytes, pool(device), stream) != cudaSuccess) {
-        // Blocks of other sizes may be idle in the pool: give them back and try once more.
+        // Blocks of other sizes may be idle: give them back and try once more.
         cudaGetLastError();
+        CallMemory::give_back(device, stream);
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
         check(cudaMemPoolTrimTo(pool(device), 0), "cudaMemPoolTrimTo");
         check(cudaMallocFromPoolAsync(&data, bytes, pool(device), stream), "cudaMallocAsync");
@@ -57,8 +72,15 @@ void* allocate(std::size_t bytes, cudaStream_t stream) {
     return data;
 }
 
-void release(void* data, cudaStream_t stream) noexcept {
-    if (data && !used_before_fork() && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
+void release(void* data, std::size_t bytes, cudaStream_t stream) noexcept {
+    if (!data) return;
+    bytes = block_bytes(bytes);
+    if (bytes <= tuning::largest_kept_block && CallMemory::keep(data, bytes, stream)) return;
+    return_to_pool(data, stream);
+}
+
+void return_to_pool(void* data, cudaStream_t stream) noexcept {
+    if (!used_before_fork() && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
 }
 
 namespace {
@@ -111,8 +133,10 @@ void trim_pool(int device, cudaStream_t stream) noexcept {
         const DeviceScope scope(device);
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
         const PoolBytes bytes = pool_bytes(device);
-        if (bytes.held - bytes.used > kept)
-            check(cudaMemPoolTrimTo(pool(device), static_cast<std::size_t>(bytes.used + kept)), "cudaMemPoolTrimTo");
+        if (bytes.held - bytes.used <= kept) return;
+        CallMemory::give_back(device, stream);
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        check(cudaMemPoolTrimTo(pool(device), static_cast<std::size_t>(bytes.used + kept)), "cudaMemPoolTrimTo");
     } catch (const Error&) {  // the memory stays where it was
     }
 }
@@ -121,7 +145,7 @@ PoolBytes pool_bytes(int device) {
     std::uint64_t held = 0, used = 0;
     check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &held), "cudaMemPoolGetAttribute");
     check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
-    return {static_cast<std::int64_t>(held), static_cast<std::int64_t>(used)};
+    return {static_cast<std::int64_t>(held), static_cast<std::int64_t>(used) - CallMemory::idle_bytes(device)};
 }
 
 }  // namespace kith::gpu

@@ -14,7 +14,9 @@ namespace kith::gpu {
 // Bytes on the current device, ordered on `stream`; freed blocks stay in the pool for whatever asks next, until it is
 // trimmed.
 void* allocate(std::size_t bytes, cudaStream_t stream);
-void release(void* data, cudaStream_t stream) noexcept;
+void release(void* data, std::size_t bytes, cudaStream_t stream) noexcept;
+// What release() does with what no call keeps (call_memory.h).
+void return_to_pool(void* data, cudaStream_t stream) noexcept;
 // How often the process has allocated.
 std::uint64_t allocations_so_far();
 // Gives back what the pool of a device holds beyond what is in use and tuning::kept_bytes, so that other libraries can
@@ -47,7 +49,7 @@ public:
         : data_(size > 0 ? static_cast<T*>(allocate(static_cast<std::size_t>(size) * sizeof(T), stream)) : nullptr),
           size_(size),
           stream_(stream) {}
-    ~Buffer() { release(data_, stream_); }
+    ~Buffer() { release(data_, static_cast<std::size_t>(size_) * sizeof(T), stream_); }
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         swap(other);

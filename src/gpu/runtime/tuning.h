@@ -24,5 +24,9 @@ inline constexpr std::int64_t watched_copy = std::int64_t{256} << 20;
 inline std::int64_t kept_bytes(std::int64_t device_bytes) {
     return device_bytes / 16;
 }
+// Blocks of up to so many bytes stay with a call and wait for the next one (call_memory.h): at most so many, and so
+// many bytes in all. Sizes are multiples of the least. Reasoned, not timed.
+inline constexpr std::size_t least_kept_block = 512, largest_kept_block = std::size_t{16} << 20,
+                             kept_block_bytes = std::size_t{64} << 20, kept_blocks = 64;
 
 }  // namespace kith::gpu::tuning

@@ -15,6 +15,7 @@
 #include "exact/canonical.h"
 #include "gpu/metric/rank.cuh"
 #include "gpu/points/points.h"
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
@@ -237,7 +238,7 @@ Launch kernel_for(MetricId metric, int d, int k) {
 void search_batches(const BatchesRequest& request) {
     const DeviceScope scope(request.device);
     const auto stream = static_cast<cudaStream_t>(request.stream);
-    const TrimAtEnd trim(request.device, stream);
+    const CallMemory memory(request.device, stream);
     std::vector<DeviceBatch> table;
     std::int64_t blocks = 0, covered = 0, most_points = 1;
     double pairs = 0;

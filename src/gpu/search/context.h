@@ -42,12 +42,14 @@ inline double spare(const SearchContext& context) {
     return static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
-// Rows [first, first + count) of the queries, measured.
-inline DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count) {
+// Rows [first, first + count) of the queries; `measured` false: with room for what is measured of them.
+inline DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count,
+                               bool measured = true) {
     DeviceRows rows = context.of_pass.data
                           ? upload(context.of_pass, first - context.pass_first, count, false, context.stream)
                           : upload(context.queries, first, count, false, context.stream);
-    measure(rows, context.points.metric, context.stream);
+    if (measured) measure(rows, context.points.metric, context.stream);
+    else reserve_measures(rows, context.points.metric, context.stream);
     return rows;
 }
 

@@ -5,6 +5,7 @@
 #include "gpu/backend.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/chunk_stream.h"
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
@@ -120,7 +121,7 @@ private:
 void distances(const Points& points, const DistancesRequest& request) {
     const DeviceScope scope(points.device);
     const auto stream = static_cast<cudaStream_t>(request.stream);
-    const TrimAtEnd trim(points.device, stream);
+    const CallMemory memory(points.device, stream);
     InFlight work(stream);
     Matrix matrix(points, request, stream);
     if (points.streams) {

@@ -8,6 +8,7 @@
 #include "gpu/points/chunk_stream.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/primitives/gather.h"
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/device.h"
 #include "gpu/search/radius_tile.h"
 #include "gpu/search/radius_tree.h"
@@ -337,7 +338,7 @@ void radius(const Points& points, const RadiusRequest& request) {
                              .out = {},
                              .report = request.report};
     const SearchContext context{rows, points, stream, false, outcomes, causes, projected};
-    const TrimAtEnd trim(points.device, stream);
+    const CallMemory memory(points.device, stream);
     InFlight work(stream);
     RadiusSearch search(context, request);
     const std::int64_t largest = std::min(request.plan.query_tile, q);

@@ -11,6 +11,7 @@
 #include "gpu/points/chunk_stream.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
+#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/pinned_block.h"
 #include "gpu/search/by_bytes.h"
@@ -70,7 +71,10 @@ public:
             queries_ = std::move(gathered.rows);
             order_ = std::move(gathered.index);
         } else {
-            queries_ = load_queries(context, first, count);
+            const bool with_filter =
+                context.plan.path != Path::exact && context.points.metric.kernels && !own_clusters();
+            queries_ = load_queries(context, first, count, !with_filter);
+            if (with_filter) unmeasured_ = queries_.measures();
             // Relative to the chunk; an id outside of it leaves nothing out.
             if (context.graph) count_up(self_.get(), count, first - chunk.first, context.stream);
             if (tries_clusters() && answered_in_clusters()) return;
@@ -81,6 +85,7 @@ public:
             found_.result =
                 scan_tile(chunk, context.points.metric, tile(), context.k, context.plan.point_tile, context.stream);
         else found_ = filtered(tile(), own_projection(), final_ids);
+        unmeasured_ = {};
         restore_order();
     }
 
@@ -144,7 +149,7 @@ public:
 
 private:
     QueryTile tile() const {
-        return {queries_.prepared(), context_.graph ? self_.get() : nullptr, context_.plan.symmetric};
+        return {queries_.prepared(), context_.graph ? self_.get() : nullptr, context_.plan.symmetric, unmeasured_};
     }
     bool tries_clusters() const {
         // Rows in host memory cross the bus for all of a cluster: not timed.
@@ -272,6 +277,7 @@ private:
     const FilterVectors& own_;
     std::int64_t first_;
     DeviceRows queries_;
+    RowMeasures unmeasured_;             // where the filter measures the queries
     Buffer<std::int64_t> self_, order_;  // order_: which of the caller's queries each is, where they are reordered
     FilterOutcome found_;
     TileResult ordered_;
@@ -371,7 +377,7 @@ void search(const Points& points, const SearchRequest& request) {
         if (request.out.distances)
             std::memcpy(request.out.distances, context.out.distances, static_cast<std::size_t>(all_cells * element));
     };
-    const TrimAtEnd trim(points.device, context.stream);
+    const CallMemory memory(points.device, context.stream);
     InFlight work(context.stream);
     if (plan.path == Path::tree) {
         const bool found = search_by_tree(context);

@@ -47,7 +47,10 @@ public:
           augmented_(stream) {
         if (choice.clusters && !choice.repeats) clustered_.emplace(*choice.clusters, isa(), stream);
         const FilterVectors& filter = filter_;
-        if (metric.kernels)
+        if (metric.kernels && queries.unmeasured.nan)
+            metric.kernels->filter_unmeasured(queries.rows.rows, queries.unmeasured, filter.form, vectors_.get(),
+                                              state_.error(), state_.unfit(), metric.params, stream);
+        else if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), state_.error(), state_.unfit(),
                                            metric.params, stream);
         else

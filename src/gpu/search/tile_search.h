@@ -14,7 +14,8 @@ namespace kith::gpu {
 struct QueryTile {
     PreparedRows rows;
     const std::int64_t* self = nullptr;
-    bool by_position = false;  // query i is the point at position i of the chunk, for all of them
+    bool by_position = false;     // query i is the point at position i of the chunk, for all of them
+    RowMeasures unmeasured = {};  // where its nan is not null, rows are measured there first
 };
 
 // The neighbours of a tile in one chunk: q x k keys and chunk-relative ids, each row sorted.

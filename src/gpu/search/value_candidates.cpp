@@ -32,10 +32,13 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
                      .width = pass.width,
                      .groups = groups,
                      .ld = ld};
+    const auto* const vectors = static_cast<const __half*>(pass.queries);
+    const bool rounds = projected && rounds_queries(projected->directions, pass.q);
+    QueryRounding rounding;
     // In one piece: allocating takes a small search's time.
     const std::int64_t stored = pass.q * ld, least = pass.q * 2 * groups,
                        of_steps = pass.q * groups * values.steps_of_group(), error = whole_words(pass.q),
-                       queries = projected ? vector_bytes(projected->directions.form, pass.q) / 4 : 0;
+                       queries = projected && !rounds ? vector_bytes(projected->directions.form, pass.q) / 4 : 0;
     ValueCandidates out;
     out.words = Buffer<std::uint32_t>(queries + error + stored + least + of_steps, stream);
     std::uint32_t* const own_queries = out.words.get();
@@ -45,8 +48,8 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
     values.step_least = values.least + least;
     if (projected) {
         const Directions& directions = projected->directions;
-        project_queries(directions, static_cast<const __half*>(pass.queries), pass.q, own_queries, own_error, {},
-                        stream);
+        if (rounds) rounding = {vectors, directions, own_error};
+        else project_queries(directions, vectors, pass.q, own_queries, own_error, {}, stream);
         const ValuePilots pilots(k, groups);
         out.coarse = {.queries = pass.queries,
                       .points = pass.points,
@@ -57,7 +60,7 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
                       .step = directions.bytes.step,
                       .pilots = pilots.all,
                       .pilots_of_warp = pilots.of_warp};
-        values.queries = own_queries;
+        values.queries = rounds ? nullptr : own_queries;
         values.points = projected->vectors.get();
         values.half_norm = projected->half_norm.get();
         values.point_error = nullptr;
@@ -65,7 +68,7 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
         values.width = directions.form.width;
     }
     out.pass = values;
-    value_pass(values, stream);
+    value_pass(values, stream, rounding);
     return out;
 }
 
