@@ -23,7 +23,9 @@ struct RadiusRows;
 // Index cannot be used in a child.
 class Index {
 public:
-    // points n x d (n, d >= 1). Options::metric, device, memory, isa are fixed here; the rest can change per search.
+    // points n x d (n, d >= 1). Options::metric and device are fixed here, memory and isa unless a search has its own;
+    // the rest can change per search. On a CPU the first search with another isa packs the points for that, too, where
+    // it filters in bf16, in 8 bits or along directions.
     KITH_EXPORT explicit Index(const MatrixView& points, const Options& options = {});
     // The same without a copy: points in host memory, which must stay as they are as long as the Index lives, are read
     // there, and prepared by the first search. Where a GPU has no room for them but for their filter

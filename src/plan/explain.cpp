@@ -6,10 +6,23 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/filter/tuning.h"
+#include "exact/ceil_div.h"
 #include "gpu/search/tuning.h"
 #include "plan/planner.h"
 
 namespace kith {
+
+namespace {
+
+// The coordinates in a CPU's panels, so many of them in a word of 32 bits.
+double panel_bytes(std::int64_t d, const Plan& plan, std::int64_t per_word) {
+    const std::int64_t words = exact::ceil_div(d, per_word);
+    return 4.0 * static_cast<double>(plan.chunk_points) *
+           static_cast<double>(plan.isa == "amx" ? cpu::in_registers(words) : words);
+}
+
+}  // namespace
 
 const char* name(Path path) {
     constexpr std::array names = {"gemm-f16",  "gemm-bf16", "gemm-f32", "direct-f32", "tree",
@@ -37,10 +50,12 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
             return tree;
         case Path::gemm_f16:
         case Path::clustered:
-        case Path::gemm_bf16:
             return 2 * coordinates;
+        case Path::gemm_bf16:
+            return panel_bytes(shape.d, plan, 2);
         case Path::gemm_i8:
-            return (plan.device == host_memory ? 5 : 3) * coordinates;
+            // On a CPU with rows in f32 behind the panels.
+            return plan.device == host_memory ? panel_bytes(shape.d, plan, 4) + 4 * coordinates : 3 * coordinates;
         case Path::gemm_f32:
         case Path::direct_f32:
             return 4 * coordinates;

@@ -8,6 +8,7 @@
 
 #include "cpu/filter/tuning.h"
 #include "exact/box_trial.h"
+#include "exact/ceil_div.h"
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
@@ -259,6 +260,14 @@ void tree_tiles(const Request& r, double budget, Plan& p) {
     p.workspace_bytes = std::max(p.workspace_bytes, clamped(fixed + per_query * static_cast<double>(p.query_tile)));
 }
 
+// The most words that a query takes in tiles of registers, for what the path may become as well: pairs of bf16, or
+// bytes behind their header. 0 where other tiles serve it.
+std::int64_t register_words(Path path, const std::string& isa, std::int64_t d) {
+    const bool served = path == Path::gemm_bf16 || path == Path::projected || path == Path::gemm_i8;
+    if (isa != "amx" || !served) return 0;
+    return cpu::register_run + cpu::in_registers(exact::ceil_div(d, std::int64_t{2}));
+}
+
 void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     if (r.isa.rfind("sm_", 0) == 0) refuse("isa: '{}' is a GPU's; a CPU has amx, avx512, avx2, baseline", r.isa);
     p.threads = r.threads > 0 ? r.threads : m.threads;
@@ -269,10 +278,14 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     p.candidate_capacity =
         std::min(clamped(2.0 * static_cast<double>(r.shape.k) + 512), std::max<std::int64_t>(r.shape.n, 1));
     const bool coarse = p.path == Path::projected || p.path == Path::gemm_i8;
-    const double per_coordinate = coarse ? 28 : 16;
-    const double per_query =
-        24.0 * static_cast<double>(p.candidate_capacity) + per_coordinate * static_cast<double>(r.shape.d);
-    const double fixed = 4096.0 * static_cast<double>(p.threads);
+    const double per_coordinate = coarse ? 24 : 12;
+    // In tiles 4 bytes a coordinate, or what registers round up.
+    const std::int64_t in_registers = register_words(p.path, p.isa, r.shape.d);
+    const double tile_words = static_cast<double>(std::max(r.shape.d, in_registers));
+    const double per_query = 24.0 * static_cast<double>(p.candidate_capacity) +
+                             per_coordinate * static_cast<double>(r.shape.d) + 4 * tile_words;
+    const double absent_queries = 4.0 * static_cast<double>(in_registers) * (cpu::register_queries - 1);
+    const double fixed = (4096 + absent_queries) * static_cast<double>(p.threads);
     const double budget = cpu_budget(r, m, per_query + fixed);
     const double fit = (budget - fixed) / per_query / p.threads;
     p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1,

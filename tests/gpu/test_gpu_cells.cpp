@@ -74,6 +74,12 @@ struct Celled {
     bool has_cells() const { return projected && projected->cells; }
 };
 
+// Whether points that are prepared for the path lie in cells, as an Index has them.
+bool in_cells(const Spectrum& points, const std::string& metric) {
+    const PreparedFilter prepared(points.view(), view(points.rows.data(), 1, points.d), metric, Path::projected);
+    return prepared.chunk().projected && prepared.chunk().projected->cells;
+}
+
 // Points that cells are made badly of.
 std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std::int64_t d) {
     Spectrum repeated = grouped(n, d, 50, 31), outlier(n, falling(d, 1.0), 32), missing = grouped(n, d, 20, 33),
@@ -231,6 +237,7 @@ TEST(GpuCellSearch, AnswersAsAllCoordinatesDo) {
 // Of queries among the points, in several steps.
 TEST(GpuCellSearch, Graphs) {
     const Spectrum points = grouped(66000, 400, 200, 42);
+    EXPECT_EQ(serves_here(), in_cells(points, "sqeuclidean"));
     const Index all(points.view(), options_of("sqeuclidean", "gemm-f16")),
         few(points.view(), options_of("sqeuclidean", "projected"));
     EXPECT_TRUE(same_answer(all.graph(7, options_of("sqeuclidean", "gemm-f16")),
@@ -240,6 +247,7 @@ TEST(GpuCellSearch, Graphs) {
 // Of an Index whose points lie in cells; few queries and many.
 TEST(GpuCellSearch, Radii) {
     const Spectrum points = grouped(66000, 400, 200, 45), queries = grouped(3000, 400, 200, 46);
+    EXPECT_EQ(serves_here(), in_cells(points, "euclidean"));
     const Options by_all = options_of("euclidean", "gemm-f16"), own = options_of("euclidean", "");
     const Index all(points.view(), by_all), few(points.view(), options_of("euclidean", "projected"));
     for (const std::int64_t q : {40, 3000}) {
@@ -257,6 +265,7 @@ TEST(GpuCellSearch, Radii) {
 
 TEST(GpuCellSearch, Matches) {
     const Spectrum a = grouped(3000, 400, 200, 47), b = grouped(66000, 400, 200, 48);
+    EXPECT_EQ(serves_here(), in_cells(b, "euclidean"));
     for (const bool mutual : {false, true}) {
         MatchOptions by_all, by_cells;
         by_all.ratio = by_cells.ratio = 0.98;

@@ -246,7 +246,7 @@ TEST_F(Cancel, AFilterBeingMadeIsAskedForByTheCallback) {
     ASSERT_EQ(1u, inner.size());
     EXPECT_NE(nullptr, outer);
     EXPECT_EQ(inner.front(), outer);
-    EXPECT_TRUE(prepared->packed(cpu::Rounding::f32));
+    EXPECT_TRUE(prepared->packed(cpu::Isa::baseline, cpu::Rounding::f32));
 }
 
 TEST_F(Cancel, ManyDimensionsArePolledMoreOften) {

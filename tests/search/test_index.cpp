@@ -6,7 +6,11 @@
 #include <thread>
 #include <vector>
 
+#include "cpu/filter/panels.h"
+#include "cpu/points/points.h"
+#include "exact/progress.h"
 #include "search_cases.h"
+#include "spectrum.h"
 
 namespace {
 
@@ -90,6 +94,63 @@ TEST(Index, WritesIntoTheCallersMemory) {
     index.search_into(kith::view(queries, 2, 1), 2, options, {ids, nullptr, kith::host_memory});
     index.graph_into(1, options, {ids, distances, kith::host_memory});
     EXPECT_EQ((std::vector<std::int64_t>{1, 0, 1, 2}), std::vector<std::int64_t>(ids, ids + 4));
+}
+
+// A search that names an instruction set runs with it, whatever the Index was made with.
+TEST(Index, TakesTheInstructionSetOfASearch) {
+    const spectrum::Spectrum points(3000, spectrum::falling(80, 1.0), 1), queries(100, spectrum::falling(80, 1.0), 2);
+    for (int own = 0; own < kith::cpu::isa_count; ++own) {
+        const auto made_with = static_cast<kith::cpu::Isa>(own);
+        if (!kith::cpu::supported(made_with)) continue;
+        kith::Options options;
+        options.device = "cpu";
+        options.threads = 1;
+        options.path = "projected";
+        options.isa = kith::cpu::name(made_with);
+        const kith::Index index(points.view(), options);
+        for (int other = 0; other < kith::cpu::isa_count; ++other) {
+            const auto isa = static_cast<kith::cpu::Isa>(other);
+            if (!kith::cpu::supported(isa)) continue;
+            options.isa = kith::cpu::name(isa);
+            const kith::Neighbors want = kith::search(points.view(), queries.view(), 10, options),
+                                  got = index.search(queries.view(), 10, options);
+            EXPECT_EQ(want.ids, got.ids) << own << ", " << other;
+            EXPECT_EQ(want.distances, got.distances) << own << ", " << other;
+            EXPECT_EQ(want.report.path, got.report.path) << own << ", " << other;
+            EXPECT_EQ(want.report.device, got.report.device) << own << ", " << other;
+            // Rows in f32 and in bf16 leave others.
+            EXPECT_EQ(want.report.candidates, got.report.candidates) << own << ", " << other;
+        }
+    }
+}
+
+// Panels are those of the instruction set, but for f32, which are alike for all.
+TEST(Index, PacksPointsForTheTilesOfEachInstructionSet) {
+    using namespace kith;
+    const cpu::PairKernels* const pairs = cpu::pair_kernels(cpu::Isa::amx);
+    const cpu::ByteKernels *const registers = cpu::byte_kernels(cpu::Isa::amx), *const vectors =
+                                                                                    cpu::byte_kernels(cpu::Isa::avx512);
+    if (!pairs || !registers || !vectors) GTEST_SKIP() << "no AVX512_BF16 and AVX512_VNNI";
+    const spectrum::Spectrum rows(200, spectrum::falling(33, 1.0), 1);
+    cpu::Points points;
+    points.metric.params.d = 33;
+    points.rows = rows.view();
+    const std::function<bool(const Progress&)> silent;
+    ProgressMeter progress(silent, 0);
+    const auto filter = [&](cpu::Isa isa, cpu::Rounding rounding) {
+        return points.filter(isa, 1, rounding, progress, true);
+    };
+    const auto tiles = [&](cpu::Isa isa, cpu::Rounding rounding) {
+        return &filter(isa, rounding)->tiles(cpu::tile_kernels(isa));
+    };
+    EXPECT_EQ(&cpu::pair_kernels(cpu::Isa::avx512)->tiles, tiles(cpu::Isa::avx512, cpu::Rounding::bf16));
+    EXPECT_EQ(&pairs->tiles, tiles(cpu::Isa::amx, cpu::Rounding::bf16));
+    EXPECT_EQ(17, filter(cpu::Isa::avx512, cpu::Rounding::bf16)->words());
+    EXPECT_EQ(32, filter(cpu::Isa::amx, cpu::Rounding::bf16)->words());
+    EXPECT_EQ(&vectors->tiles, tiles(cpu::Isa::avx512, cpu::Rounding::bytes));
+    EXPECT_EQ(&registers->tiles, tiles(cpu::Isa::amx, cpu::Rounding::bytes));
+    EXPECT_EQ(nullptr, filter(cpu::Isa::avx2, cpu::Rounding::bytes));
+    EXPECT_EQ(filter(cpu::Isa::avx2, cpu::Rounding::f32), filter(cpu::Isa::amx, cpu::Rounding::f32));
 }
 
 // A search on an Index takes the Index's metric: named again it is accepted, another one refused, none stands for it.

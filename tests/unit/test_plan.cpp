@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "cpu/filter/tile.h"
+#include "cpu/filter/tuning.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
@@ -638,6 +640,66 @@ TEST(Plan, KeepsEveryBudget) {
     }
 }
 
+// What a path's queries take in tiles of matrix registers, as these have them.
+TEST(Plan, ReckonsWhatRegistersRoundUp) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    m.isa = "amx";
+    m.bf16 = m.vnni = true;
+    const kith::cpu::PairKernels* const pairs = kith::cpu::pair_kernels(kith::cpu::Isa::amx);
+    const kith::cpu::ByteKernels* const bytes = kith::cpu::byte_kernels(kith::cpu::Isa::amx);
+    if (!pairs || !bytes) GTEST_SKIP() << "no AVX512_BF16";
+    for (const kith::cpu::Tiles* const tiles : {&pairs->tiles, &bytes->tiles}) {
+        EXPECT_EQ(kith::cpu::register_queries, tiles->rows);
+        EXPECT_EQ(kith::cpu::register_run, tiles->run);
+        EXPECT_GE(kith::cpu::register_run, tiles->header);
+    }
+    for (const char* path : {"gemm-bf16", "gemm-i8", "projected"}) {
+        // What the path may become beside.
+        std::vector<std::pair<const kith::cpu::Tiles*, std::int64_t>> of_words{{&pairs->tiles, 2}};
+        if (path != std::string("gemm-bf16")) of_words.emplace_back(&bytes->tiles, 4);
+        for (const std::int64_t d : {1, 2, 33, 130, 4096}) {
+            std::int64_t plans = 0;
+            for (std::int64_t memory = 1 << 16; memory <= std::int64_t{1} << 28; memory *= 2) {
+                Request r = of({1 << 18, 8192, d, 10}, kith::metric::Gemm::l2);
+                r.path = path;
+                r.memory = memory;
+                r.threads = 3;
+                kith::Plan p;
+                try {
+                    p = kith::planner::make(r, m);
+                } catch (const kith::Error&) {
+                    continue;
+                }
+                ++plans;
+                for (const auto& [tiles, per_word] : of_words) {
+                    const std::int64_t words = tiles->header + tiles->padded((d + per_word - 1) / per_word),
+                                       in_tiles = 4 * words * tiles->room(p.query_tile),
+                                       beside = (8 * d + 24 * p.candidate_capacity) * p.query_tile;
+                    EXPECT_GE(p.workspace_bytes, 3 * (in_tiles + beside)) << path << ", d " << d << ", " << memory;
+                }
+            }
+            EXPECT_GT(plans, 5) << path << ", d " << d;
+        }
+    }
+}
+
+TEST(Plan, PreparesWhatRegistersRoundUp) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    m.bf16 = m.vnni = true;
+    const auto bytes = [&](const char* path, const char* isa) {
+        Request r = of({1000, 10, 130, 10}, kith::metric::Gemm::l2);
+        r.path = path;
+        r.isa = isa;
+        return kith::prepared_bytes(r.shape, kith::planner::make(r, m));
+    };
+    EXPECT_EQ(1000 * 4 * 65, bytes("gemm-bf16", "avx512"));
+    EXPECT_EQ(1000 * 4 * 80, bytes("gemm-bf16", "amx"));
+    EXPECT_EQ(1000 * 4 * (33 + 130), bytes("gemm-i8", "avx512"));
+    EXPECT_EQ(1000 * 4 * (48 + 130), bytes("gemm-i8", "amx"));
+}
+
 TEST(Plan, LargeGraphsUseBothSidesOfATile) {
     const auto plan_of = [](kith::Shape shape, kith::metric::Gemm gemm, const char* isa) {
         Request r = of(shape, gemm);
@@ -938,6 +1000,21 @@ TEST(PlanFilter, TheBoundGrowsWithTheWidth) {
         // Small enough for what the proof leaves to the second order.
         EXPECT_LT(gamma, 1.0 / 64);
         before = gamma;
+    }
+}
+
+// Few neighbours need no second stage, but of long rows; many a range of no more than a quarter of the points.
+TEST(PlanProjected, StagesAndRangesByNeighbours) {
+    using kith::gpu::tuning::few_kept, kith::gpu::tuning::longest_range, kith::gpu::tuning::stages_of;
+    for (const int stages : {0, 1, 2, 3}) {
+        EXPECT_EQ(std::min(stages, 1), stages_of(stages, 1024, few_kept));
+        EXPECT_EQ(stages, stages_of(stages, 1024, few_kept + 1));
+        EXPECT_EQ(stages, stages_of(stages, 1040, 1));
+    }
+    for (const std::int64_t n : {1, 4096, 999'999, 1 << 20}) {
+        EXPECT_EQ(n, longest_range(n, 64));
+        EXPECT_GE(4 * longest_range(n, 65), n);
+        EXPECT_LT(4 * longest_range(n, 65), n + 4);
     }
 }
 

@@ -34,6 +34,30 @@ long double dot(const double* a, const double* b, std::int64_t d) {
     return sum;
 }
 
+// 16, 24 and 48 coordinates with what is left take the room of 32, 32 and 64 in matrix registers.
+TEST(Projection, ChargesWhatRegistersRoundUp) {
+    const auto cost = [](std::int64_t directions) { return cpu::cost_of_directions(cpu::Isa::amx, directions); };
+    EXPECT_EQ(cost(15), cost(31));
+    EXPECT_EQ(cost(23), cost(31));
+    EXPECT_LT(cost(31), cost(47));
+    EXPECT_EQ(cost(47), cost(63));
+    EXPECT_LT(cost(63), cost(95));
+    for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512})
+        EXPECT_LT(cpu::cost_of_directions(isa, 15), cpu::cost_of_directions(isa, 23));
+}
+
+// Images of 784 whole numbers are bytes at once in matrix registers.
+TEST(Projection, IsLookedForWhereItMayPay) {
+    EXPECT_FALSE(cpu::directions_may_pay(cpu::Isa::amx, 64, true));
+    EXPECT_FALSE(cpu::directions_may_pay(cpu::Isa::amx, 784, true));
+    EXPECT_TRUE(cpu::directions_may_pay(cpu::Isa::amx, 1536, true));
+    for (const std::int64_t d : {64, 784, 1536}) {
+        EXPECT_TRUE(cpu::directions_may_pay(cpu::Isa::amx, d, false)) << d;
+        for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512})
+            for (const bool whole : {false, true}) EXPECT_TRUE(cpu::directions_may_pay(isa, d, whole)) << d;
+    }
+}
+
 TEST(Projection, ProductsOfEachWidth) {
     adversarial::Random random(1);
     for (const cpu::Isa isa : isas()) {

@@ -189,16 +189,19 @@ double Projection::complete(double norm2, double* coordinates) const {
 
 namespace {
 
-// With what is left of a vector, a multiple of 32 coordinates for the longer ones.
+// With what is left of a vector, a multiple of 8 coordinates. In matrix registers some take the room of the next.
 constexpr std::array<std::int64_t, 7> choices = {15, 23, 31, 47, 63, 95, max_directions};
 // What filtering takes, in multiply-adds of a panel's coordinates: a pair of rounded vectors beside those; a pair of
-// whole numbers of 8 bits, for each coordinate and beside; how many times as much as below a row takes. Directions of
-// whole numbers are not worth finding where the most of them take no less than that share of such a pair.
+// whole numbers of 8 bits, for each coordinate and beside; how many times as much as below a row takes; finding
+// directions, shared out among the pairs that they filter.
 struct Costs {
-    double pair, byte_coordinate, byte_pair, row, directions;
+    double pair, byte_coordinate, byte_pair, row, finding;
 };
-// Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next to nothing.
-constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 1e300}, costs_of_registers{30, 0.45, 40, 2, 0.33};
+// Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next to nothing. There
+// finding directions counts: Fashion-MNIST, 784 dimensions, took 2.9 s along directions and 1.1 as bytes at once, which
+// filter it in about the same time and need nothing found (one call, k 10, 2026-11-27). How much it counts is reasoned:
+// so much leaves those images to bytes, and looks for directions of whole numbers above 896 dimensions.
+constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 0}, costs_of_registers{30, 0.45, 40, 2, 400};
 const Costs& costs_of(Isa isa) {
     return isa == Isa::amx ? costs_of_registers : costs_of_vectors;
 }
@@ -218,12 +221,20 @@ double cost_of_row(const Costs& costs, const FilterSample& sample) {
     return costs.row * (static_cast<double>(sample.d) * per_coordinate + cost_of_each);
 }
 
-// A pair of all coordinates without a row: rounded, or as bytes.
-double cost_of_all(const Costs& costs, std::int64_t d) {
-    return costs.pair + static_cast<double>(d);
+// The coordinates, so many of them in a word, that tiles multiply for d.
+double multiplied(Isa isa, std::int64_t d, std::int64_t per_word) {
+    return static_cast<double>(isa == Isa::amx ? in_registers(exact::ceil_div(d, per_word)) * per_word : d);
 }
-double cost_of_bytes(const Costs& costs, std::int64_t d) {
-    return costs.byte_pair + costs.byte_coordinate * static_cast<double>(d);
+// A pair of all coordinates without a row: rounded, or as bytes.
+double cost_of_all(Isa isa, std::int64_t d) {
+    return costs_of(isa).pair + multiplied(isa, d, 2);
+}
+double cost_of_bytes(Isa isa, std::int64_t d) {
+    return costs_of(isa).byte_pair + costs_of(isa).byte_coordinate * multiplied(isa, d, 4);
+}
+// Bytes that are whole numbers leave next to nothing to their rows.
+double cost_without_directions(Isa isa, std::int64_t d, bool whole) {
+    return whole ? std::min(cost_of_all(isa, d), cost_of_bytes(isa, d)) : cost_of_all(isa, d);
 }
 
 // The value that about expected_neighbours of n points do not exceed, if they are as these are: `values` are half norms
@@ -302,15 +313,20 @@ private:
 
 }  // namespace
 
+double cost_of_directions(Isa isa, std::int64_t directions) {
+    return cost_of_all(isa, directions + 1);
+}
+
+bool directions_may_pay(Isa isa, std::int64_t d, bool whole) {
+    const double least = cost_of_directions(isa, choices.front()) + costs_of(isa).finding;
+    return !whole || least < cost_without_directions(isa, d, whole);
+}
+
 std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n, bool always, int threads,
                                           ProgressMeter& progress) {
     const TileKernels& tiles = tile_kernels(isa);
-    const Costs& costs = costs_of(isa);
-    // Bytes that are whole numbers leave next to nothing to their rows.
     const bool whole = sample.whole && byte_kernels(isa);
-    const double all_cost =
-        whole ? std::min(cost_of_all(costs, sample.d), cost_of_bytes(costs, sample.d)) : cost_of_all(costs, sample.d);
-    if (!always && whole && cost_of_all(costs, choices.back() + 1) >= costs.directions * all_cost) return std::nullopt;
+    if (!always && !directions_may_pay(isa, sample.d, whole)) return std::nullopt;
     // Directions of every other row or fewer, from the first on; the others, from the second on, are points and
     // queries.
     const std::int64_t d = sample.d, step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
@@ -346,15 +362,15 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
         trial.add(i * others / queries, shares[static_cast<std::size_t>(i)]);
     });
     progress.throw_if_cancelled();
-    const double row_cost = cost_of_row(costs, sample);
+    const double row_cost = cost_of_row(costs_of(isa), sample);
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
         double share = 0;
         for (const std::vector<double>& s : shares) share += s[c] / static_cast<double>(queries);
-        total[c] = cost_of_all(costs, possible[c] + 1) + share * row_cost;
+        total[c] = cost_of_directions(isa, possible[c]) + share * row_cost;
         if (total[c] < total[best]) best = c;
     }
-    if (!always && total[best] > largest_share * all_cost) return std::nullopt;
+    if (!always && total[best] > largest_share * cost_without_directions(isa, d, whole)) return std::nullopt;
     Projection found = all.first(tiles, possible[best], progress);
     progress.throw_if_cancelled();
     return found;
@@ -387,8 +403,8 @@ bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, co
         share += static_cast<double>(std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; })) /
                  static_cast<double>(low.size() * static_cast<std::size_t>(queries));
     }
-    const Costs& costs = costs_of(isa);
-    return cost_of_bytes(costs, d) + share * cost_of_row(costs, sample) <= largest_byte_share * cost_of_all(costs, d);
+    return cost_of_bytes(isa, d) + share * cost_of_row(costs_of(isa), sample) <=
+           largest_byte_share * cost_of_all(isa, d);
 }
 
 }  // namespace kith::cpu

@@ -66,6 +66,12 @@ struct FilterSample {
     bool whole = false;
 };
 
+// What filtering a pair takes along so many directions, in multiply-adds of a panel's coordinates.
+double cost_of_directions(Isa isa, std::int64_t directions);
+// Whether any choice of directions may save more than finding them takes. `whole`: of vectors of d whole numbers of 8
+// bits, which the instruction set has products of.
+bool directions_may_pay(Isa isa, std::int64_t d, bool whole);
+
 // The projection with which filtering the n points takes least, judged by the candidates that it leaves of the sample;
 // none where it takes nearly as long as all coordinates do and is not wanted `always`. Polls `progress`.
 std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n, bool always, int threads,

@@ -98,14 +98,16 @@ const T* Points::Lazy<T>::get(const Make& make) {
 }
 
 const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always) const {
-    return made(rounding).get([&] { return Filter::make(rows, metric, isa, threads, rounding, always, progress); });
+    return made(isa, rounding).get([&] {
+        return Filter::make(rows, metric, isa, threads, rounding, always, progress);
+    });
 }
 
 Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
     const Rounding own = rounding_of(path);
     if (!is_coarse(own)) return own;
     std::optional<double> least;
-    if (const Filter* const found = known(made(own))) {
+    if (const Filter* const found = known(made(isa, own))) {
         // Rounded rows serve all queries.
         if (!found->whole_rows()) return own;
         least = found->whole_rows()->least();

@@ -43,15 +43,16 @@ public:
     bool boxes_pay = false;  // a sample says so
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
-    // few queries does without); null where the metric or the data have none. `always`: as Filter::make() has it.
-    // Throws where `progress` is cancelled meanwhile. Of calls that make it at the same time, the first one's is kept.
+    // few queries does without; that of another instruction set is packed beside it, but for f32); null where the
+    // metric or the data have none. `always`: as Filter::make() has it. Throws where `progress` is cancelled meanwhile.
+    // Of calls that make it at the same time, the first one's is kept.
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false) const;
     // Of a plan's path the one that serves these points, made: where coarse panels do not pay that of all coordinates.
     Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always) const;
     // What the filter of a path rounds to for these queries.
     Rounding rounding(Path path, const MatrixView& queries, Isa isa) const;
-    bool packed(Rounding rounding) const {
-        const auto* const known = made(rounding).value.load(std::memory_order_acquire);
+    bool packed(Isa isa, Rounding rounding) const {
+        const auto* const known = made(isa, rounding).value.load(std::memory_order_acquire);
         return known && *known;
     }
     // The tree, made likewise; null where the metric is not monotone.
@@ -89,8 +90,12 @@ private:
         const auto* const made = lazy.value.load(std::memory_order_acquire);
         return made ? made->get() : nullptr;
     }
-    Lazy<Filter>& made(Rounding rounding) const { return made_[static_cast<int>(rounding)]; }
-    mutable Lazy<Filter> made_[rounding_count];
+    // Panels of f32 serve the tiles of every instruction set, others those that they were packed for.
+    Lazy<Filter>& made(Isa isa, Rounding rounding) const {
+        const bool for_all = rounding == Rounding::f32 || rounding == Rounding::direct;
+        return made_[static_cast<int>(for_all ? Isa::baseline : isa)][static_cast<int>(rounding)];
+    }
+    mutable Lazy<Filter> made_[isa_count][rounding_count];
     mutable Lazy<Tree> tree_;
     mutable Lazy<Repeats> repeats_;
 };

@@ -244,7 +244,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
             s.max_rows_read =
                 std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
     };
-    if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(rounding) &&
+    if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(s.isa, rounding) &&
         row_filter_serves(s.points, s.queries)) {
         const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
         limit_candidates(c.ranges);
@@ -330,7 +330,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     // each in that many readings of the rows. Logarithms are as long as many.
     const auto spared = [&](Rounding rounding, std::int64_t readings) {
         const bool by_rows = left.size() <= max_row_queries && row_filter_serves(points, queries);
-        return any && form != metric::Gemm::cross_entropy && !points.packed(rounding) && !by_rows &&
+        return any && form != metric::Gemm::cross_entropy && !points.packed(isa, rounding) && !by_rows &&
                spared_before + std::ssize(left) * readings <= most_spared;
     };
     // Filters what is left; false where the points have no such filter, or it is spared.

@@ -18,6 +18,9 @@ namespace {
 // A query with more candidates in vain than n over max_share (or these few) is left to the next filter, or scanned.
 constexpr double max_share = 20, few_candidates = 1024;
 constexpr std::int64_t rows_per_task = 16;
+// Queries of the first wave at least, of whose lists nothing is known: as many as a tile in matrix registers takes, two
+// and a bit of those in vector registers. Their lists are cut where they hold more than they may.
+constexpr std::int64_t least_first_wave = 32;
 // Queries of the first wave where a tree may turn out to leave out too little.
 constexpr std::int64_t tree_tried = 512;
 
@@ -208,7 +211,7 @@ void radius_search(const Points& points, const RadiusRequest& request, const Pla
     exact::Fallbacks fallbacks;
     // The lists of so many rows are expected to fit; of the first wave, whatever they hold.
     double rows = request.counts ? static_cast<double>(q)
-                                 : std::max(most / static_cast<double>(n), static_cast<double>(max_tile_queries));
+                                 : std::max(most / static_cast<double>(n), static_cast<double>(least_first_wave));
     if (levels.begin_with_a_tree()) rows = std::min(rows, static_cast<double>(tree_tried));
     double handed_on = 0;
     for (std::int64_t first = 0; first < q && !progress.cancelled();) {
