@@ -285,7 +285,7 @@ std::string select_trial(std::uint64_t seed, const std::string& device, std::str
     options.threads = one_of(random, {0, 1, 2, 3});
     if (device == "cpu") {
         options.selector = one_of(random, {"", "", "vector", "nth-element", "heap", "insertion"});
-        options.isa = one_of(random, {"", "", "avx512", "avx2", "baseline"});
+        options.isa = one_of(random, {"", "", "amx", "avx512", "avx2", "baseline"});
     }
     if (kind == "ascending" || kind == "descending") options.order = chance(random, 2) ? kind : "";
     label = "select " + c.label + ", selector '" + options.selector + "', isa '" + options.isa + "', order '" +

@@ -208,7 +208,7 @@ inline void choose_way(Case& c, Random& random) {
     const auto paths =
         cpu ? std::vector<std::string>{"", "", "", "exact", "gemm-bf16", "gemm-f32", "direct-f32", "tree", "projected"}
             : std::vector<std::string>{"", "", "exact", "gemm-f16"};
-    const auto isas = cpu ? std::vector<std::string>{"", "", "avx512", "avx2", "baseline"}
+    const auto isas = cpu ? std::vector<std::string>{"", "", "amx", "avx512", "avx2", "baseline"}
                           : std::vector<std::string>{"", "", "sm_80"};
     c.path = one_of(random, paths);
     c.isa = one_of(random, isas);

@@ -24,7 +24,7 @@ template <class Check>
 void each_search(const std::vector<float>& points, const std::vector<float>& query, MetricId metric,
                  const std::string& path, std::int64_t k, const Check& check) {
     const auto d = static_cast<std::int64_t>(query.size()), n = static_cast<std::int64_t>(points.size()) / d;
-    for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512}) {
+    for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512, cpu::Isa::amx}) {
         if (!cpu::supported(isa)) continue;
         SCOPED_TRACE(std::string(name(metric)) + ", " + cpu::name(isa));
         Options options;

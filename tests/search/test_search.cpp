@@ -1,5 +1,6 @@
 // search() on the CPU against the oracle, and the paths and instruction sets that can be forced.
 #include "api/validate.h"
+#include "cpu/simd/isa.h"
 #include "search_cases.h"
 
 namespace {
@@ -97,6 +98,7 @@ TEST(ForcedIsa, RunsWhereTheMachineHasIt) {
     EXPECT_TRUE(runs("baseline"));
     EXPECT_EQ(avx2, runs("avx2"));
     EXPECT_EQ(avx512, runs("avx512"));
+    EXPECT_EQ(kith::cpu::supported(kith::cpu::Isa::amx), runs("amx"));
     EXPECT_FALSE(runs("mmx"));
 }
 

@@ -164,7 +164,7 @@ inline void every_data_set(const std::string& device, const std::string& metric)
 inline void every_way(const std::string& device, const std::string& metric) {
     const bool cpu = device == "cpu";
     const std::vector<std::string> isas =
-        cpu ? std::vector<std::string>{"avx512", "avx2", "baseline"} : std::vector<std::string>{"", "sm_80"};
+        cpu ? std::vector<std::string>{"amx", "avx512", "avx2", "baseline"} : std::vector<std::string>{"", "sm_80"};
     const std::vector<int> threads = cpu ? std::vector<int>{1, 2} : std::vector<int>{0};
     std::uint64_t seed = 100;
     for (const char* data : {"gaussian", "integers", "offset", "infinities", "norms", "clusters", "probabilities"}) {

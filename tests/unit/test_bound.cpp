@@ -125,7 +125,7 @@ void within_bound(const Arithmetic& a, Gemm form, std::vector<Vector> points, Ve
     const float threshold = std::numeric_limits<float>::infinity();
     std::uint32_t hits = 0;
     float values[lanes];
-    cpu::QueryTiles packed(tiles, 1, width, width);
+    cpu::QueryTiles packed(tiles, 1, width);
     packed.set(0, form_of_query.data(), std::ssize(form_of_query));
     packed.compare(panel.data(), &threshold, 0,
                    [&](std::int64_t, std::int64_t, const std::uint32_t* hit, const float* value) {

@@ -58,11 +58,11 @@ void expect_tiles(cpu::Isa isa, std::int64_t words, bool extreme, adversarial::R
         for (std::int64_t j = 0; j < words; ++j)
             panel[cpu::panel_header + j * cpu::panel_points + p] = points.back().words[j];
     }
-    if (k.raised) k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
+    if (k.raise) k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
     for (int count = 1; count <= k.tiles.queries; ++count) {
         const std::int64_t width = words + k.tiles.header;
         std::vector<Bytes> queries;
-        cpu::QueryTiles tiles(k.tiles, count, width, words);
+        cpu::QueryTiles tiles(k.tiles, count, words);
         std::vector<float> scales;
         for (int i = 0; i < count; ++i) {
             queries.push_back(random_bytes(words, extreme, random));
@@ -128,14 +128,14 @@ TEST(Bytes, SumsOfAllCoordinatesFit) {
                 std::vector<float> panel(static_cast<std::size_t>(cpu::panel_floats(words)), 0.0f);
                 std::fill_n(panel.data() + cpu::panel_points, cpu::panel_points, 1.0f);
                 std::memset(panel.data() + cpu::panel_header, point, static_cast<std::size_t>(128 * words));
-                if (k.raised) k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
+                if (k.raise) k.raise(panel.data() + cpu::panel_header, words * cpu::panel_points);
                 std::vector<float> form(static_cast<std::size_t>(words + k.tiles.header), 0.0f);
                 std::memset(form.data() + k.tiles.header, query, static_cast<std::size_t>(4 * words));
                 const auto start = static_cast<std::int32_t>(-128 * k.sum(form.data() + k.tiles.header, words));
                 std::memcpy(form.data(), &start, sizeof start);
                 form[1] = 1;
                 const float threshold = infinity;
-                cpu::QueryTiles tiles(k.tiles, 1, std::ssize(form), words);
+                cpu::QueryTiles tiles(k.tiles, 1, words);
                 tiles.set(0, form.data(), std::ssize(form));
                 int seen = 0;
                 tiles.compare(panel.data(), &threshold, 0,
@@ -232,7 +232,7 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
         const cpu::QueryTerms terms = filter->query(block, i, tiles, row_words.data());
         if (!terms.usable) continue;
-        cpu::QueryTiles query(filter->tiles(tiles), 1, filter->query_words(), filter->words());
+        cpu::QueryTiles query(filter->tiles(tiles), 1, filter->words());
         query.set(0, forms.data() + i * filter->query_words(), filter->query_words());
         distance_keys.compute(block, i, all, rows.rows, ranks.data());
         for (std::int64_t panel = 0; panel < filter->panels(); ++panel) {

@@ -23,7 +23,7 @@ namespace {
 
 using namespace kith;
 
-constexpr cpu::Isa all_isas[] = {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512};
+constexpr cpu::Isa all_isas[] = {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512, cpu::Isa::amx};
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::vector<cpu::Isa> isas() {
@@ -190,7 +190,7 @@ void paths_agree(const char* what, MetricId id, const Data<T>& data, std::int64_
     const Answer expected = definition<M>(data, spec, k, graph);
     for (const Path path : paths) {
         for (const cpu::Isa isa : isas()) {
-            if (path == Path::gemm_bf16 && (isa != cpu::Isa::avx512 || !cpu::supports_bf16())) continue;
+            if (path == Path::gemm_bf16 && (!cpu::has_avx512(isa) || !cpu::supports_bf16())) continue;
             // Owned points are packed when they are prepared; few queries of others go through the rows.
             for (const auto& [threads, own] : {std::pair(1, true), std::pair(2, false), std::pair(2, true)}) {
                 if (threads == 2 && own && data.q > 16) continue;
@@ -333,13 +333,17 @@ TEST(Paths, bf16_gives_way_to_f32) {
             if (graph) data.queries = data.points;
             MetricSpec spec;
             spec.params.d = data.d;
-            const Answer got = run(data, spec, 10, graph, Path::gemm_bf16, cpu::Isa::avx512, 2, true);
             const Answer expected = run(data, spec, 10, graph, Path::exact, cpu::Isa::avx512, 2, true);
-            EXPECT_EQ(expected.ids, got.ids) << q;
-            EXPECT_EQ(expected.ranks, got.ranks) << q;
-            EXPECT_EQ(0, got.report.scanned) << q;
-            EXPECT_EQ(data.q, got.report.retried) << q;
-            EXPECT_LT(got.report.candidates, 0.25 * static_cast<double>(data.n * data.q)) << q;
+            for (const cpu::Isa isa : isas()) {
+                if (!cpu::has_avx512(isa)) continue;
+                SCOPED_TRACE(std::string(cpu::name(isa)) + ", q " + std::to_string(q));
+                const Answer got = run(data, spec, 10, graph, Path::gemm_bf16, isa, 2, true);
+                EXPECT_EQ(expected.ids, got.ids);
+                EXPECT_EQ(expected.ranks, got.ranks);
+                EXPECT_EQ(0, got.report.scanned);
+                EXPECT_EQ(data.q, got.report.retried);
+                EXPECT_LT(got.report.candidates, 0.25 * static_cast<double>(data.n * data.q));
+            }
         }
     }
 }

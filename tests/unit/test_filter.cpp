@@ -67,7 +67,7 @@ Enclosed enclosed(MetricId id, double p, std::int64_t d, const Vector& point_val
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
         const cpu::QueryTerms terms = filter->query(block, i, tiles, words.data());
         if (!terms.usable) continue;
-        cpu::QueryTiles query(filter->tiles(tiles), 1, filter->query_words(), filter->words());
+        cpu::QueryTiles query(filter->tiles(tiles), 1, filter->words());
         query.set(0, words.data(), filter->row_words());
         distance_keys.compute(block, i, all, rows.rows, ranks.data());
         const long double g = (terms.growth - 1.0L) / (terms.growth + 1.0L);

@@ -65,7 +65,7 @@ std::int64_t sum(const float* words, std::int64_t count) {
 }
 
 constexpr ByteKernels byte_kernels_with(const Tiles& tiles, bool raised) {
-    return {tiles, raised, round_bytes, raise, sum};
+    return {tiles, round_bytes, raised ? raise : nullptr, sum};
 }
 
 }  // namespace

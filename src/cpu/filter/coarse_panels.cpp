@@ -82,7 +82,7 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         packed.largest_coarse = std::max(packed.largest_coarse, s.rounded2);
     }
     tiles.transpose(buffers.rounded.data(), stride, words_, out + panel_header);
-    if (bytes_ && bytes_->raised) bytes_->raise(out + panel_header, words_ * panel_points);
+    if (bytes_ && bytes_->raise) bytes_->raise(out + panel_header, words_ * panel_points);
 }
 
 bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads,
@@ -161,8 +161,10 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
             float* const words = to + bytes_->tiles.header;
             const double whole = form_.metric == metric::Gemm::dot ? 1 / norms[at] : form_.scale;
             s = round_bytes(vectors.data() + i * form_.d, whole, words, to[1]);
-            const auto start = static_cast<std::int32_t>(-128 * bytes_->sum(words, words_));
-            if (bytes_->raised) std::memcpy(to, &start, sizeof start);
+            if (bytes_->raise) {
+                const auto start = static_cast<std::int32_t>(-128 * bytes_->sum(words, words_));
+                std::memcpy(to, &start, sizeof start);
+            }
         } else {
             s = round_projected(tiles, norms2[at], coordinates.data() + i * room, to);
             flip_signs(to, words_);

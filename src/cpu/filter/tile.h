@@ -20,34 +20,31 @@ inline std::int64_t panel_floats(std::int64_t words) {
 
 using exact::Step;
 
-// `queries`: for each word the values of all queries of the tile. Bit p of hits[i] is set unless the value of
-// (query i, point p) is above threshold[i]; values + 32 i holds those values (undefined for points that miss). True if
-// there is a hit.
+// `queries`: their words as Tiles says. Bit p of hits[i] is set unless the value of (query i, point p) is above
+// threshold[i]; values + 32 i holds those values (undefined for points that miss). True if there is a hit.
 using Tile = bool (*)(const float* panel, std::int64_t words, const float* queries, const float* threshold,
                       float exponent, std::uint32_t* hits, float* values);
 
 inline constexpr int max_tile_queries = 32;
 
 // Tiles of one step and one instruction set, by number of queries, and how they take these (query_tiles.h). A query has
-// `header` words before those of its coordinates, and of the latter `run` lie together; the number of a panel's words
-// is a multiple of that, the last of them 0. A thread may call tiles between enter() and leave(), where there are such.
+// `header` words before those of its coordinates: for each the values of all queries of the tile. Of the coordinates'
+// words `run` of a query lie together, beside those of the next query: in tiles of vectors one, so that they lie like
+// the header. The number of a panel's words is a multiple of that, the last of them 0. A thread may call tiles between
+// enter() and leave(), where there are such, and does not enter twice.
 struct Tiles {
     int queries;  // of the largest
     Tile tile[max_tile_queries + 1];
     std::int64_t header = 0, run = 1;
-    std::int64_t rows = 1;  // queries that a tile has room for are a multiple of it
+    std::int64_t rows = 1;  // queries that a tile has room for, and that it multiplies, are a multiple of it
     void (*enter)() = nullptr;
     void (*leave)() = nullptr;
 
     std::int64_t room(std::int64_t count) const { return exact::ceil_div(count, rows) * rows; }
     // Words of a panel for so many words of a point.
     std::int64_t padded(std::int64_t words) const { return exact::ceil_div(words, run) * run; }
-    // Where word j of query i lies in a tile of `count`.
-    std::int64_t at(std::int64_t i, std::int64_t j, std::int64_t count) const {
-        if (j < header) return j * room(count) + i;
-        const std::int64_t word = j - header;
-        return (header + word / run * run) * room(count) + i * run + word % run;
-    }
+    // The fewest queries of which each takes as little time as in the largest tile, or nearly.
+    std::int64_t worthwhile() const { return rows > 1 ? rows : queries; }
 };
 
 // For a few queries: values[32 i + p] of query i (dense rows of d) and row p < count <= 32, by the metric in f32 or as
@@ -101,8 +98,8 @@ struct TileKernels {
 
 const TileKernels& tile_kernels(Isa isa);
 
-// Step::dot on pairs of bf16, which words hold as bits. Each adds two products to its f32 accumulator, rounding to
-// nearest; denormals are zero.
+// Step::dot on pairs of bf16, which words hold as bits. Products are added in f32, rounding to nearest, in the order of
+// the instruction (docs/exactness.md, section 6); denormals are zero.
 struct PairKernels {
     Tiles tiles;
     // As TileKernels::round_row, to (d + 1) / 2 pairs.
@@ -116,15 +113,14 @@ const PairKernels* pair_kernels(Isa isa);
 
 // Step::dot on words of four whole numbers of 8 bits: v^ = scale * numbers, and a value is
 // half norm - scale of the query * (scale of the point * <numbers, numbers>). A panel's second row of 32 floats are its
-// points' scales. A query's words are preceded by others, the second of them its scale; where the points' numbers
+// points' scales. A query's words are preceded by two others, the second of them its scale; where the points' numbers
 // are raised by 128, the first is 128 times the sum of its numbers, negated, as an integer.
 struct ByteKernels {
     Tiles tiles;
-    bool raised;
     // v = in, v^ = whole numbers times `scale`, to (d + 3) / 4 words; that of whole_scale where it leaves next to
     // nothing of a row, else the least that holds the largest coordinate; 0 of a row of 0.
     RowSums (*round_row)(const double* in, double whole_scale, std::int64_t d, float* out, float& scale);
-    // Raises the words of a point for a panel; the sum of a query's numbers.
+    // Raises the words of points by 128, or null where they are taken as they are; the sum of a query's numbers.
     void (*raise)(float* words, std::int64_t count);
     std::int64_t (*sum)(const float* words, std::int64_t count);
 };

@@ -26,7 +26,7 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       row_bytes_(whole_ ? whole_->row_bytes() : 4 * filter.row_words()),
       most_read_(search.max_rows_read * (whole_ ? whole_share : 1)),
       queries_(count * query_bytes_),
-      tiles_(filter.tiles(kernels_), count, filter.query_words(), filter.words()),
+      tiles_(filter.tiles(kernels_), count, filter.words()),
       thresholds_(static_cast<std::size_t>(count)),
       terms_(thresholds_.size()),
       read_(thresholds_.size(), 0),

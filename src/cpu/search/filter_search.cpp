@@ -29,7 +29,7 @@ constexpr std::int64_t max_block_tiles = 16;
 // Panels of so many bytes are read again by each of many small blocks rather than split into ranges, in each of which a
 // query finds its threshold anew: 100 queries, k 10, two threads of a Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3
 // times at n 10,000, d 128; no difference at 100,000.
-constexpr std::int64_t near_bytes = 3 << 20, most_kept_together = 16;
+constexpr std::int64_t near_bytes = 3 << 20;
 // Bytes of neighbours that all queries keep between ranges of the points.
 constexpr std::int64_t kept_bytes = 256 << 20;
 // A query with more candidates than n over max_share (or these few) is left to the next filter, or scanned: refining a
@@ -49,7 +49,7 @@ public:
         : filter_(filter),
           list_(list),
           count_(count),
-          queries_(filter.tiles(tile_kernels(s.isa)), count, filter.query_words(), filter.words()) {
+          queries_(filter.tiles(tile_kernels(s.isa)), count, filter.words()) {
         std::vector<float> form(static_cast<std::size_t>(s.points.rows.cols));
         for (std::int64_t i = 0; i < count; ++i) {
             list.add_query(filter.query(list.rows(), i, tile_kernels(s.isa), form.data()));
@@ -254,13 +254,14 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     }
     const Filter* filter = s.points.filter(s.isa, threads, rounding, progress, plan.forced);
     if (!filter) return false;
-    const std::int64_t width = filter->tiles(tile_kernels(s.isa)).queries;
+    const Tiles& tiles = filter->tiles(tile_kernels(s.isa));
+    const std::int64_t width = tiles.queries;
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
     if (is_coarse(rounding)) block = coarse_query_block / width * width;
     if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
-    const TaskSchedule c = make_schedule(n, q, near ? std::min(width, most_kept_together) : 0, block, s.k, threads);
+    const TaskSchedule c = make_schedule(n, q, near ? tiles.worthwhile() : 0, block, s.k, threads);
     limit_candidates(c.ranges);
     // Each range has first points of its own, too few of them.
     if (c.ranges > 1) s.guesses = nullptr;

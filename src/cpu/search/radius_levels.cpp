@@ -54,7 +54,7 @@ public:
 
     void evaluate(RadiusBlock& block, std::int64_t count, std::int64_t begin, std::int64_t end,
                   const std::function<bool(double)>& go_on) const override {
-        QueryTiles queries(filter_.tiles(kernels_), count, filter_.query_words(), filter_.words());
+        QueryTiles queries(filter_.tiles(kernels_), count, filter_.words());
         std::vector<float> form(static_cast<std::size_t>(d_));
         for (std::int64_t i = 0; i < count; ++i) {
             const QueryTerms terms = filter_.query(block.rows(), i, kernels_, form.data());
