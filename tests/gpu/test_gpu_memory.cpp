@@ -192,7 +192,9 @@ TEST(GpuMemory, CallsUseSmallBlocksAgain) {
         const Buffer<char> in_use(5000, stream.get());
         EXPECT_EQ(first, in_use.get());
         EXPECT_NE(first, Buffer<char>(5000, stream.get()).get());
-        EXPECT_NE(first, Buffer<char>(5000, other.get()).get());  // which is not the call's
+        EXPECT_FALSE(CallMemory::keep(in_use.get(), 5120, other.get()));  // which is not the call's
+        { const Buffer<char> another(5000, stream.get()); }
+        EXPECT_EQ(nullptr, CallMemory::take(0, 5120, other.get()));
         EXPECT_LT(before, used());
         std::thread([&] { EXPECT_NE(first, Buffer<char>(5000, stream.get()).get()); }).join();
         const CallMemory inner(0, stream.get());
