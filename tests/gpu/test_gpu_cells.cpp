@@ -34,11 +34,16 @@ bool serves_here() {
     return filter_values::instruction_sets().back() == gpu::FilterIsa::sm_90a;
 }
 
+// How deviations fall, and how far rows lie from their middles, beside these.
+struct Grouping {
+    double exponent = 0.7, spread = 0.3;
+};
+
 // Rows around so many middles, both of falling deviations: what people's images and embeddings are like.
-Spectrum grouped(std::int64_t n, std::int64_t d, std::int64_t middles, std::uint64_t seed) {
-    std::vector<double> own = falling(d, 0.7);
-    for (double& x : own) x *= 0.3;
-    const Spectrum around(middles, falling(d, 0.7), 3);
+Spectrum grouped(std::int64_t n, std::int64_t d, std::int64_t middles, std::uint64_t seed, Grouping as = {}) {
+    std::vector<double> own = falling(d, as.exponent);
+    for (double& x : own) x *= as.spread;
+    const Spectrum around(middles, falling(d, as.exponent), 3);
     Spectrum out(n, own, seed);
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < d; ++j)
@@ -76,14 +81,15 @@ struct Celled {
 
 // Whether points that are prepared for the path lie in cells, as an Index has them.
 bool in_cells(const Spectrum& points, const std::string& metric) {
-    const PreparedFilter prepared(points.view(), view(points.rows.data(), 1, points.d), metric, Path::projected);
+    const PreparedFilter prepared(points.view(), view(points.rows.data(), 1, points.d), metric, Path::projected,
+                                  "sm_90a");
     return prepared.chunk().projected && prepared.chunk().projected->cells;
 }
 
 // Points that cells are made badly of.
-std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std::int64_t d) {
-    Spectrum repeated = grouped(n, d, 50, 31), outlier(n, falling(d, 1.0), 32), missing = grouped(n, d, 20, 33),
-             few(n, falling(d, 0.9), 34);
+std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std::int64_t d, Grouping as = {}) {
+    Spectrum repeated = grouped(n, d, 50, 31, as), outlier(n, falling(d, as.exponent + 0.3), 32),
+             missing = grouped(n, d, 20, 33, as), few(n, falling(d, as.exponent + 0.2), 34);
     const auto row = [&](Spectrum& of, std::int64_t i) { return of.rows.begin() + i * d; };
     for (std::int64_t i = 0; i < n; ++i) std::copy_n(row(repeated, i % 900), d, row(repeated, i));
     for (std::int64_t i = 20000; i < 20040; ++i)
@@ -95,8 +101,8 @@ std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std:
     // All but a few of the points are one.
     for (std::int64_t i = 0; i < n; ++i)
         if (i % 37 != 0) std::copy_n(row(few, 1), d, row(few, i));
-    return {{"grouped", grouped(n, d, 300, 35)},
-            {"falling", Spectrum(n, falling(d, 0.7), 36)},
+    return {{"grouped", grouped(n, d, 300, 35, as)},
+            {"falling", Spectrum(n, falling(d, as.exponent), 36)},
             {"repeated", repeated},
             {"outlier", outlier},
             {"missing", missing},
@@ -215,15 +221,27 @@ TEST(GpuCells, LeaveOutNothingWithin) {
     EXPECT_LE(6, with_cells);
 }
 
+// A forced path has stages, and then cells, where these save reading: deviations fall slowly, and rows lie far from
+// their middles.
+constexpr std::int64_t searched_dimensions = 784;
+constexpr Grouping searched{.exponent = 0.5, .spread = 0.6};
+
+Spectrum searched_rows(std::int64_t n, std::int64_t middles, std::uint64_t seed) {
+    return grouped(n, searched_dimensions, middles, seed, searched);
+}
+
 TEST(GpuCellSearch, AnswersAsAllCoordinatesDo) {
-    const Spectrum queries = grouped(3000, dimensions, 300, 41);
+    const Spectrum queries = searched_rows(3000, 300, 41);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
-        for (const auto& [what, points] : against_cells(points_here, dimensions)) {
+        for (const auto& [what, points] : against_cells(points_here, searched_dimensions, searched)) {
+            if (what == "grouped" || what == "falling") {
+                EXPECT_EQ(serves_here(), in_cells(points, metric)) << what << ", " << metric;
+            }
             const Index all(points.view(), options_of(metric, "gemm-f16")),
                 few(points.view(), options_of(metric, "projected"));
             for (const std::int64_t k : {1, 10, 150})
                 for (const std::int64_t q : {1, 300, 3000}) {
-                    const MatrixView some = view(queries.rows.data(), q, dimensions);
+                    const MatrixView some = view(queries.rows.data(), q, searched_dimensions);
                     const auto want = all.search(some, k, options_of(metric, "gemm-f16"));
                     const auto got = few.search(some, k, options_of(metric, "projected"));
                     EXPECT_TRUE(same_answer(want, got)) << what << ", " << metric << ", k " << k << ", q " << q;
@@ -236,7 +254,7 @@ TEST(GpuCellSearch, AnswersAsAllCoordinatesDo) {
 
 // Of queries among the points, in several steps.
 TEST(GpuCellSearch, Graphs) {
-    const Spectrum points = grouped(66000, 400, 200, 42);
+    const Spectrum points = searched_rows(66000, 200, 42);
     EXPECT_EQ(serves_here(), in_cells(points, "sqeuclidean"));
     const Index all(points.view(), options_of("sqeuclidean", "gemm-f16")),
         few(points.view(), options_of("sqeuclidean", "projected"));
@@ -246,12 +264,12 @@ TEST(GpuCellSearch, Graphs) {
 
 // Of an Index whose points lie in cells; few queries and many.
 TEST(GpuCellSearch, Radii) {
-    const Spectrum points = grouped(66000, 400, 200, 45), queries = grouped(3000, 400, 200, 46);
+    const Spectrum points = searched_rows(66000, 200, 45), queries = searched_rows(3000, 200, 46);
     EXPECT_EQ(serves_here(), in_cells(points, "euclidean"));
     const Options by_all = options_of("euclidean", "gemm-f16"), own = options_of("euclidean", "");
     const Index all(points.view(), by_all), few(points.view(), options_of("euclidean", "projected"));
     for (const std::int64_t q : {40, 3000}) {
-        const MatrixView some = view(queries.rows.data(), q, 400);
+        const MatrixView some = view(queries.rows.data(), q, searched_dimensions);
         std::vector<float> reach = all.search(some, 30, by_all).distances;
         std::nth_element(reach.begin(), reach.begin() + std::ssize(reach) / 2, reach.end());
         const double r = reach[reach.size() / 2];
@@ -264,7 +282,7 @@ TEST(GpuCellSearch, Radii) {
 }
 
 TEST(GpuCellSearch, Matches) {
-    const Spectrum a = grouped(3000, 400, 200, 47), b = grouped(66000, 400, 200, 48);
+    const Spectrum a = searched_rows(3000, 200, 47), b = searched_rows(66000, 200, 48);
     EXPECT_EQ(serves_here(), in_cells(b, "euclidean"));
     for (const bool mutual : {false, true}) {
         MatchOptions by_all, by_cells;
