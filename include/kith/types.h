@@ -162,7 +162,8 @@ struct Options {
     // also several GPUs of this host, "cuda:0,1" or "cuda:all".
     std::string device = "auto";
     std::int64_t memory = 0;  // bytes that tiles and candidates may take, and on a GPU the prepared points as well
-                              // (points that do not fit stream through it); 0: most of what is free
+                              // (points that do not fit stream through it); 0: most of what is free. Up to 64 MiB
+                              // beside that wait for a GPU's next call
     int threads = 0;          // CPU threads, the caller's included; 0: OMP_NUM_THREADS where it is set, else the
                               // processors that affinity and cgroup leave the process. 1 starts none
     std::string path;         // force a path by name (kith info lists them); "": the planner's choice

@@ -1,8 +1,13 @@
 // main() of the GPU tests: without a CUDA device it says why and ends with the status that ctest counts as skipped.
+// With KITH_EXACT_BLOCKS in the environment blocks of device memory are as long as they were asked to be, and used
+// once.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
+
+#include "gpu/runtime/call_memory.h"
 
 namespace {
 constexpr int skipped = 77;  // SKIP_RETURN_CODE in tests/CMakeLists.txt
@@ -16,6 +21,7 @@ int main(int argc, char** argv) {
                     status == cudaSuccess ? "the driver lists none" : cudaGetErrorString(status));
         return skipped;
     }
+    if (std::getenv("KITH_EXACT_BLOCKS")) kith::gpu::keeps_blocks = false;
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

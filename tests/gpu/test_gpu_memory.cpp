@@ -177,8 +177,10 @@ TEST(GpuMemory, OwnChunksOfDevicePoints) {
 TEST(GpuMemory, CallsUseSmallBlocksAgain) {
     using kith::gpu::Buffer;
     using kith::gpu::CallMemory;
+    if (!kith::gpu::keeps_blocks) GTEST_SKIP() << "blocks are used once";
     const gpu_arrays::Stream stream, other;
     const auto used = [] { return kith::gpu::pool_bytes(0).used; };
+    CallMemory::give_back(0, nullptr);
     const std::int64_t before = used();
     const void* first = nullptr;
     {
@@ -192,9 +194,11 @@ TEST(GpuMemory, CallsUseSmallBlocksAgain) {
         const Buffer<char> in_use(5000, stream.get());
         EXPECT_EQ(first, in_use.get());
         EXPECT_NE(first, Buffer<char>(5000, stream.get()).get());
-        EXPECT_FALSE(CallMemory::keep(in_use.get(), 5120, other.get()));  // which is not the call's
+        EXPECT_FALSE(CallMemory::keep(in_use.get(), 0, 5120, other.get()));   // which is not the call's
+        EXPECT_FALSE(CallMemory::keep(in_use.get(), 1, 5120, stream.get()));  // nor is that
         { const Buffer<char> another(5000, stream.get()); }
         EXPECT_EQ(nullptr, CallMemory::take(0, 5120, other.get()));
+        EXPECT_EQ(nullptr, CallMemory::take(1, 5120, stream.get()));
         EXPECT_LT(before, used());
         std::thread([&] { EXPECT_NE(first, Buffer<char>(5000, stream.get()).get()); }).join();
         const CallMemory inner(0, stream.get());
@@ -221,6 +225,7 @@ TEST(GpuMemory, FewAndSmallBlocksStay) {
     using kith::gpu::Buffer;
     using kith::gpu::CallMemory;
     namespace tuning = kith::gpu::tuning;
+    if (!kith::gpu::keeps_blocks) GTEST_SKIP() << "blocks are used once";
     CallMemory::give_back(0, nullptr);
     const std::int64_t before = kith::gpu::pool_bytes(0).used;
     {
@@ -268,6 +273,7 @@ TEST(GpuMemory, IdleMemoryIsGivenBack) {
     leave_idle();
     ASSERT_LT(kept + piece, idle());
     kith::search(points.view, queries.view, 4, options);
+    EXPECT_EQ(0, kith::gpu::CallMemory::idle_bytes(0));
     EXPECT_GE(kept + piece, idle());
     EXPECT_LT(kept / 2, idle());  // and not all of it
     auto index = std::make_unique<kith::Index>(points.view, options);

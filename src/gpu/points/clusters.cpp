@@ -10,6 +10,7 @@
 #include "gpu/points/prepare_filter.h"
 #include "gpu/points/tuning.h"
 #include "gpu/refine/cluster_keys.h"
+#include "gpu/runtime/pinned_words.h"
 #include "gpu/tree/order.h"
 
 namespace kith::gpu {

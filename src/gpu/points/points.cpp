@@ -354,8 +354,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
         stream = nullptr;
     }
     auto points = std::make_shared<Points>(plan.device, stream);
-    const CallMemory memory(plan.device, stream);
-    InFlight work(stream);
+    CallMemory call(plan.device, stream);
     points->n = view.rows;
     points->d = view.cols;
     points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
@@ -370,7 +369,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
             points->source = view_of(points->owned_on_device.rows, view.cols, plan.device);
         }
         if (plan.host_points == HostPoints::bytes) add_bytes(*points, host, stream);
-        work.wait("preparing the points");
+        call.wait("preparing the points");
         return points;
     }
     Chunk& chunk = points->resident;
@@ -389,7 +388,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
-    work.wait("preparing the points");
+    call.wait("preparing the points");
     return points;
 }
 

@@ -55,7 +55,7 @@ void CallMemory::Blocks::give_back(cudaStream_t stream) noexcept {
     bytes = 0;
 }
 
-CallMemory::CallMemory(int device, cudaStream_t stream) : trim_(device, stream) {
+CallMemory::CallMemory(int device, cudaStream_t stream) : trim_(device, stream), work_(stream) {
     freed_.all.reserve(tuning::kept_blocks + 1);
     Blocks& waiting = idle(device).blocks;
     const std::lock_guard lock(idle(device).mutex);
@@ -64,6 +64,7 @@ CallMemory::CallMemory(int device, cudaStream_t stream) : trim_(device, stream) 
 }
 
 CallMemory::~CallMemory() {
+    work_.settle();
     current = outer_;
     Idle& of_device = idle(trim_.device);
     const std::lock_guard lock(of_device.mutex);
@@ -73,17 +74,23 @@ CallMemory::~CallMemory() {
     }
 }
 
+CallMemory* CallMemory::of(int device, cudaStream_t stream) {
+    return current && current->trim_.device == device && current->trim_.stream == stream ? current : nullptr;
+}
+
 void* CallMemory::take(int device, std::size_t bytes, cudaStream_t stream) {
-    if (!current || current->trim_.stream != stream || current->trim_.device != device) return nullptr;
-    if (void* const own = current->freed_.take(bytes)) return own;
+    CallMemory* const call = of(device, stream);
+    if (!call) return nullptr;
+    if (void* const own = call->freed_.take(bytes)) return own;
     Idle& of_device = idle(device);
     const std::lock_guard lock(of_device.mutex);
     return of_device.blocks.take(bytes);
 }
 
-bool CallMemory::keep(void* data, std::size_t bytes, cudaStream_t stream) noexcept {
-    if (!current || current->trim_.stream != stream) return false;
-    Blocks& freed = current->freed_;
+bool CallMemory::keep(void* data, int device, std::size_t bytes, cudaStream_t stream) noexcept {
+    CallMemory* const call = of(device, stream);
+    if (!call || !keeps_blocks.load(std::memory_order_relaxed)) return false;
+    Blocks& freed = call->freed_;
     freed.add({data, bytes});
     while (freed.too_many()) return_to_pool(freed.first().data, stream);
     return true;

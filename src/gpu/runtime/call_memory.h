@@ -4,17 +4,23 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/in_flight.h"
 
 namespace kith::gpu {
 
-// What a call frees on its stream and thread it takes again without the pool; what is left at its end, the next call
-// does, on any stream. At last the pool is trimmed. Declared before the InFlight that waits for the call's work:
-// nothing may be under way at the end.
+// Tools that watch accesses see more of blocks that are as long as they were asked to be and used once. Not while a
+// call is under way.
+inline std::atomic<bool> keeps_blocks = true;
+
+// What a call on a device frees on its stream and thread it takes again without the pool; what is left at its end, when
+// all of its work is over, the next call does, on any stream. At last the pool is trimmed. Declared before all buffers
+// of the call.
 class CallMemory {
 public:
     CallMemory(int device, cudaStream_t stream);
@@ -22,9 +28,13 @@ public:
     CallMemory(const CallMemory&) = delete;
     CallMemory& operator=(const CallMemory&) = delete;
 
-    // Of the thread's call, where it is on that stream: a block of so many bytes, or null; whether it has kept one.
+    // The end of the call's work, of which nothing may be enqueued afterwards. Throws what it met.
+    void wait(const char* what) { work_.wait(what); }
+
+    // Of the thread's call, where it is on that device and stream: a block of so many bytes, or null; whether it has
+    // kept one.
     static void* take(int device, std::size_t bytes, cudaStream_t stream);
-    static bool keep(void* data, std::size_t bytes, cudaStream_t stream) noexcept;
+    static bool keep(void* data, int device, std::size_t bytes, cudaStream_t stream) noexcept;
     // What waits for the next call on a device; gives that, and what the thread's calls have kept, back to the pool.
     static std::int64_t idle_bytes(int device);
     static void give_back(int device, cudaStream_t stream) noexcept;
@@ -47,10 +57,12 @@ private:
     struct Idle;
     static Idle& idle(int device);
     static thread_local CallMemory* current;
+    static CallMemory* of(int device, cudaStream_t stream);
 
     TrimAtEnd trim_;  // the last to go
     Blocks freed_;
-    CallMemory* outer_;
+    CallMemory* outer_ = nullptr;
+    InFlight work_;
 };
 
 }  // namespace kith::gpu

@@ -1,4 +1,4 @@
-// The memory pools of device_memory.h: one of device memory per device, one of pinned words.
+// The memory pool of each device; see device_memory.h.
 #include "gpu/runtime/device_memory.h"
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 #include <bit>
 #include <limits>
 #include <mutex>
-#include <vector>
 
 #include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/device.h"
@@ -42,7 +41,7 @@ constinit std::atomic<std::uint64_t> allocations = 0;
 // Of small blocks a multiple of an eighth of the next smaller power of two, so that calls which differ a little find
 // each other's.
 std::size_t block_bytes(std::size_t bytes) {
-    if (bytes > tuning::largest_kept_block) return bytes;
+    if (bytes > tuning::largest_kept_block || !keeps_blocks.load(std::memory_order_relaxed)) return bytes;
     const std::size_t unit = std::max(std::bit_ceil(bytes) / 16, tuning::least_kept_block);
     return (bytes + unit - 1) / unit * unit;
 }
@@ -53,76 +52,34 @@ std::uint64_t allocations_so_far() {
     return allocations.load(std::memory_order_relaxed);
 }
 
-void* allocate(std::size_t bytes, cudaStream_t stream) {
+DeviceBlock allocate(std::size_t asked, cudaStream_t stream) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     const int device = current_device();
-    void* data = nullptr;
+    DeviceBlock out{.bytes = asked, .device = device};
     check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail
-    bytes = block_bytes(bytes);
-    if (bytes <= tuning::largest_kept_block)
-        if (void* const kept = CallMemory::take(device, bytes, stream)) return kept;
-    if (cudaMallocFromPoolAsync(&data, bytes, pool(device), stream) != cudaSuccess) {
+    const std::size_t bytes = block_bytes(asked);
+    if (bytes <= tuning::largest_kept_block) out.data = CallMemory::take(device, bytes, stream);
+    if (out.data) return out;
+    if (cudaMallocFromPoolAsync(&out.data, bytes, pool(device), stream) != cudaSuccess) {
         // Blocks of other sizes may be idle: give them back and try once more.
         cudaGetLastError();
         CallMemory::give_back(device, stream);
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
         check(cudaMemPoolTrimTo(pool(device), 0), "cudaMemPoolTrimTo");
-        check(cudaMallocFromPoolAsync(&data, bytes, pool(device), stream), "cudaMallocAsync");
+        check(cudaMallocFromPoolAsync(&out.data, bytes, pool(device), stream), "cudaMallocAsync");
     }
-    return data;
+    return out;
 }
 
-void release(void* data, std::size_t bytes, cudaStream_t stream) noexcept {
-    if (!data) return;
-    bytes = block_bytes(bytes);
-    if (bytes <= tuning::largest_kept_block && CallMemory::keep(data, bytes, stream)) return;
-    return_to_pool(data, stream);
+void release(const DeviceBlock& block, cudaStream_t stream) noexcept {
+    if (!block.data) return;
+    const std::size_t bytes = block_bytes(block.bytes);
+    if (bytes <= tuning::largest_kept_block && CallMemory::keep(block.data, block.device, bytes, stream)) return;
+    return_to_pool(block.data, stream);
 }
 
 void return_to_pool(void* data, cudaStream_t stream) noexcept {
     if (!used_before_fork() && cudaFreeAsync(data, stream) != cudaSuccess) cudaGetLastError();
-}
-
-namespace {
-
-struct PinnedPool {
-    std::mutex mutex;
-    std::vector<unsigned long long*> idle;
-};
-// Never destroyed: the driver may be gone before it would be.
-PinnedPool& pinned_pool() {
-    static auto* const pool = new PinnedPool;
-    return *pool;
-}
-
-}  // namespace
-
-PinnedWords::PinnedWords() : data_(nullptr) {
-    PinnedPool& pool = pinned_pool();
-    const std::lock_guard lock(pool.mutex);
-    if (pool.idle.empty()) {
-        constexpr int blocks = 32;
-        unsigned long long* fresh = nullptr;
-        check(cudaHostAlloc(reinterpret_cast<void**>(&fresh), blocks * words * sizeof *fresh, cudaHostAllocPortable),
-              "pinned memory");
-        for (int i = 0; i < blocks; ++i) pool.idle.push_back(fresh + i * words);
-    }
-    data_ = pool.idle.back();
-    pool.idle.pop_back();
-}
-
-PinnedWords::~PinnedWords() {
-    copy_.settle();
-    if (!data_) return;
-    PinnedPool& pool = pinned_pool();
-    const std::lock_guard lock(pool.mutex);
-    pool.idle.push_back(data_);
-}
-
-void PinnedWords::fetch(const unsigned long long* from, int count, cudaStream_t stream) {
-    copy_ = InFlight(stream);
-    check(cudaMemcpyAsync(data_, from, static_cast<std::size_t>(count) * sizeof *from, cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpy");
 }
 
 void trim_pool(int device, cudaStream_t stream) noexcept {

@@ -11,10 +11,15 @@
 
 namespace kith::gpu {
 
-// Bytes on the current device, ordered on `stream`; freed blocks stay in the pool for whatever asks next, until it is
-// trimmed.
-void* allocate(std::size_t bytes, cudaStream_t stream);
-void release(void* data, std::size_t bytes, cudaStream_t stream) noexcept;
+// Bytes on the current device, ordered on `stream`; freed blocks stay with the thread's call (call_memory.h), where
+// there is one, or in the pool, for whatever asks next, until it is trimmed.
+struct DeviceBlock {
+    void* data = nullptr;
+    std::size_t bytes = 0;  // as asked for
+    int device = 0;
+};
+DeviceBlock allocate(std::size_t bytes, cudaStream_t stream);
+void release(const DeviceBlock& block, cudaStream_t stream) noexcept;
 // What release() does with what no call keeps (call_memory.h).
 void return_to_pool(void* data, cudaStream_t stream) noexcept;
 // How often the process has allocated.
@@ -46,58 +51,30 @@ class Buffer {
 public:
     Buffer() = default;
     Buffer(std::int64_t size, cudaStream_t stream)
-        : data_(size > 0 ? static_cast<T*>(allocate(static_cast<std::size_t>(size) * sizeof(T), stream)) : nullptr),
+        : block_(size > 0 ? allocate(static_cast<std::size_t>(size) * sizeof(T), stream) : DeviceBlock{}),
           size_(size),
           stream_(stream) {}
-    ~Buffer() { release(data_, static_cast<std::size_t>(size_) * sizeof(T), stream_); }
+    ~Buffer() { release(block_, stream_); }
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         swap(other);
         return *this;
     }
-    T* get() const { return data_; }
+    T* get() const { return static_cast<T*>(block_.data); }
     std::int64_t size() const { return size_; }
     void clear_to(int byte) {
-        if (data_)
-            check(cudaMemsetAsync(data_, byte, static_cast<std::size_t>(size_) * sizeof(T), stream_), "cudaMemset");
+        if (block_.data) check(cudaMemsetAsync(block_.data, byte, block_.bytes, stream_), "cudaMemset");
     }
 
 private:
     void swap(Buffer& other) noexcept {
-        std::swap(data_, other.data_);
+        std::swap(block_, other.block_);
         std::swap(size_, other.size_);
         std::swap(stream_, other.stream_);
     }
-    T* data_ = nullptr;
+    DeviceBlock block_;
     std::int64_t size_ = 0;
     cudaStream_t stream_ = nullptr;
-};
-
-// A few words of pinned host memory, to which a kernel's counters are copied. They come from a pool that lives as long
-// as the process: pinning takes longer than a small search.
-class PinnedWords {
-public:
-    static constexpr int words = 8;
-    PinnedWords();
-    ~PinnedWords();
-    PinnedWords(PinnedWords&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), copy_(std::move(other.copy_)) {}
-    PinnedWords& operator=(PinnedWords&& other) noexcept {
-        std::swap(data_, other.data_);
-        std::swap(copy_, other.copy_);
-        return *this;
-    }
-    // Enqueues the copy of the first `count` words; once.
-    void fetch(const unsigned long long* from, int count, cudaStream_t stream);
-    // The words, after all that the stream was given before fetch().
-    const unsigned long long* wait(const char* what) {
-        copy_.wait(what);
-        return data_;
-    }
-
-private:
-    unsigned long long* data_;
-    InFlight copy_;  // another search is given the words only when it is over
 };
 
 }  // namespace kith::gpu

@@ -10,7 +10,8 @@
 namespace kith::gpu {
 
 // Whoever enqueues a read or a write of such memory holds one of these, declared after the memory: when it goes, by
-// whatever way, the work is over. What device memory of ours is touched needs none, as that is freed in stream order.
+// whatever way, the work is over. What device memory of ours is touched needs none, as that is freed in stream order;
+// within a call that has a CallMemory, whose blocks go to other streams, that waits.
 class InFlight {
 public:
     InFlight() = default;

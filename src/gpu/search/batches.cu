@@ -238,7 +238,6 @@ Launch kernel_for(MetricId metric, int d, int k) {
 void search_batches(const BatchesRequest& request) {
     const DeviceScope scope(request.device);
     const auto stream = static_cast<cudaStream_t>(request.stream);
-    const CallMemory memory(request.device, stream);
     std::vector<DeviceBatch> table;
     std::int64_t blocks = 0, covered = 0, most_points = 1;
     double pairs = 0;
@@ -257,7 +256,7 @@ void search_batches(const BatchesRequest& request) {
         request.progress.throw_if_cancelled();
     };
     ask();
-    InFlight work(stream);
+    CallMemory call(request.device, stream);
     const DeviceRows points = upload(request.points, 0, request.points.rows, false, stream);
     const DeviceRows queries = upload(request.queries, 0, q, false, stream);
     const bool few = table.size() <= few_batches;
@@ -305,7 +304,7 @@ void search_batches(const BatchesRequest& request) {
         copy(request.out.ids, ids.get(), cells * 8);
         if (request.out.distances) copy(request.out.distances, distances.get(), cells * element);
     }
-    work.wait("batches");
+    call.wait("batches");
     request.progress.add(pairs - request.progress.done());
     ask();
 }

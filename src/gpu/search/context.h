@@ -30,6 +30,19 @@ struct SearchContext : SearchRequest {
         outcomes[at] = std::max<std::uint8_t>(outcomes[at], outcome);
         causes[at] = std::max(causes[at], cause);
     }
+    // To the report, at the end.
+    void count_outcomes() const {
+        const std::int64_t at_once = std::ranges::count(outcomes, std::uint8_t{first_try});
+        report.certified += at_once;
+        if (at_once == std::ssize(outcomes)) return;  // a small search's time, one by one
+        exact::Fallbacks fallbacks;
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            if (outcomes[i] == first_try) continue;
+            ++(outcomes[i] == retried ? report.retried : report.scanned);
+            fallbacks.add(causes[i], outcomes[i] == scanned);
+        }
+        fallbacks.describe(report);
+    }
 };
 
 inline void cancel_if_asked(const SearchContext& context) {

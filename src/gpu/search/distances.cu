@@ -121,8 +121,7 @@ private:
 void distances(const Points& points, const DistancesRequest& request) {
     const DeviceScope scope(points.device);
     const auto stream = static_cast<cudaStream_t>(request.stream);
-    const CallMemory memory(points.device, stream);
-    InFlight work(stream);
+    CallMemory call(points.device, stream);
     Matrix matrix(points, request, stream);
     if (points.streams) {
         ChunkStream chunks(points, request.plan, request.progress, stream);
@@ -130,7 +129,7 @@ void distances(const Points& points, const DistancesRequest& request) {
     } else {
         matrix.columns(points.resident);
     }
-    work.wait("distances");
+    call.wait("distances");
 }
 
 }  // namespace kith::gpu

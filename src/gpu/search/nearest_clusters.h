@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpu/points/clusters.h"
+#include "gpu/runtime/pinned_words.h"
 #include "gpu/search/tile_search.h"
 
 namespace kith::gpu {

@@ -338,8 +338,7 @@ void radius(const Points& points, const RadiusRequest& request) {
                              .out = {},
                              .report = request.report};
     const SearchContext context{rows, points, stream, false, outcomes, causes, projected};
-    const CallMemory memory(points.device, stream);
-    InFlight work(stream);
+    CallMemory call(points.device, stream);
     RadiusSearch search(context, request);
     const std::int64_t largest = std::min(request.plan.query_tile, q);
     std::int64_t tile = largest;
@@ -379,15 +378,8 @@ void radius(const Points& points, const RadiusRequest& request) {
         if (request.counts || 3 * made.offsets.back() < search.room()) tile = std::min(largest, 2 * tile);
         cancel_if_asked(context);
     }
-    work.wait("search by radius");
-    exact::Fallbacks fallbacks;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        ++(outcomes[i] == SearchContext::first_try ? request.report.certified
-           : outcomes[i] == SearchContext::retried ? request.report.retried
-                                                   : request.report.scanned);
-        fallbacks.add(causes[i], outcomes[i] == SearchContext::scanned);
-    }
-    fallbacks.describe(request.report);
+    call.wait("search by radius");
+    context.count_outcomes();
     if (search.had_no_room())
         request.report.fallbacks.push_back(
             {q, false, "a filter of the points in their own order had no room beside that of their clusters or cells",

@@ -8,6 +8,7 @@
 #include "gpu/filter/sure_pairs.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/prepare_formula.h"
+#include "gpu/runtime/pinned_words.h"
 
 namespace kith::gpu {
 

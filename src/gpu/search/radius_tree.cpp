@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "gpu/backend.h"
+#include "gpu/runtime/pinned_words.h"
 #include "gpu/search/tuning.h"
 #include "gpu/tree/order.h"
 
@@ -140,13 +141,12 @@ void RadiusTree::visit(BallTask task) {
 
 // Of the visit before. Waits.
 RadiusTree::Tallies RadiusTree::tallied(std::int64_t queries) const {
-    std::vector<unsigned long long> found(static_cast<std::size_t>(tallies_of_one * tree_tallies));
-    InFlight copy(stream_);
-    check(cudaMemcpyAsync(found.data(), tallies_.get(), found.size() * sizeof found[0], cudaMemcpyDefault, stream_),
-          "cudaMemcpy");
-    copy.wait("search by a tree");
+    static_assert(tallies_of_one * tree_tallies <= PinnedWords::words);
+    PinnedWords words;
+    words.fetch(tallies_.get(), tallies_of_one * tree_tallies, stream_);
+    const unsigned long long* const found = words.wait("search by a tree");
     Tallies sums;
-    for (std::size_t i = 0; i < found.size(); i += tallies_of_one) {
+    for (int i = 0; i < tallies_of_one * tree_tallies; i += tallies_of_one) {
         sums.points += static_cast<double>(found[i]) / static_cast<double>(queries);
         sums.steps += static_cast<double>(found[i + 1]) / static_cast<double>(queries);
         sums.stopped += static_cast<std::int64_t>(found[i + 2]);

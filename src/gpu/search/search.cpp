@@ -48,7 +48,7 @@ MatrixView view_of(const DeviceRows& rows, Layout layout, std::int64_t d, int de
 }
 
 // Neighbours of a tile of queries in one chunk: enqueued by the constructor, certain after finish(). Its memory is the
-// device's, freed in stream order.
+// device's, freed in stream order, for the call.
 class ChunkSearch {
 public:
     // `final_ids`: where not null, the filter leaves the ids of its result there, too.
@@ -377,16 +377,15 @@ void search(const Points& points, const SearchRequest& request) {
         if (request.out.distances)
             std::memcpy(request.out.distances, context.out.distances, static_cast<std::size_t>(all_cells * element));
     };
-    const CallMemory memory(points.device, context.stream);
-    InFlight work(context.stream);
+    CallMemory call(points.device, context.stream);
     if (plan.path == Path::tree) {
         const bool found = search_by_tree(context);
-        work.wait("search");
+        call.wait("search");
         return found ? hand_over() : search_without_tree(points, request);
     }
     if (serves_by_bytes(context) && points.resident.finer->by_passes.take_turn()) {
         const QueryRange left = search_by_bytes(context);
-        work.wait("search");
+        call.wait("search");
         request.report.path = name(Path::gemm_i8);
         request.report.certified += queries.rows - left.count;
         if (left.count > 0) search_streaming(points, request, left);
@@ -424,7 +423,7 @@ void search(const Points& points, const SearchRequest& request) {
             pass(points.resident, false, true);
         }
     }
-    work.wait("search");
+    call.wait("search");
     hand_over();
     if (tuning::may_project(plan.path)) {
         const Chunk& chunk = points.resident;
@@ -433,14 +432,7 @@ void search(const Points& points, const SearchRequest& request) {
         else if (!clusters && chunk.projected)
             request.report.path = name(chunk.projected->directions.leaves_some() ? Path::projected : Path::gemm_i8);
     }
-    exact::Fallbacks fallbacks;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        ++(outcomes[i] == SearchContext::first_try ? request.report.certified
-           : outcomes[i] == SearchContext::retried ? request.report.retried
-                                                   : request.report.scanned);
-        fallbacks.add(causes[i], outcomes[i] == SearchContext::scanned);
-    }
-    fallbacks.describe(request.report);
+    context.count_outcomes();
 }
 
 }  // namespace kith::gpu

@@ -11,6 +11,7 @@
 #include "gpu/points/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort_rows.h"
+#include "gpu/runtime/pinned_words.h"
 #include "gpu/search/augmented_pass.h"
 #include "gpu/search/clustered_pass.h"
 #include "gpu/search/matrix_candidates.h"

@@ -7,6 +7,7 @@
 #include "gpu/points/projection.h"
 #include "gpu/runtime/pinned_block.h"
 #include "kith/plan.h"
+#include "gpu/runtime/pinned_words.h"
 
 namespace kith::gpu {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "gpu/runtime/pinned_words.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/tuning.h"
 #include "gpu/tree/order.h"
@@ -145,13 +146,12 @@ private:
 
     // Of the visit before; into the report. Waits.
     Tallies tallied() const {
-        std::vector<unsigned long long> found(2 * tree_tallies);
-        InFlight copy(stream_);
-        check(cudaMemcpyAsync(found.data(), tallies_.get(), found.size() * sizeof found[0], cudaMemcpyDefault, stream_),
-              "cudaMemcpy");
-        copy.wait("search by a tree");
+        static_assert(2 * tree_tallies <= PinnedWords::words);
+        PinnedWords words;
+        words.fetch(tallies_.get(), 2 * tree_tallies, stream_);
+        const unsigned long long* const found = words.wait("search by a tree");
         Tallies sums;
-        for (std::size_t i = 0; i < found.size(); i += 2) {
+        for (int i = 0; i < 2 * tree_tallies; i += 2) {
             sums.points += static_cast<double>(found[i]);
             sums.stopped += static_cast<std::int64_t>(found[i + 1]);
         }
