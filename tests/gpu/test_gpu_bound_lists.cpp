@@ -353,6 +353,34 @@ TEST(GpuBoundLists, OverflowIsRemembered) {
     EXPECT_EQ(0, tightened(list, {0, 0, 0}, 1).needed()) << "no list would hold it";
 }
 
+// What lists hold goes to longer ones, of those that overflowed what there was room for.
+TEST(GpuBoundLists, LongerLists) {
+    constexpr std::int64_t capacity = 70, longer = 100;
+    const std::vector<std::int32_t> counts{0, 1, 33, 70, 200};
+    const auto q = std::ssize(counts);
+    std::vector<gpu::Candidate> entries, none(static_cast<std::size_t>(q * longer));
+    for (std::int64_t i = 0; i < q * capacity; ++i)
+        entries.push_back({static_cast<float>(i), static_cast<std::uint32_t>(i + 1)});
+    const OnDevice<gpu::Candidate> from(entries), to(none);
+    const OnDevice<std::int32_t> counted(counts);
+    CandidateLists lists;
+    lists.q = q;
+    lists.capacity = capacity;
+    lists.candidates = from.get();
+    lists.counts = counted.get();
+    gpu::copy_lists(lists, to.get(), longer, nullptr);
+    gpu_arrays::check(cudaDeviceSynchronize());
+    const std::vector<gpu::Candidate> got = to.host();
+    for (std::int64_t i = 0; i < q; ++i)
+        for (std::int64_t j = 0; j < longer; ++j) {
+            const bool held = j < std::min<std::int64_t>(counts[static_cast<std::size_t>(i)], capacity);
+            const gpu::Candidate want = held ? entries[static_cast<std::size_t>(i * capacity + j)] : gpu::Candidate{};
+            const gpu::Candidate& seen = got[static_cast<std::size_t>(i * longer + j)];
+            EXPECT_EQ(want.a, seen.a) << i << ", " << j;
+            EXPECT_EQ(want.point, seen.point) << i << ", " << j;
+        }
+}
+
 // A few long lists do not lengthen all.
 TEST(GpuBoundLists, LengthsOfMost) {
     for (const int length : {0, 1, 2, 3, 5, 64, 100, 1000, 16384}) {

@@ -240,6 +240,15 @@ __global__ void lengths_kernel(const unsigned* lengths, unsigned few, unsigned l
     out[threadIdx.x] = longer > left ? longest_of_class(c) : 0;
 }
 
+// A warp owns a list.
+__global__ void copy_kernel(CandidateLists lists, Candidate* to, std::int64_t capacity) {
+    const std::int64_t query = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    if (query >= lists.q) return;
+    const auto count = min(static_cast<std::int64_t>(lists.counts[query]), lists.capacity);
+    for (std::int64_t i = threadIdx.x % 32; i < count; i += 32)
+        to[query * capacity + i] = lists.candidates[query * lists.capacity + i];
+}
+
 __global__ void position_rows_kernel(FilterForm form, std::int64_t n, std::int64_t first, std::int64_t count,
                                      std::int64_t* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
@@ -288,6 +297,11 @@ void position_rows(const FilterForm& form, std::int64_t n, std::int64_t first, s
 void most_lengths(const CandidateLists& lists, unsigned few, unsigned long long* out, cudaStream_t stream) {
     lengths_kernel<<<1, 32, 0, stream>>>(lists.lengths, few, out);
     check_launch("most_lengths");
+}
+
+void copy_lists(const CandidateLists& lists, Candidate* to, std::int64_t capacity, cudaStream_t stream) {
+    copy_kernel<<<blocks_for(lists.q, item_warps), item_threads, 0, stream>>>(lists, to, capacity);
+    check_launch("copy_lists");
 }
 
 void column_thresholds(const float* threshold, const float* half_norm, std::int64_t n, float* out,

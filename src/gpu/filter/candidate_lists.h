@@ -62,6 +62,9 @@ void tighten_lists(const CandidateLists& lists, std::int64_t order, cudaStream_t
 // overflowed, out[1]; up to a quarter more, and 0 where there are no more than `few`. out[2], out[3]: for all of them.
 void most_lengths(const CandidateLists& lists, unsigned few, unsigned long long* out, cudaStream_t stream);
 
+// What the lists hold, to longer ones: `to`, q x capacity.
+void copy_lists(const CandidateLists& lists, Candidate* to, std::int64_t capacity, cudaStream_t stream);
+
 // Whether a query is done.
 enum FilterStatus : std::uint8_t { certified = 0, uncertain = 1 };
 

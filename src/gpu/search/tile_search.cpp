@@ -313,11 +313,7 @@ private:
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
         Buffer<Candidate> grown(q_ * capacity, stream_);
-        const auto bytes = [](std::int64_t entries) { return static_cast<std::size_t>(entries) * sizeof(Candidate); };
-        if (candidates_.get())
-            check(cudaMemcpy2DAsync(grown.get(), bytes(capacity), candidates_.get(), bytes(capacity_), bytes(capacity_),
-                                    static_cast<std::size_t>(q_), cudaMemcpyDefault, stream_),
-                  "cudaMemcpy");
+        if (candidates_.get()) copy_lists(lists(), grown.get(), capacity, stream_);
         candidates_ = std::move(grown);
         capacity_ = capacity;
         pass_.candidates = candidates_.get();
