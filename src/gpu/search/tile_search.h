@@ -6,8 +6,8 @@
 #include "gpu/points/points.h"
 #include "gpu/points/projection.h"
 #include "gpu/runtime/pinned_block.h"
-#include "kith/plan.h"
 #include "gpu/runtime/pinned_words.h"
+#include "kith/plan.h"
 
 namespace kith::gpu {
 
