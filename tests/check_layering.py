@@ -99,6 +99,21 @@ def check_oracle(root):
                 yield f"{path.relative_to(root)}:{number}: the oracle includes {match.group(1)}"
 
 
+def check_without_cuda(root):
+    """What tests that need no GPU call of src/gpu is compiled where there is no CUDA as well."""
+    compiled = (root / "src" / "CMakeLists.txt").read_text()
+    for path in sorted((root / "tests" / "unit").glob("*.cpp")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            target = match.group(1) if match and "_cuda_" not in path.name else ""
+            if not target.startswith("gpu/"):
+                continue
+            for source in (pathlib.PurePosixPath(target).with_suffix(suffix) for suffix in (".cpp", ".cu")):
+                if (root / "src" / source).exists() and str(source) not in compiled:
+                    yield (f"{path.relative_to(root)}:{number}: includes {target}, but src/CMakeLists.txt leaves out "
+                           f"{source} where there is no CUDA")
+
+
 def check_form(root, folder):
     for path in sources(root, folder):
         lines = path.read_text().splitlines()
@@ -118,6 +133,7 @@ def main(root):
     for room, order in FOLDERS.items():
         complaints += check_folders(root, room, order)
     complaints += check_oracle(root)
+    complaints += check_without_cuda(root)
     for folder in ("include", "src", "cli", "tests", "bench", "examples", "cmake", "python"):
         complaints += check_form(root, folder)
     rooms = {path.name for path in (root / "src").iterdir() if path.is_dir()}

@@ -15,11 +15,15 @@ namespace kith {
 
 namespace {
 
-// The coordinates in a CPU's panels, so many of them in a word of 32 bits.
-double panel_bytes(std::int64_t d, const Plan& plan, std::int64_t per_word) {
+// Of a CPU's panels, or the rows behind them: each point's terms and words of 32 bits.
+double panel_bytes(const Plan& plan, std::int64_t words) {
+    return 4.0 * static_cast<double>(plan.chunk_points) * static_cast<double>(cpu::point_terms + words);
+}
+
+// The words of d coordinates, so many in each, in tiles that matrix registers may serve.
+std::int64_t tile_words(const Plan& plan, std::int64_t d, std::int64_t per_word) {
     const std::int64_t words = exact::ceil_div(d, per_word);
-    return 4.0 * static_cast<double>(plan.chunk_points) *
-           static_cast<double>(plan.isa == "amx" ? cpu::in_registers(words) : words);
+    return plan.isa == "amx" ? cpu::in_registers(words) : words;
 }
 
 }  // namespace
@@ -52,13 +56,14 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
         case Path::clustered:
             return 2 * coordinates;
         case Path::gemm_bf16:
-            return panel_bytes(shape.d, plan, 2);
+            return panel_bytes(plan, tile_words(plan, shape.d, 2));
         case Path::gemm_i8:
-            // On a CPU with rows in f32 behind the panels.
-            return plan.device == host_memory ? panel_bytes(shape.d, plan, 4) + 4 * coordinates : 3 * coordinates;
+            if (plan.device != host_memory) return 3 * coordinates;
+            // With rows in f32 behind the panels.
+            return panel_bytes(plan, tile_words(plan, shape.d, 4)) + panel_bytes(plan, shape.d);
         case Path::gemm_f32:
         case Path::direct_f32:
-            return 4 * coordinates;
+            return plan.device == host_memory ? panel_bytes(plan, shape.d) : 4 * coordinates;
         case Path::projected:
             if (plan.device != host_memory)
                 return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);

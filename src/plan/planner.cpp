@@ -106,18 +106,30 @@ bool tree_pays(const Request& r, const Machine& m) {
     return (r.shape.d <= exact::tree_dimensions || r.boxes_pay) && tree_saves(r, m);
 }
 
-// A sample is looked at for directions where there are so many coordinates, points and queries (pairs of these), and at
-// most n / tree_share neighbours.
-constexpr std::int64_t projected_dimensions = 64, projected_points = 1 << 14, projected_queries = 1024;
-constexpr double projected_pairs = 1 << 27;
+// Coarse panels serve so many coordinates and points, and at most n / tree_share neighbours.
+constexpr std::int64_t coarse_dimensions = 64, coarse_points = 1 << 14;
+bool coarse_panels_serve(const Shape& s, const Machine& m) {
+    return s.d >= coarse_dimensions && s.d <= cpu::max_projected_dimensions && s.n >= coarse_points &&
+           s.k <= s.n / tree_share && projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
+}
 
-// Whether directions of the points, if they have any, save more than finding them takes.
+// Whether directions of the points, if they have any, save more than finding them takes: of an Index, or for so many
+// queries, and pairs of these and points.
+constexpr std::int64_t projected_queries = 1024;
+constexpr double projected_pairs = 1 << 27;
 bool projection_may_pay(const Request& r, const Machine& m) {
     const Shape& s = r.shape;
     const double pairs = static_cast<double>(s.n) * static_cast<double>(s.q);
-    return s.d >= projected_dimensions && s.d <= cpu::max_projected_dimensions && s.n >= projected_points &&
-           s.k <= s.n / tree_share && (r.prepared || (s.q >= projected_queries && pairs >= projected_pairs)) &&
-           projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
+    return coarse_panels_serve(s, m) && (r.prepared || (s.q >= projected_queries && pairs >= projected_pairs));
+}
+
+// Whether numbers of 8 bits save more than rounding to them takes, and writing the rows behind them: 512 queries, twice
+// as many of 64 dimensions. Two cores of a Zen 4, one call, 2026-11-28 (docs/performance.md): even there, 1.2 to 1.5
+// times as fast as pairs of bf16 at 1,000.
+constexpr std::int64_t byte_queries = 512, byte_dimensions = 128;
+bool bytes_may_pay(const Request& r, const Machine& m) {
+    const Shape& s = r.shape;
+    return coarse_panels_serve(s, m) && s.q >= byte_queries * byte_dimensions / std::min(s.d, byte_dimensions);
 }
 
 // The same on a GPU, where matrix units need far more coordinates to be worth leaving some out, and all points fit.
@@ -211,10 +223,11 @@ Choice choose_path(const Request& r, const Machine::Device* device, const Machin
         if (path.path == Path::projected && gpu && !r.has_projection && clusters_may_pay(r, *device)) continue;
         if (path.path == Path::clustered && !(r.leaves_out && clusters_may_pay(r, *device))) continue;
         if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
-        // What "projected" becomes where a sample has no directions.
-        if (path.path == Path::gemm_i8) continue;
+        // What "projected" becomes where a sample has no directions; where that is not worth asking, on a CPU alone.
+        if (path.path == Path::gemm_i8 && (gpu || !r.leaves_out || !bytes_may_pay(r, m))) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
+        if (path.path == Path::gemm_i8) return {path.path, ", where a sample says that it pays"};
         return {path.path, !filter && many  ? fmt::format(", as k is {:.0f} % of n", 100 * share)
                            : !filter && gpu ? why_unfiltered(r)
                                             : ""};
@@ -285,13 +298,15 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     const double per_query = 24.0 * static_cast<double>(p.candidate_capacity) +
                              per_coordinate * static_cast<double>(r.shape.d) + 4 * tile_words;
     const double absent_queries = 4.0 * static_cast<double>(in_registers) * (cpu::register_queries - 1);
-    const double fixed = (4096 + absent_queries) * static_cast<double>(p.threads);
+    const double fixed = 4096 + absent_queries;
+    // Each thread has one query at least: a budget that is too small for all is for fewer of them.
     const double budget = cpu_budget(r, m, per_query + fixed);
-    const double fit = (budget - fixed) / per_query / p.threads;
+    p.threads = static_cast<int>(std::clamp(budget / (per_query + fixed), 1.0, static_cast<double>(p.threads)));
+    const double fit = (budget / p.threads - fixed) / per_query;
     p.query_tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(fit), 1,
                                             coarse ? cpu::coarse_query_block : cpu::max_query_block);
     p.point_tile = 512;
-    p.workspace_bytes = clamped(fixed + per_query * static_cast<double>(p.query_tile * p.threads));
+    p.workspace_bytes = clamped((fixed + per_query * static_cast<double>(p.query_tile)) * p.threads);
     if (p.path == Path::tree) tree_tiles(r, budget, p);
 }
 
@@ -324,10 +339,10 @@ const std::vector<PathFacts>& paths() {
         {Path::clustered, false, true,
          "fp16 matrix units filter, without clusters of points that are too far if a sample has such, binary64 refines "
          "and certifies"},
-        {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
-        {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_i8, true, true,
          "a product of whole numbers of 8 bits filters, then bf16, fp16 or f32, binary64 refines and certifies"},
+        {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
+        {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},
         {Path::direct_f32, true, true, "the metric in f32 filters, binary64 refines and certifies"},
         {Path::exact, true, true, "every pair in binary64"},

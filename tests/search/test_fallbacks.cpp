@@ -172,6 +172,16 @@ TEST(Fallbacks, EqualRowsAreSaidToBe) {
               queries_for(search(data.points_view(), data.queries_view(), 10, options).report, "equal to each other"));
 }
 
+// They are left out as soon as ties say that there are some: no other filter of all rows is tried before.
+TEST(Fallbacks, EqualRowsAreCountedAtOnce) {
+    if (!cpu::pair_kernels(cpu::Isa::avx512)) GTEST_SKIP() << "no AVX512_BF16";
+    const Data data{6000, 90, 20, std::vector<float>(120000, 1.0f), std::vector<float>(1800, 2.0f)};
+    const auto candidates = [&](const char* path) {
+        return search(data.points_view(), data.queries_view(), 10, on_cpu("sqeuclidean", path)).report.candidates;
+    };
+    EXPECT_GT(1.2 * candidates("gemm-f32"), candidates("gemm-bf16"));
+}
+
 // All points are at distance 1 of a query of length 0, or their products with it 0: the first are its neighbours.
 TEST(Fallbacks, QueriesWithoutADirection) {
     std::mt19937_64 random(15);

@@ -191,6 +191,42 @@ TEST(Bytes, ResidualsAreThoseOfTheNumbers) {
     }
 }
 
+// The first coordinates of a row say whether it may be whole numbers, all of it whether it is.
+TEST(Bytes, RowsAreWholeNumbersAsAWhole) {
+    SKIP_WITHOUT_BYTES();
+    constexpr double unit = 0x1p-7;
+    for (const cpu::Isa isa : isas()) {
+        const cpu::ByteKernels& k = *cpu::byte_kernels(isa);
+        for (const std::int64_t d : {1, 8, 63, 64, 65, 72, 200}) {
+            const auto rounded = [&](const std::vector<double>& row, float& scale) {
+                std::vector<float> words(static_cast<std::size_t>(d / 4 + 1), -1);
+                const cpu::RowSums s = k.round_row(row.data(), unit, d, words.data(), scale);
+                const auto* const numbers = reinterpret_cast<const std::int8_t*>(words.data());
+                double norm2 = 0;
+                for (std::int64_t j = 0; j < d; ++j) {
+                    EXPECT_LE(std::abs(row[j] - static_cast<double>(scale) * numbers[j]), 0.5001 * scale);
+                    norm2 += row[j] * row[j];
+                }
+                EXPECT_NEAR(norm2, s.norm2, 1e-12 * norm2);
+                return s.residual2;
+            };
+            std::vector<double> row(static_cast<std::size_t>(d));
+            for (std::int64_t j = 0; j < d; ++j) row[j] = unit * static_cast<double>(j % 5 - 2);
+            float scale = -1;
+            EXPECT_EQ(0, rounded(row, scale));
+            EXPECT_EQ(unit, scale) << d;
+            std::vector<double> late(row);
+            late.back() = 100.3 * unit;
+            EXPECT_GT(rounded(late, scale), 0);
+            EXPECT_NE(unit, scale) << d;
+            std::vector<double> only_late(static_cast<std::size_t>(d), 0.0);
+            only_late.back() = -128 * unit;
+            EXPECT_EQ(0, rounded(only_late, scale));
+            EXPECT_EQ(unit, scale) << d;
+        }
+    }
+}
+
 // ---------------------------------------------------------------- the enclosure
 
 struct Enclosed {

@@ -640,6 +640,35 @@ TEST(Plan, KeepsEveryBudget) {
     }
 }
 
+// One call rounds its points to 8 bits for fewer queries than it looks for directions for.
+TEST(Plan, RoundsToBytesForSomeQueries) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    m.isa = "avx512";
+    m.bf16 = m.vnni = true;
+    m.free_bytes = std::int64_t{8} << 30;
+    const auto path = [&](kith::Shape shape, auto... change) {
+        Request r = of(shape, kith::metric::Gemm::l2);
+        r.leaves_out = true;
+        (change(r), ...);
+        return kith::planner::make(r, m).path;
+    };
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 511, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 512, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 512, 4096, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 1023, 64, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 1024, 64, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 4096, 63, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({16383, 4096, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({16384, 4096, 128, 256}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({16384, 4096, 128, 257}));
+    EXPECT_EQ(kith::Path::projected, path({1 << 17, 1024, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 512, 128, 10}, [](Request& r) { r.leaves_out = false; }));
+    EXPECT_EQ(kith::Path::gemm_f32, path({100000, 512, 128, 10}, [](Request& r) { r.isa = "avx2"; }));
+    m.vnni = false;
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 512, 128, 10}));
+}
+
 // What a path's queries take in tiles of matrix registers, as these have them.
 TEST(Plan, ReckonsWhatRegistersRoundUp) {
     Machine m = with_gpu(0);
@@ -684,6 +713,38 @@ TEST(Plan, ReckonsWhatRegistersRoundUp) {
     }
 }
 
+// A thread has a query at least: of a budget that is too small for all threads fewer take part.
+TEST(Plan, KeepsTheBudgetOfFewQueries) {
+    Machine m = with_gpu(0);
+    m.devices.clear();
+    m.isa = "avx512";
+    m.bf16 = m.vnni = true;
+    Request r = of({1 << 18, 8192, 4096, 10}, kith::metric::Gemm::l2);
+    std::int64_t refused = 0;
+    int last = 0;
+    for (const char* path : {"gemm-bf16", "gemm-i8", "gemm-f32"}) {
+        r.path = path;
+        r.threads = 3;
+        last = 0;
+        for (r.memory = 1 << 12; r.memory <= std::int64_t{1} << 26; r.memory += r.memory / 4) {
+            kith::Plan p;
+            try {
+                p = kith::planner::make(r, m);
+            } catch (const kith::Error& e) {
+                EXPECT_EQ(kith::ErrorCode::out_of_memory, e.code());
+                EXPECT_EQ(0, last) << path << ", " << r.memory;
+                ++refused;
+                continue;
+            }
+            EXPECT_LE(p.workspace_bytes, r.memory) << path;
+            EXPECT_GE(p.threads, std::max(last, 1)) << path;
+            last = p.threads;
+        }
+        EXPECT_EQ(3, last) << path;
+    }
+    EXPECT_GT(refused, 0);
+}
+
 TEST(Plan, PreparesWhatRegistersRoundUp) {
     Machine m = with_gpu(0);
     m.devices.clear();
@@ -694,10 +755,13 @@ TEST(Plan, PreparesWhatRegistersRoundUp) {
         r.isa = isa;
         return kith::prepared_bytes(r.shape, kith::planner::make(r, m));
     };
-    EXPECT_EQ(1000 * 4 * 65, bytes("gemm-bf16", "avx512"));
-    EXPECT_EQ(1000 * 4 * 80, bytes("gemm-bf16", "amx"));
-    EXPECT_EQ(1000 * 4 * (33 + 130), bytes("gemm-i8", "avx512"));
-    EXPECT_EQ(1000 * 4 * (48 + 130), bytes("gemm-i8", "amx"));
+    // Two words more of each point's panel, and row.
+    EXPECT_EQ(1000 * 4 * (2 + 65), bytes("gemm-bf16", "avx512"));
+    EXPECT_EQ(1000 * 4 * (2 + 80), bytes("gemm-bf16", "amx"));
+    EXPECT_EQ(1000 * 4 * (2 + 33 + 2 + 130), bytes("gemm-i8", "avx512"));
+    EXPECT_EQ(1000 * 4 * (2 + 48 + 2 + 130), bytes("gemm-i8", "amx"));
+    EXPECT_EQ(1000 * 4 * (2 + 130), bytes("gemm-f32", "avx512"));
+    EXPECT_EQ(1000 * 4 * (2 + 130), bytes("direct-f32", "amx"));
 }
 
 TEST(Plan, LargeGraphsUseBothSidesOfATile) {

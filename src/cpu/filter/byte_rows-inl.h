@@ -13,23 +13,40 @@ constexpr double least_scale = 0x1p-60, largest_scale = 0x1p60;
 // What is left of whole numbers is what their scale, rounded, is off.
 constexpr double whole_residual2 = 0x1p-40;
 
+// The coordinates that say whether a row may be whole numbers: rows that are not are rounded once, not twice.
+constexpr std::int64_t probe = 64;
+
 // Sums of the row with that scale.
 RowSums round_scaled(const double* in, double scale, std::int64_t d, std::uint8_t* out) {
+    using Real = VectorOps<double>;
+    using Words = std::int32_t __attribute__((vector_size(4 * Real::lanes)));
+    using Bytes = std::int8_t __attribute__((vector_size(Real::lanes)));
+    const Real::V low = Real::set(least), high = Real::set(most);
+    // To the nearest: 1.5 * 2^52 leaves no place for less than a whole.
+    const Real::V shifter = Real::set(0x1.8p52);
     const double inverse = scale > 0 ? 1 / scale : 0;
-    double norm2 = 0, rounded2 = 0, residual2 = 0;
-#pragma omp simd reduction(+ : norm2, rounded2, residual2)
-    for (std::int64_t i = 0; i < d; ++i) {
-        // To the nearest: 1.5 * 2^52 leaves no place for less than a whole.
-        constexpr double shifter = 0x1.8p52;
-        const double v = in[i], raw = v * inverse, above = raw > least ? raw : least;
-        const double whole = ((above < most ? above : most) + shifter) - shifter;
-        out[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(whole));
-        const double r = whole * scale, e = v - r;
-        norm2 += v * v;
-        rounded2 += r * r;
-        residual2 += e * e;
+    Real::V norm2 = {}, rounded2 = {}, residual2 = {};
+    const auto round = [&](Real::V v, std::int64_t count) {
+        const Real::V above = Real::max(low, v * inverse);
+        const Real::V whole = ((above < high ? above : high) + shifter) - shifter;
+        const Bytes bytes = __builtin_convertvector(__builtin_convertvector(whole, Words), Bytes);
+        std::memcpy(out, &bytes, static_cast<std::size_t>(count));
+        out += count;
+        const Real::V r = whole * scale, e = v - r;
+        norm2 = Real::fma(v, v, norm2);
+        rounded2 = Real::fma(r, r, rounded2);
+        residual2 = Real::fma(e, e, residual2);
+    };
+    std::int64_t i = 0;
+    for (; i + Real::lanes <= d; i += Real::lanes) round(Real::load(in + i), Real::lanes);
+    if (i < d) round(Real::load_part(in + i, static_cast<int>(d - i)), d - i);
+    RowSums sums{0, 0, 0};
+    for (int lane = 0; lane < Real::lanes; ++lane) {
+        sums.norm2 += norm2[lane];
+        sums.rounded2 += rounded2[lane];
+        sums.residual2 += residual2[lane];
     }
-    return {norm2, rounded2, residual2};
+    return sums;
 }
 
 RowSums round_bytes(const double* in, double whole_scale, std::int64_t d, float* out, float& scale) {
@@ -37,8 +54,10 @@ RowSums round_bytes(const double* in, double whole_scale, std::int64_t d, float*
     for (std::int64_t i = d; i % 4 != 0; ++i) bytes[i] = 0;
     if (whole_scale > least_scale && whole_scale < largest_scale) {
         scale = static_cast<float>(whole_scale);
-        const RowSums s = round_scaled(in, static_cast<double>(scale), d, bytes);
-        if (s.residual2 <= whole_residual2 * s.norm2) return s;
+        RowSums s = round_scaled(in, static_cast<double>(scale), std::min(d, probe), bytes);
+        const auto whole = [&s] { return s.residual2 <= whole_residual2 * s.norm2; };
+        if (whole() && d > probe) s = round_scaled(in, static_cast<double>(scale), d, bytes);
+        if (whole()) return s;
     }
     double size = 0;
 #pragma omp simd reduction(max : size)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "cpu/filter/tuning.h"
 #include "cpu/simd/isa.h"
 #include "exact/ceil_div.h"
 #include "exact/direct_form.h"
@@ -13,7 +14,7 @@ namespace kith::cpu {
 // 32 bits for each coordinate (f32), pair of coordinates (bf16, the first in the low half) or four of them (bytes). The
 // last word is filled with 0.
 inline constexpr int panel_points = 32;
-inline constexpr int panel_header = 2 * panel_points;
+inline constexpr int panel_header = static_cast<int>(point_terms) * panel_points;
 inline std::int64_t panel_floats(std::int64_t words) {
     return panel_header + panel_points * words;
 }

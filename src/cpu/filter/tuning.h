@@ -13,6 +13,8 @@ inline constexpr std::int64_t direct_dimensions = 8;
 inline constexpr std::int64_t min_bf16_dimensions = 32;
 // The most directions of a projection, and the dimensions that one is looked for in.
 inline constexpr std::int64_t max_directions = 127, max_projected_dimensions = 4096;
+// What a point has before its words in a panel, in words: its half norm and slack, or a scale.
+inline constexpr std::int64_t point_terms = 2;
 // Tiles in matrix registers (isa amx) take the queries of a block so many at a time, the words of 32 bits of a query or
 // a point likewise, and up to as many before a query's own: what Tiles::rows, run and header of them are.
 inline constexpr std::int64_t register_queries = 16, register_run = 16;

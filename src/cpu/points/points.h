@@ -66,13 +66,15 @@ public:
 
     // Of searches that a tree was tried with: how many it left to a filter.
     exact::ProjectionRecord& tree_record() const { return tree_record_; }
-    // Of the queries that the coarse panels of that rounding were tried with.
-    exact::ProjectionRecord& record(Rounding rounding) const { return records_[static_cast<int>(rounding)]; }
+    // Of the queries that the coarse panels of that rounding and instruction set were tried with.
+    exact::ProjectionRecord& record(Isa isa, Rounding rounding) const {
+        return records_[static_cast<int>(isa)][static_cast<int>(rounding)];
+    }
     // What has been spent on queries for which no filter was packed, in readings of all rows by one query.
     std::atomic<std::int64_t>& spared() const { return spared_; }
 
 private:
-    mutable exact::ProjectionRecord records_[rounding_count], tree_record_;
+    mutable exact::ProjectionRecord records_[isa_count][rounding_count], tree_record_;
     mutable std::atomic<std::int64_t> spared_{0};
     // No lock, which a fork() could leave held.
     template <class T>

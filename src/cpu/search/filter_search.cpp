@@ -363,15 +363,15 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         for (const Numbers* some : {&first, &rest}) {
             if (some->empty()) continue;
             left = *some;
-            if (plan.forced || points.record(own).pays()) {
+            if (plan.forced || points.record(isa, own).pays()) {
                 filter(own);
-                points.record(own).note(std::ssize(*some), std::ssize(left));
+                points.record(isa, own).note(std::ssize(*some), std::ssize(left));
             }
             after.insert(after.end(), left.begin(), left.end());
         }
         std::sort(after.begin(), after.end());
         left = std::move(after);
-        return plan.forced || points.record(own).pays();
+        return plan.forced || points.record(isa, own).pays();
     };
     const bool products = form != metric::Gemm::none;
     const bool both = products && traits.direct != metric::Direct::none;
@@ -391,15 +391,22 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         }
         filter(product);
     }
+    // Counts equal rows, once, where ties say that there may be some; whether there are, to be left out from now on.
+    Numbers ties;
+    const auto finds_repeats = [&] {
+        if (s.repeats || ties.size() >= worth_counting || progress.cancelled()) return false;
+        ties = with_cause(exact::Cause::ties, left, causes);
+        if (ties.size() >= worth_counting) s.repeats = points.repeats(threads, progress);
+        return s.repeats != nullptr;
+    };
+    if (finds_repeats()) filter(used);
+    // What only the error of narrower numbers hides, then what that of products does.
     if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
-    // Rows that repeat others, then what only the products' error hides.
-    const Numbers ties = with_cause(exact::Cause::ties, left, causes);
-    const bool count = !s.repeats && ties.size() >= worth_counting && !progress.cancelled();
-    if (count) s.repeats = points.repeats(threads, progress);
+    const bool found = finds_repeats();
     const bool direct = both && used != Rounding::direct && filter(Rounding::direct);
-    if (count && s.repeats && !direct) filter(used);
+    if (found && !direct) filter(used);
     if (progress.cancelled()) return true;
-    if (count && s.repeats) {
+    if (s.repeats) {
         for (const std::int64_t query : ties)
             if (!std::binary_search(left.begin(), left.end(), query))
                 raise(causes[static_cast<std::size_t>(query)], exact::Cause::equal_rows);
