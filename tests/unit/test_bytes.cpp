@@ -227,12 +227,90 @@ TEST(Bytes, RowsAreWholeNumbersAsAWhole) {
     }
 }
 
+// ---------------------------------------------------------------- rows of 16 bits
+
+std::vector<float> words_of(const std::vector<std::int16_t>& numbers) {
+    std::vector<float> words((numbers.size() + 1) / 2, 0.0f);
+    std::memcpy(words.data(), numbers.data(), sizeof(std::int16_t) * numbers.size());
+    return words;
+}
+
+// To the bit, of numbers at both ends as well: what a lane adds fits 32 bits.
+TEST(ShortRows, ValuesAreExact) {
+    SKIP_WITHOUT_BYTES();
+    adversarial::Random random(21);
+    for (const cpu::Isa isa : isas()) {
+        const cpu::ShortKernels& k = *cpu::short_kernels(isa);
+        for (const std::int64_t d : {1, 2, 3, 31, 32, 33, 64, 127, 128, 129, 255, 768, 1001, 4096, 65536}) {
+            const std::int64_t most = cpu::largest_short(d);
+            ASSERT_LE(most * most * 2 * ((d + 31) / 32), std::numeric_limits<std::int32_t>::max());
+            ASSERT_GE(most, 724);
+            for (const int kind : {0, 1, 2, 3}) {
+                std::vector<std::int16_t> q, x;
+                std::int64_t sum = 0;
+                for (std::int64_t j = 0; j < d; ++j) {
+                    const auto any = [&] {
+                        const auto number = static_cast<std::int64_t>(random.below(2 * most + 1)) - most;
+                        return static_cast<std::int16_t>(kind == 0 ? number : kind == 1 && number < 0 ? -most : most);
+                    };
+                    q.push_back(any());
+                    x.push_back(kind == 3 ? static_cast<std::int16_t>(-q.back()) : any());
+                    sum += static_cast<std::int64_t>(q.back()) * x.back();
+                }
+                const auto scale = static_cast<float>(random.uniform() * 0.01), of_query = 0.37f, half = 3.25f;
+                const float product = static_cast<float>(sum) * scale;
+                const std::vector<float> of_q = words_of(q), of_x = words_of(x);
+                EXPECT_EQ(std::fma(-of_query, product, half),
+                          k.value(of_q.data(), of_x.data(), std::ssize(of_q), of_query, scale, half))
+                    << cpu::name(isa) << ", d " << d << ", kind " << kind;
+            }
+        }
+    }
+}
+
+TEST(ShortRows, ResidualsAreThoseOfTheNumbers) {
+    SKIP_WITHOUT_BYTES();
+    adversarial::Random random(22);
+    for (const cpu::Isa isa : isas()) {
+        const cpu::ShortKernels& k = *cpu::short_kernels(isa);
+        for (const std::int64_t d : {1, 2, 7, 8, 9, 64, 333}) {
+            for (const double size : {0.0, 1e-40, 1e-13, 1.0, 1e9, 1e30}) {
+                std::vector<double> row(static_cast<std::size_t>(d));
+                for (double& v : row) v = random.gaussian() * size;
+                std::vector<float> words(static_cast<std::size_t>((d + 1) / 2), -1);
+                float scale = -1;
+                const cpu::RowSums s = k.round_row(row.data(), d, words.data(), scale);
+                std::vector<std::int16_t> numbers(2 * words.size());
+                std::memcpy(numbers.data(), words.data(), sizeof(float) * words.size());
+                long double norm2 = 0, rounded2 = 0, residual2 = 0;
+                for (std::int64_t j = 0; j < d; ++j) {
+                    const long double r = static_cast<long double>(scale) * numbers[j], v = row[j];
+                    EXPECT_LE(std::abs(numbers[j]), cpu::largest_short(d));
+                    norm2 += v * v;
+                    rounded2 += r * r;
+                    residual2 += (v - r) * (v - r);
+                    if (scale > 0) {
+                        EXPECT_LE(std::abs(v - r), 0.51L * scale);
+                    }
+                }
+                if (d % 2) {
+                    EXPECT_EQ(0, numbers.back());
+                }
+                EXPECT_EQ(scale > 0, size > 1e-20 && size < 1e20) << size;
+                EXPECT_NEAR(static_cast<double>(norm2), s.norm2, 1e-12 * s.norm2);
+                EXPECT_NEAR(static_cast<double>(rounded2), s.rounded2, 1e-12 * s.rounded2);
+                EXPECT_NEAR(static_cast<double>(residual2), s.residual2, 1e-9 * s.residual2 + 1e-24 * s.norm2);
+            }
+        }
+    }
+}
+
 // ---------------------------------------------------------------- the enclosure
 
 struct Enclosed {
-    std::int64_t pairs = 0;
-    double closest = 1e300;  // how much of E + F is left at least, as a share of |u| |v|
-    double widest = 0;       // E + F, likewise
+    std::int64_t pairs = 0, rows = 0;  // rows: those of 16 bits
+    double closest = 1e300;            // how much of E + F is left at least, as a share of |u| |v|
+    double widest = 0;                 // E + F, likewise
 };
 
 template <class T>
@@ -262,7 +340,7 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
     distance_keys.load(rows, 0, rows.rows, all);
     std::vector<double> ranks(static_cast<std::size_t>(rows.rows));
     std::vector<cpu::QueryTerms> coarse(static_cast<std::size_t>(of_queries.rows));
-    std::vector<float> row_words(static_cast<std::size_t>(d) + 4);
+    std::vector<float> row_words(static_cast<std::size_t>(std::max(d, filter->row_query_words())));
     cpu::Buffer<float> forms(of_queries.rows * filter->query_words());
     filter->coarse_queries(block, of_queries.rows, tiles, forms.data(), coarse.data());
     for (std::int64_t i = 0; i < of_queries.rows; ++i) {
@@ -284,6 +362,14 @@ Enclosed enclosed(MetricId id, std::int64_t d, const std::vector<double>& point_
                 const long double w = static_cast<long double>(rank) * terms.scale + terms.offset;
                 EXPECT_LE(static_cast<long double>(values[p]), w + coarse[i].error)
                     << what << ", query " << i << " point " << p;
+                if (!filter->whole_rows()) {
+                    const std::int64_t id = panel * cpu::panel_points + p;
+                    const long double value = filter->row_value(tiles, row_words.data(), id);
+                    EXPECT_LE(value, w + terms.error) << what << ", query " << i << " point " << p;
+                    EXPECT_GE(value + filter->row_terms(id).slack, w - terms.error)
+                        << what << ", query " << i << " point " << p;
+                    seen.rows += filter->row_query_words() > filter->row_words();
+                }
                 ++seen.pairs;
                 const double size = std::abs(terms.offset) + 1e-300;
                 seen.closest = std::min(seen.closest, static_cast<double>(w + coarse[i].error - values[p]) / size);
@@ -328,6 +414,7 @@ TEST(Bytes, BoundDistanceKeysFromBelow) {
                     const Enclosed seen = enclosed<double>(id, d, points, queries, isa, what);
                     if (std::string(name) == "gaussian") {
                         EXPECT_EQ(130 * 9, seen.pairs) << what;
+                        EXPECT_EQ(130 * 9, seen.rows) << what;
                     }
                     if (HasFailure()) return;
                 }

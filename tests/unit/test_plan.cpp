@@ -705,7 +705,7 @@ TEST(Plan, ReckonsWhatRegistersRoundUp) {
                     const std::int64_t words = tiles->header + tiles->padded((d + per_word - 1) / per_word),
                                        in_tiles = 4 * words * tiles->room(p.query_tile),
                                        beside = (8 * d + 24 * p.candidate_capacity) * p.query_tile;
-                    EXPECT_GE(p.workspace_bytes, 3 * (in_tiles + beside)) << path << ", d " << d << ", " << memory;
+                    EXPECT_GE(p.workspace_bytes, p.threads * (in_tiles + beside)) << path << ", d " << d << ", " << memory;
                 }
             }
             EXPECT_GT(plans, 5) << path << ", d " << d;
@@ -761,7 +761,6 @@ TEST(Plan, PreparesWhatRegistersRoundUp) {
     EXPECT_EQ(1000 * 4 * (2 + 33 + 2 + 130), bytes("gemm-i8", "avx512"));
     EXPECT_EQ(1000 * 4 * (2 + 48 + 2 + 130), bytes("gemm-i8", "amx"));
     EXPECT_EQ(1000 * 4 * (2 + 130), bytes("gemm-f32", "avx512"));
-    EXPECT_EQ(1000 * 4 * (2 + 130), bytes("direct-f32", "amx"));
 }
 
 TEST(Plan, LargeGraphsUseBothSidesOfATile) {

@@ -19,8 +19,8 @@
 // 2^-126 become zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds
 // chains of 16 products: fewer roundings (docs/exactness.md, section 6).
 //
-// Whole numbers of 8 bits (cpu/filter/tile.h): <u^, v^> is a whole number of 32 bits times two scales; to f32, the
-// point's scale, and the query's fused with h are three roundings. g = 8 x 2^-24, as |u^| may be twice |u|.
+// Whole numbers of 8 and of 16 bits (cpu/filter/tile.h): <u^, v^> is a whole number, exact, times two scales; to f32,
+// the point's scale, and the query's fused with h are three roundings. g = 8 x 2^-24, as |u^| may be twice |u|.
 //
 // Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148, where g' = (d + 4) 2^-24 for each sum
 // that the value is a quotient of, and what a term's own error adds (exact/direct_form.h).
@@ -72,6 +72,11 @@ inline constexpr double max_scaled_norm = 0x1p30, max_norm = 1e140, min_norm = 1
 
 struct PointTerms {
     float half_norm, slack;  // what the accumulator is initialised to; upper value less value
+};
+
+// Of a row behind coarse panels; the scale of one of 16 bits.
+struct RowTerms {
+    float half_norm, slack, scale;
 };
 
 // What a point has beside that of the sums of its vector (l2).
@@ -126,13 +131,13 @@ public:
     FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32, double query_norm = 1)
         : FilterBound(form, d, rounding, query_norm, d) {}
 
-    // Of whole numbers of 8 bits: `typical` is |v - v^| / |v|. Their products and sums are exact; a value is four
-    // roundings from one at most.
-    static FilterBound of_bytes(metric::Gemm form, std::int64_t d, double typical) {
+    // Of whole numbers: `typical` is |v - v^| / |v|, and `margin` times as much what points pay for of a unit query.
+    // Their products and sums are exact; a value is four roundings from one at most.
+    static FilterBound of_whole(metric::Gemm form, std::int64_t d, double typical, double margin) {
         // |u^| is at most twice |u|.
         FilterBound bound(form, d, Rounding::f32, 1, 4);
         bound.rho_ = std::max(typical, 0x1p-25);
-        bound.rho_unit_ = 1.25 * bound.rho_;
+        bound.rho_unit_ = margin * bound.rho_;
         bound.underflow_ = 0x1p-100;
         return bound;
     }

@@ -17,6 +17,11 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 // typical ones are as long as 1 to 2, and longer than this are outliers.
 constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
 constexpr double largest_sampled = 8;
+// Rows of 16 bits are judged by so many of them; bf16 leaves about twice as much of a vector.
+constexpr std::int64_t rows_rounded = 256;
+constexpr double largest_short_residual = 0x1p-10;
+// What points pay for of unit queries: more where that is next to nothing.
+constexpr double margin_of_bytes = 1.25, margin_of_shorts = 2;
 
 double norm2_of(const double* v, std::int64_t d) {
     double sum = 0;
@@ -48,6 +53,7 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     RowSums sums[panel_points] = {};
     BesideSums beside[panel_points];
     PointTerms terms[panel_points];
+    float scales[panel_points] = {};
     for (std::int64_t i = 0; i < count; ++i) {
         double* const vector = vectors + i * form_.d;
         float* const to = whole_ ? buffers.rounded.data() : rows_.data() + (first + i) * row_words();
@@ -55,6 +61,7 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, beside[i]);
         RowSums& s = sums[i];
         if (covered && whole_) s = tiles.round_row(vector, form_.zero.data(), 1, form_.d, to);
+        else if (covered && shorts_) s = shorts_->round_row(vector, form_.d, to, scales[i]);
         else if (covered) s = round(tiles, vector, form_.zero.data(), 1, to);
         if (covered && s.norm2 <= max_scaled_norm * max_scaled_norm) {
             terms[i] = bound_.point(s, beside[i]);
@@ -67,7 +74,8 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         terms[i] = {rows.nan()[i] ? infinity : nan, 0};
         packed.uncovered += !rows.nan()[i];
     }
-    if (!whole_) std::copy_n(terms, count, row_terms_.data() + first);
+    for (std::int64_t i = 0; i < count && !whole_; ++i)
+        row_terms_[first + i] = {terms[i].half_norm, terms[i].slack, scales[i]};
     if (projection_) projection_->coordinates(tiles, vectors, form_.d, count, coordinates);
     for (std::int64_t i = 0; i < panel_points; ++i) {
         float* const to = buffers.rounded.data() + i * stride;
@@ -83,6 +91,22 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     }
     tiles.transpose(buffers.rounded.data(), stride, words_, out + panel_header);
     if (bytes_ && bytes_->raise) bytes_->raise(out + panel_header, words_ * panel_points);
+}
+
+void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
+    const ShortKernels* const kernels = short_kernels(isa);
+    if (!kernels) return;
+    const std::int64_t looked_at = std::min(count, rows_rounded);
+    std::vector<float> words(static_cast<std::size_t>(exact::ceil_div(form_.d, std::int64_t{2})));
+    double typical = 0;
+    for (std::int64_t i = 0; i < looked_at; ++i) {
+        float scale = 0;
+        const RowSums s = kernels->round_row(vectors + i * count / looked_at * form_.d, form_.d, words.data(), scale);
+        if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(looked_at);
+    }
+    if (typical > largest_short_residual) return;
+    shorts_ = kernels;
+    bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_shorts);
 }
 
 bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads,
@@ -113,6 +137,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         if (used[static_cast<std::size_t>(i)])
             std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
     if (count < 2) return false;
+    if (!whole_) choose_rows(vectors.data(), count, isa);
     const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value()};
     if (!bytes_) {
         projection_ = find_projection(isa, sampled, points.rows, always, threads, progress);
@@ -127,7 +152,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         const RowSums& s = sums.back();
         if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(count);
     }
-    coarse_bound_ = FilterBound::of_bytes(form_.own, form_.d, typical);
+    coarse_bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_bytes);
     return always || bytes_pay(isa, sampled, coarse_bound_, sums, points.rows);
 }
 

@@ -61,6 +61,14 @@ RowSums Filter::round(const TileKernels& tiles, const double* row, const double*
     return kernel(row, centre, scale, coordinates, out);
 }
 
+RowSums Filter::round_query(const TileKernels& tiles, const double* row, const double* centre, double scale,
+                            float* out) const {
+    if (!shorts_) return round(tiles, row, centre, scale, out);
+    std::vector<double> vector(static_cast<std::size_t>(form_.d));
+    for (std::int64_t j = 0; j < form_.d; ++j) vector[static_cast<std::size_t>(j)] = (row[j] - centre[j]) * scale;
+    return shorts_->round_row(vector.data(), form_.d, out, out[row_words_]);
+}
+
 bool Filter::round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const {
     bool covered = true;
     share = 0;
@@ -220,8 +228,8 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     if (least) f.whole_.emplace(m.rows, m.cols, *least, whole_form(metric.id), isa);
     if (coarse && !f.choose_coarse(points, distance_keys, isa, threads, always, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
-    f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
-    f.row_words_ = f.words_of(f.form_.d);
+    if (!f.shorts_) f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
+    f.row_words_ = f.shorts_ ? exact::ceil_div(f.form_.d, std::int64_t{2}) : f.words_of(f.form_.d);
     f.words_ = f.bytes_ ? f.byte_words()
                         : f.tiles(tiles).padded(f.words_of(coarse ? f.projection_->columns() + 1 : f.form_.d));
     f.panels_ = (m.rows + panel_points - 1) / panel_points;
@@ -231,7 +239,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             f.coarse_bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm, f.projection_->columns() + 1);
         if (!least) {
             f.rows_ = Buffer<float>(m.rows * f.row_words());
-            f.row_terms_ = Buffer<PointTerms>(m.rows);
+            f.row_terms_ = Buffer<RowTerms>(m.rows);
         }
     }
     const std::int64_t tasks = std::min<std::int64_t>(f.panels_, 16 * threads);
@@ -274,7 +282,7 @@ QueryTerms Filter::query(const RowBlock& block, std::int64_t i, const TileKernel
     }
     QueryTerms t = form_.metric == metric::Gemm::cross_entropy ? cross_entropy_query(row, tiles, out)
                                                                : product_query(row, tiles, out);
-    flip_signs(out, row_words_);
+    if (!shorts_) flip_signs(out, row_words_);
     return t;
 }
 
@@ -292,13 +300,13 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
     if (!form_.factor.values.empty()) {
         std::vector<double> factored(row, row + form_.d);
         const double more = form_.make_factored(tiles, factored.data());
-        const RowSums s = round(tiles, factored.data(), form_.zero.data(), form_.scale, out);
+        const RowSums s = round_query(tiles, factored.data(), form_.zero.data(), form_.scale, out);
         QueryTerms t = terms_of(bound_, factored.data(), s, 1, more);
         t.usable = more == more && s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
     }
     if (form_.metric == metric::Gemm::l2) {
-        const RowSums s = round(tiles, row, form_.centre.data(), form_.scale, out);
+        const RowSums s = round_query(tiles, row, form_.centre.data(), form_.scale, out);
         QueryTerms t = terms_of(bound_, row, s, 1);
         t.usable = s.norm2 <= max_scaled_norm * max_scaled_norm;
         return t;
@@ -308,7 +316,7 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
     const bool covered = form_.make_unit(unit.data(), norm);
     const bool centred = form_.own == metric::Gemm::l2;
     const double* const from = centred ? form_.centre.data() : form_.zero.data();
-    const RowSums s = round(tiles, unit.data(), from, centred ? form_.scale : 1, out);
+    const RowSums s = round_query(tiles, unit.data(), from, centred ? form_.scale : 1, out);
     QueryTerms t = terms_of(bound_, unit.data(), s, norm);
     t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm && (!centred || norm > 0);
     // Squares may underflow: in norms of cosine as well, but not in products.

@@ -37,13 +37,19 @@ public:
 
     // The words of all coordinates.
     std::int64_t row_words() const { return row_words_; }
-    // Of coarse panels: the words of all coordinates of a point, its terms, and the product with such words; or its
-    // whole numbers.
+    // Of coarse panels: the words of all coordinates of a point, its terms, and its value for such words of a query; or
+    // its whole numbers of 8 bits.
     const WholeRows* whole_rows() const { return whole_ ? &*whole_ : nullptr; }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
-    const PointTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
-    float product(const TileKernels& tiles, const float* query, std::int64_t id) const {
-        return (pairs_ ? pairs_->product : tiles.product)(query, row(id), row_words());
+    const RowTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
+    // What query() writes for them: of 16 bits with the scale behind the words.
+    std::int64_t row_query_words() const {
+        return shorts_ ? exact::ceil_div(row_words_ + 1, cache_line_words) * cache_line_words : row_words_;
+    }
+    float row_value(const TileKernels& tiles, const float* query, std::int64_t id) const {
+        const RowTerms& t = row_terms_[id];
+        if (shorts_) return shorts_->value(query, row(id), row_words_, query[row_words_], t.scale, t.half_norm);
+        return t.half_norm + (pairs_ ? pairs_->product : tiles.product)(query, row(id), row_words_);
     }
 
     // The filter's form of query row i of `block`: row_words() (`out` has room for d), signs as the step wants them,
@@ -54,6 +60,7 @@ public:
                         QueryTerms* terms) const;
 
 private:
+    static constexpr std::int64_t cache_line_words = 16;
     int step() const { return static_cast<int>(step_); }
     int word_coordinates() const { return pairs_ ? 2 : exact::coordinates_per_word(direct_); }
     std::int64_t words_of(std::int64_t coordinates) const {
@@ -65,6 +72,11 @@ private:
     }
     RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale,
                   std::int64_t coordinates, float* out) const;
+    // The same of a query, as rows are rounded; of 16 bits its scale behind the words.
+    RowSums round_query(const TileKernels& tiles, const double* row, const double* centre, double scale,
+                        float* out) const;
+    // Rows of 16 bits where those lose less of a sample's vectors than bf16 does.
+    void choose_rows(const double* vectors, std::int64_t count, Isa isa);
     // Queries have their signs flipped.
     void flip_signs(float* words, std::int64_t count) const;
     // The same of a direct form: whether its bound covers the row, and the row's share of it (exact::rounded_share).
@@ -114,15 +126,16 @@ private:
     RowForm form_;
     Step step_ = Step::dot;
     std::int64_t words_ = 0, row_words_ = 0, panels_ = 0;
-    const PairKernels* pairs_ = nullptr;  // for bf16
-    const ByteKernels* bytes_ = nullptr;  // for panels of bytes
-    exact::DirectForm direct_;            // where form_.own is none
-    exact::RoundedBound rounded_;         // of that
-    double points_share_ = 0;             // what queries pay for the points
+    const PairKernels* pairs_ = nullptr;    // for bf16
+    const ByteKernels* bytes_ = nullptr;    // for panels of bytes
+    const ShortKernels* shorts_ = nullptr;  // for the rows behind coarse panels
+    exact::DirectForm direct_;              // where form_.own is none
+    exact::RoundedBound rounded_;           // of that
+    double points_share_ = 0;               // what queries pay for the points
     FilterBound bound_, coarse_bound_;
     std::optional<Projection> projection_;
     Buffer<float> data_, rows_;
-    Buffer<PointTerms> row_terms_;
+    Buffer<RowTerms> row_terms_;
     std::optional<WholeRows> whole_;  // in place of rows_ and row_terms_
 };
 

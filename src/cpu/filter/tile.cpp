@@ -12,6 +12,7 @@ const PairKernels& pair_kernel_table();
 }
 namespace avx512_vnni {
 const ByteKernels& byte_kernel_table();
+const ShortKernels& short_kernel_table();
 ByteProduct byte_product_of_target();
 }  // namespace avx512_vnni
 namespace amx {
@@ -36,6 +37,14 @@ const ByteKernels* byte_kernels(Isa isa) {
 #if defined(__x86_64__)
     if (isa == Isa::amx) return &amx::byte_kernel_table();
     if (isa == Isa::avx512 && supports_vnni()) return &avx512_vnni::byte_kernel_table();
+#endif
+    static_cast<void>(isa);
+    return nullptr;
+}
+
+const ShortKernels* short_kernels(Isa isa) {
+#if defined(__x86_64__)
+    if (has_avx512(isa) && supports_vnni()) return &avx512_vnni::short_kernel_table();
 #endif
     static_cast<void>(isa);
     return nullptr;

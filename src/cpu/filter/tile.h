@@ -1,7 +1,10 @@
 // Tiles of queries x points in f32 for one instruction set, and the packed form of points that they read.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "cpu/filter/tuning.h"
 #include "cpu/simd/isa.h"
@@ -126,8 +129,26 @@ struct ByteKernels {
     std::int64_t (*sum)(const float* words, std::int64_t count);
 };
 
+// Rows of whole numbers of 16 bits behind coarse panels, two in a word: v^ = scale * numbers.
+struct ShortKernels {
+    // v = in, v^ = whole numbers of up to largest_short(d) times `scale`, the least that holds the largest coordinate,
+    // to (d + 1) / 2 words; 0 of a row of 0.
+    RowSums (*round_row)(const double* in, std::int64_t d, float* out, float& scale);
+    // half norm - query_scale * (scale * <q, x>), whose sum is exact.
+    float (*value)(const float* q, const float* x, std::int64_t words, float query_scale, float scale, float half_norm);
+};
+
+// 32 bits hold what each of 16 lanes adds of the products of two such rows.
+inline std::int64_t largest_short(std::int64_t d) {
+    const std::int64_t of_a_lane = 2 * exact::ceil_div(d, std::int64_t{32});
+    return std::min<std::int64_t>(std::numeric_limits<std::int16_t>::max(),
+                                  static_cast<std::int64_t>(std::sqrt(
+                                      static_cast<double>(std::numeric_limits<std::int32_t>::max() / of_a_lane))));
+}
+
 // Null on a machine without them.
 const ByteKernels* byte_kernels(Isa isa);
+const ShortKernels* short_kernels(Isa isa);
 ByteProduct byte_product(Isa isa);
 
 }  // namespace kith::cpu

@@ -22,7 +22,7 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       kernels_(tile_kernels(search.isa)),
       whole_(filter.whole_rows()),
       count_(count),
-      query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_words()),
+      query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_query_words()),
       row_bytes_(whole_ ? whole_->row_bytes() : 4 * filter.row_words()),
       most_read_(search.max_rows_read * (whole_ ? whole_share : 1)),
       queries_(count * query_bytes_),
@@ -102,9 +102,8 @@ void CoarseFilter::read(std::int64_t i, std::int64_t p, std::uint32_t lanes) {
         if (whole_) {
             value = static_cast<float>(whole_->key(words, id));
         } else {
-            const PointTerms& terms = filter_.row_terms(id);
-            value = terms.half_norm + filter_.product(kernels_, reinterpret_cast<const float*>(words), id);
-            slack = terms.slack;
+            value = filter_.row_value(kernels_, reinterpret_cast<const float*>(words), id);
+            slack = filter_.row_terms(id).slack;
         }
         if (value > threshold) continue;
         list_.offer(i, value, slack, id);
