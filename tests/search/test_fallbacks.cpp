@@ -165,17 +165,36 @@ TEST(Fallbacks, EqualRowsAreNoReasonToScan) {
     }
 }
 
+// n points and q queries, all of them the same two rows.
+Data all_equal(std::int64_t n, std::int64_t q) {
+    constexpr std::int64_t d = 20;
+    return {n, q, d, std::vector<float>(static_cast<std::size_t>(n * d), 1.0f),
+            std::vector<float>(static_cast<std::size_t>(q * d), 2.0f)};
+}
+
 TEST(Fallbacks, EqualRowsAreSaidToBe) {
-    Data data{6000, 90, 20, std::vector<float>(120000, 1.0f), std::vector<float>(1800, 2.0f)};
+    const Data data = all_equal(6000, 60);
     const Options options = on_cpu("sqeuclidean", "gemm-f32");
-    EXPECT_EQ(90,
+    EXPECT_EQ(60,
               queries_for(search(data.points_view(), data.queries_view(), 10, options).report, "equal to each other"));
+}
+
+// Of more queries a sample of the rows is asked first, and nothing has to be retried.
+TEST(Fallbacks, EqualRowsOfASampleAreLeftOutAtOnce) {
+    const Data data = all_equal(6000, 64);
+    for (const char* path : {"gemm-f32", "gemm-bf16", "gemm-i8", "projected", "direct-f32"}) {
+        const bool pairs = cpu::pair_kernels(cpu::best_isa()), bytes = cpu::byte_kernels(cpu::best_isa());
+        if ((std::string(path) == "gemm-bf16" && !pairs) || (std::string(path) == "gemm-i8" && !bytes)) continue;
+        const Report report = search(data.points_view(), data.queries_view(), 10, on_cpu("sqeuclidean", path)).report;
+        EXPECT_EQ(64, report.certified) << path;
+        EXPECT_LT(report.candidates, 64 * 200) << path;
+    }
 }
 
 // They are left out as soon as ties say that there are some: no other filter of all rows is tried before.
 TEST(Fallbacks, EqualRowsAreCountedAtOnce) {
-    if (!cpu::pair_kernels(cpu::Isa::avx512)) GTEST_SKIP() << "no AVX512_BF16";
-    const Data data{6000, 90, 20, std::vector<float>(120000, 1.0f), std::vector<float>(1800, 2.0f)};
+    if (!cpu::pair_kernels(cpu::best_isa())) GTEST_SKIP() << "no AVX512_BF16";
+    const Data data = all_equal(6000, 60);
     const auto candidates = [&](const char* path) {
         return search(data.points_view(), data.queries_view(), 10, on_cpu("sqeuclidean", path)).report.candidates;
     };

@@ -134,6 +134,11 @@ const Repeats* Points::repeats(int threads, ProgressMeter& progress) const {
     return repeats_.get([&] { return Repeats::count(rows, threads, progress); });
 }
 
+const Repeats* Points::likely_repeats(int threads, ProgressMeter& progress) const {
+    const bool likely = *repeats_likely_.get([&] { return std::make_shared<const bool>(Repeats::likely(rows)); });
+    return likely ? repeats(threads, progress) : known_repeats();
+}
+
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
                                       ProgressMeter& progress) {
     auto prepared = std::make_shared<Points>();

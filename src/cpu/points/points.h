@@ -63,6 +63,8 @@ public:
     const Repeats* repeats(int threads, ProgressMeter& progress) const;
     // The same where they have been counted, else null.
     const Repeats* known_repeats() const { return known(repeats_); }
+    // The same, counted where a sample has equal rows.
+    const Repeats* likely_repeats(int threads, ProgressMeter& progress) const;
 
     // Of searches that a tree was tried with: how many it left to a filter.
     exact::ProjectionRecord& tree_record() const { return tree_record_; }
@@ -100,6 +102,7 @@ private:
     mutable Lazy<Filter> made_[isa_count][rounding_count];
     mutable Lazy<Tree> tree_;
     mutable Lazy<Repeats> repeats_;
+    mutable Lazy<bool> repeats_likely_;
 };
 
 }  // namespace kith::cpu

@@ -14,6 +14,9 @@ namespace {
 
 // So many rows that equal one are worth leaving out.
 constexpr std::uint32_t many_repeats = 256;
+// Rows that are looked at for equal ones, and how many of these say that there are many.
+constexpr std::int64_t sampled_rows = 256;
+constexpr std::ptrdiff_t likely_repeats = 3;
 // Rows of a bucket, about, and between two polls.
 constexpr std::int64_t bucket_rows = 1 << 14, rows_per_poll = 1 << 16;
 
@@ -40,20 +43,43 @@ std::uint64_t hash_of(const std::byte* row, std::size_t bytes) {
     return sum;
 }
 
+// The bits of rows.
+class RowBits {
+public:
+    explicit RowBits(const MatrixView& rows)
+        : first_(static_cast<const std::byte*>(rows.data)),
+          stride_(static_cast<std::size_t>(rows.stride) * size_of(rows.type)),
+          bytes_(static_cast<std::size_t>(rows.cols) * size_of(rows.type)) {}
+    std::uint64_t hash(std::int64_t id) const { return hash_of(at(id), bytes_); }
+    bool equal(std::int64_t a, std::int64_t b) const { return std::memcmp(at(a), at(b), bytes_) == 0; }
+
+private:
+    const std::byte* at(std::int64_t id) const { return first_ + static_cast<std::size_t>(id) * stride_; }
+    const std::byte* first_;
+    std::size_t stride_, bytes_;
+};
+
 }  // namespace
+
+bool Repeats::likely(const MatrixView& rows) {
+    const RowBits bits(rows);
+    const std::int64_t count = std::min(rows.rows, sampled_rows);
+    std::vector<std::uint64_t> hashes;
+    for (std::int64_t i = 0; i < count; ++i) hashes.push_back(bits.hash(i * rows.rows / count));
+    std::sort(hashes.begin(), hashes.end());
+    for (auto same = hashes.begin(); hashes.end() - same >= likely_repeats; ++same)
+        if (same[likely_repeats - 1] == *same) return true;
+    return false;
+}
 
 std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int threads, ProgressMeter& progress) try {
     const std::int64_t n = rows.rows;
-    const std::size_t element = size_of(rows.type), bytes = static_cast<std::size_t>(rows.cols) * element;
-    const auto row_at = [&](std::int64_t id) {
-        return static_cast<const std::byte*>(rows.data) + static_cast<std::size_t>(id * rows.stride) * element;
-    };
+    const RowBits bits(rows);
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(n));
     constexpr std::int64_t values_per_task = 1 << 18;
     watched_for(threads, n, std::max<std::int64_t>(1, values_per_task / rows.cols), progress, "prepare",
                 [&](std::int64_t first, std::int64_t last) {
-                    for (std::int64_t id = first; id < last; ++id)
-                        hashes[static_cast<std::size_t>(id)] = hash_of(row_at(id), bytes);
+                    for (std::int64_t id = first; id < last; ++id) hashes[static_cast<std::size_t>(id)] = bits.hash(id);
                 });
     progress.throw_if_cancelled();
     // Every row to its bucket, ids in order.
@@ -86,8 +112,7 @@ std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int thread
         std::stable_sort(begin, end, [](const HashedRow& l, const HashedRow& r) { return l.hash < r.hash; });
         std::uint32_t before = 0;
         for (auto row = begin; row != end; ++row) {
-            const bool equal = row != begin && row->hash == (row - 1)->hash &&
-                               std::memcmp(row_at(row->id), row_at((row - 1)->id), bytes) == 0;
+            const bool equal = row != begin && row->hash == (row - 1)->hash && bits.equal(row->id, (row - 1)->id);
             before = equal ? before + 1 : 0;
             repeats->earlier_[static_cast<std::size_t>(row->id)] = before;
             most[at] = std::max(most[at], before);

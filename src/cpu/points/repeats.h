@@ -13,6 +13,8 @@ namespace kith::cpu {
 
 class Repeats {
 public:
+    // Whether a sample of the rows has equal ones: counting those of all rows costs what scanning two queries does.
+    static bool likely(const MatrixView& rows);
     // Null where no row has many equal ones before it, or memory is short. Polls `progress` as stage "prepare" and
     // throws where it is cancelled.
     static std::shared_ptr<const Repeats> count(const MatrixView& rows, int threads, ProgressMeter& progress);

@@ -17,7 +17,8 @@ constexpr double whole_share = 2;
 }  // namespace
 
 CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count)
-    : filter_(filter),
+    : search_(search),
+      filter_(filter),
       list_(list),
       kernels_(tile_kernels(search.isa)),
       whole_(filter.whole_rows()),
@@ -58,10 +59,8 @@ void CoarseFilter::follow(std::int64_t i) {
 
 void CoarseFilter::group(std::int64_t p) {
     const float* const panel = filter_.panel(p);
-    // All but padding and points with a NaN.
-    std::uint32_t points = 0, seen = 0;
-    for (int lane = 0; lane < panel_points; ++lane)
-        points |= static_cast<std::uint32_t>(panel[lane] != std::numeric_limits<float>::infinity()) << lane;
+    const std::uint32_t points = search_.candidates_of(panel, p * panel_points);
+    std::uint32_t seen = 0;
     std::size_t count = 0;
     tiles_.compare(panel, thresholds_.data(), filter_.exponent(),
                    [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float*) {

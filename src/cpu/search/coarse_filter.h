@@ -37,6 +37,7 @@ private:
     }
     void read(std::int64_t i, std::int64_t p, std::uint32_t lanes);
 
+    const Search& search_;
     const Filter& filter_;
     Shortlist& list_;
     const TileKernels& kernels_;

@@ -46,7 +46,8 @@ constexpr std::int64_t max_groups_per_report = 256, work_per_report = 1 << 27;
 class PanelFilter {
 public:
     PanelFilter(const Search& s, const Filter& filter, Shortlist& list, std::int64_t count)
-        : filter_(filter),
+        : search_(s),
+          filter_(filter),
           list_(list),
           count_(count),
           queries_(filter.tiles(tile_kernels(s.isa)), count, filter.words()) {
@@ -61,10 +62,16 @@ public:
 
     void group(std::int64_t p) {
         const float* const panel = filter_.panel(p);
+        std::uint32_t points = 0;
+        bool known = false;
         queries_.compare(panel, list_.thresholds(), filter_.exponent(),
                          [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                             // Few panels have a hit at all.
+                             if (!known) points = search_.candidates_of(panel, p * panel_points);
+                             known = true;
                              for (std::int64_t i = 0; i < here; ++i)
-                                 if (hits[i]) offer(first + i, p, panel, hits[i], values + i * panel_points);
+                                 if (const std::uint32_t lanes = hits[i] & points)
+                                     offer(first + i, p, panel, lanes, values + i * panel_points);
                          });
     }
 
@@ -75,13 +82,12 @@ private:
     void offer(std::int64_t i, std::int64_t p, const float* panel, std::uint32_t hits, const float* values) {
         for (; hits; hits &= hits - 1) {
             const int lane = std::countr_zero(hits);
-            // A half norm of +inf: padding, or a point with a NaN.
-            if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
             list_.offer(i, values[lane], panel[panel_points + lane], p * panel_points + lane);
         }
         list_.settle(i);
     }
 
+    const Search& search_;
     const Filter& filter_;
     Shortlist& list_;
     std::int64_t count_;
@@ -309,6 +315,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     const std::int64_t n = points.rows.rows;
     const int threads = std::max(plan.threads, 1);
     Search s{points, queries, std::min(results.k(), n), graph, isa, points.known_repeats()};
+    if (queries.rows >= min_tried) s.repeats = points.likely_repeats(threads, progress);
     Numbers left(static_cast<std::size_t>(queries.rows));
     std::iota(left.begin(), left.end(), std::int64_t{0});
     Causes causes(left.size());
@@ -391,7 +398,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
         }
         filter(product);
     }
-    // Counts equal rows, once, where ties say that there may be some; whether there are, to be left out from now on.
+    // Counts equal rows where ties say that there may be some; whether there are, to be left out from now on.
     Numbers ties;
     const auto finds_repeats = [&] {
         if (s.repeats || ties.size() >= worth_counting || progress.cancelled()) return false;

@@ -43,7 +43,8 @@ bool row_filter_serves(const Points& points, const MatrixView& queries) {
 }
 
 RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
-    : points_(search.points),
+    : search_(search),
+      points_(search.points),
       list_(list),
       count_(count),
       d_(search.points.rows.cols),
@@ -113,7 +114,7 @@ void RowFilter::group(std::int64_t g) {
         for (std::int64_t p = 0; p < here; ++p) {
             if (value[p] > threshold) continue;
             // A maximum passes over NaN; such a row's value must not lower the threshold.
-            if (has_nan(rows + p * points_.rows.stride, d_)) continue;
+            if (has_nan(rows + p * points_.rows.stride, d_) || search_.left_out(first + p)) continue;
             // Half an error more than the bound asks for covers the rounding of `low` and of its sum with the slack.
             const double size = form_ == metric::Gemm::none ? 0
                                 : cosine                    ? 1

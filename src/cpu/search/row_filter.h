@@ -27,6 +27,7 @@ public:
     void follow() {}
 
 private:
+    const Search& search_;
     const Points& points_;
     Shortlist& list_;
     std::int64_t count_, d_;

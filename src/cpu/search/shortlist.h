@@ -64,6 +64,21 @@ struct Search {
     double max_rows_read = std::numeric_limits<double>::infinity();
     bool read_all = false;
     Guesses* guesses = nullptr;  // of thresholds; null: none are made
+
+    // Whether as many rows as are wanted equal that one and come before it; a query that is among the points is one of
+    // them, perhaps.
+    bool left_out(std::int64_t id) const { return repeats && repeats->has_before(id, k + graph); }
+    // Of the points of a panel, from `first` on, those that may be candidates: no padding, none with a NaN, none that is
+    // left out.
+    std::uint32_t candidates_of(const float* panel, std::int64_t first) const {
+        std::uint32_t lanes = 0;
+        for (int lane = 0; lane < panel_points; ++lane) {
+            // Its half norm is +inf otherwise.
+            const bool is_point = panel[lane] != std::numeric_limits<float>::infinity();
+            lanes |= static_cast<std::uint32_t>(is_point && !left_out(first + lane)) << lane;
+        }
+        return lanes;
+    }
 };
 
 // The step in which a block of so many queries goes through panels. Hostile orders (each point nearer than the last)
@@ -108,11 +123,10 @@ public:
     // One per query, valid until the next settle(): values not above it are to be offered.
     const float* thresholds() const { return thresholds_.data(); }
 
-    // At most panel_points offers of a query between two calls of settle() for it.
+    // A point that the search does not leave out. At most panel_points offers of a query between two calls of settle()
+    // for it.
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
         if (search_.graph && id == numbers_[i]) return;
-        // A query that is among the points is one of those before, perhaps.
-        if (search_.repeats && search_.repeats->has_before(id, search_.k + search_.graph)) return;
         candidates_[static_cast<std::size_t>(i)].append(value, slack, id);
     }
     void settle(std::int64_t i) {
