@@ -34,7 +34,7 @@ enum class Path : std::uint8_t {
     projected,   // products along the directions in which points differ most, then of all coordinates, as above
     exact,       // no filter: every pair in binary64
     select,      // select(): no distances
-    gemm_i8,     // products of whole numbers of 8 bits, then of bf16 or f32 (CPU) or fp16 (GPU)
+    gemm_i8,     // products of whole numbers of 8 bits, then of 16 bits (CPU) or fp16 (GPU)
     clustered,   // products in fp16 matrix units, without clusters of points that are too far (GPU)
 };
 // "gemm-f16", ..., "clustered": what Options::path and Report::path say.

@@ -59,8 +59,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
             return panel_bytes(plan, tile_words(plan, shape.d, 2));
         case Path::gemm_i8:
             if (plan.device != host_memory) return 3 * coordinates;
-            // With rows in f32 behind the panels.
-            return panel_bytes(plan, tile_words(plan, shape.d, 4)) + panel_bytes(plan, shape.d);
+            // With rows in f32 behind the panels, and a term more of each.
+            return panel_bytes(plan, tile_words(plan, shape.d, 4)) + panel_bytes(plan, shape.d + 1);
         case Path::gemm_f32:
         case Path::direct_f32:
             return plan.device == host_memory ? panel_bytes(plan, shape.d) : 4 * coordinates;

@@ -123,13 +123,14 @@ bool projection_may_pay(const Request& r, const Machine& m) {
     return coarse_panels_serve(s, m) && (r.prepared || (s.q >= projected_queries && pairs >= projected_pairs));
 }
 
-// Whether numbers of 8 bits save more than rounding to them takes, and writing the rows behind them: 512 queries, twice
-// as many of 64 dimensions. Two cores of a Zen 4, one call, 2026-11-28 (docs/performance.md): even there, 1.2 to 1.5
-// times as fast as pairs of bf16 at 1,000.
-constexpr std::int64_t byte_queries = 512, byte_dimensions = 128;
+// Whether numbers of 8 bits save more than rounding to them takes, and writing the rows behind them: of so many
+// queries, more of less than byte_dimensions, and so many coordinates for each neighbour, as each has candidates beyond
+// it. Two cores of a Zen 4 (docs/performance.md, "Rows of 16 bits").
+constexpr std::int64_t byte_queries = 768, byte_dimensions = 128, coordinates_per_neighbour = 1 << 16;
 bool bytes_may_pay(const Request& r, const Machine& m) {
     const Shape& s = r.shape;
-    return coarse_panels_serve(s, m) && s.q >= byte_queries * byte_dimensions / std::min(s.d, byte_dimensions);
+    return coarse_panels_serve(s, m) && s.q >= byte_queries * byte_dimensions / std::min(s.d, byte_dimensions) &&
+           s.n * s.d >= coordinates_per_neighbour * s.k;
 }
 
 // The same on a GPU, where matrix units need far more coordinates to be worth leaving some out, and all points fit.
@@ -340,7 +341,7 @@ const std::vector<PathFacts>& paths() {
          "fp16 matrix units filter, without clusters of points that are too far if a sample has such, binary64 refines "
          "and certifies"},
         {Path::gemm_i8, true, true,
-         "a product of whole numbers of 8 bits filters, then bf16, fp16 or f32, binary64 refines and certifies"},
+         "a product of whole numbers of 8 bits filters, then one of 16, fp16 or f32, binary64 refines and certifies"},
         {Path::gemm_f16, false, true, "fp16 matrix units filter, binary64 refines and certifies"},
         {Path::gemm_bf16, true, false, "a bf16 matrix product filters, binary64 refines and certifies"},
         {Path::gemm_f32, true, false, "an f32 matrix product filters, binary64 refines and certifies"},

@@ -116,9 +116,9 @@ class Trial:
         if r.random() < 0.3:
             out += ["--memory", r.choice(["1", "40000", "1MB", "40.01MiB", "64MiB", "1G"])]
         if r.random() < 0.2:
-            out += ["--path", r.choice(["exact", "gemm-f32", "gemm-bf16", "direct-f32", "tree", "projected"])]
+            out += ["--path", r.choice(["exact", "gemm-f32", "gemm-bf16", "gemm-i8", "direct-f32", "tree", "projected"])]
         if r.random() < 0.2:
-            out += ["--isa", r.choice(["avx512", "avx2", "baseline"])]
+            out += ["--isa", r.choice(["amx", "avx512", "avx2", "baseline"])]
         if r.random() < 0.2:
             out += ["--device", r.choice(["cpu", "auto"])]
         for option in ("--quiet", "--json"):

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "cpu/filter/tile.h"
@@ -52,6 +53,38 @@ TEST(CoarseSearch, CertifiesGaussianPoints) {
     const Spectrum unlike(700, few, 3);
     expect_same(search(points.view(), unlike.view(), 50, on_cpu("sqeuclidean", "exact")),
                 search(points.view(), unlike.view(), 50, on_cpu("sqeuclidean", "gemm-i8")), "unlike");
+}
+
+// A row that is not covered is among those that say what rounding loses, and says nothing.
+TEST(CoarseSearch, AnInfiniteRow) {
+    if (!has_bytes()) GTEST_SKIP() << "this processor has neither AVX512_VNNI nor AMX";
+    Spectrum points(20000, std::vector<double>(96, 1.0), 1), queries(700, std::vector<double>(96, 1.0), 2);
+    points.rows[3] = std::numeric_limits<float>::infinity();
+    for (const char* metric : {"sqeuclidean", "inner_product"}) {
+        const auto want = search(points.view(), queries.view(), 10, on_cpu(metric, "exact"));
+        const auto got = search(points.view(), queries.view(), 10, on_cpu(metric, "gemm-i8"));
+        expect_same(want, got, metric);
+        EXPECT_EQ("gemm-i8", got.report.path);
+        EXPECT_LT(got.report.candidates, 4.0 * 10 * 700) << metric;
+        EXPECT_GT(got.report.certified, 690) << metric;
+    }
+}
+
+// Points that rounding leaves as they are, and queries that it does not.
+TEST(CoarseSearch, CoordinatesOfTwoValues) {
+    if (!has_bytes()) GTEST_SKIP() << "this processor has neither AVX512_VNNI nor AMX";
+    for (const float unit : {1.0f, 0.7f}) {
+        Spectrum points(20000, std::vector<double>(96, 1.0), 1), queries(700, std::vector<double>(96, 1.0), 2);
+        for (float& x : points.rows) x = x > 0 ? unit : -unit;
+        for (float& q : queries.rows) q = (q > 0 ? unit : -unit) + 0.02f * q;
+        for (const char* metric : {"sqeuclidean", "inner_product", "cosine"}) {
+            const auto want = search(points.view(), queries.view(), 10, on_cpu(metric, "exact"));
+            const auto got = search(points.view(), queries.view(), 10, on_cpu(metric, "gemm-i8"));
+            expect_same(want, got, metric);
+            EXPECT_EQ("gemm-i8", got.report.path);
+            EXPECT_GT(got.report.certified, 690) << metric << ", " << unit;
+        }
+    }
 }
 
 // ---------------------------------------------------------------- guessed thresholds

@@ -181,13 +181,13 @@ TEST(Fallbacks, EqualRowsAreSaidToBe) {
 
 // Of more queries a sample of the rows is asked first, and nothing has to be retried.
 TEST(Fallbacks, EqualRowsOfASampleAreLeftOutAtOnce) {
-    const Data data = all_equal(6000, 64);
+    const Data data = all_equal(6000, 256);
     for (const char* path : {"gemm-f32", "gemm-bf16", "gemm-i8", "projected", "direct-f32"}) {
         const bool pairs = cpu::pair_kernels(cpu::best_isa()), bytes = cpu::byte_kernels(cpu::best_isa());
         if ((std::string(path) == "gemm-bf16" && !pairs) || (std::string(path) == "gemm-i8" && !bytes)) continue;
         const Report report = search(data.points_view(), data.queries_view(), 10, on_cpu("sqeuclidean", path)).report;
-        EXPECT_EQ(64, report.certified) << path;
-        EXPECT_LT(report.candidates, 64 * 200) << path;
+        EXPECT_EQ(256, report.certified) << path;
+        EXPECT_LT(report.candidates, 256 * 200) << path;
     }
 }
 

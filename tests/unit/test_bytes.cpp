@@ -418,7 +418,7 @@ TEST(Bytes, BoundDistanceKeysFromBelow) {
                         EXPECT_EQ(130 * 9, seen.pairs) << what;
                         EXPECT_EQ(130 * 9, seen.rows) << what;
                         // bf16 loses more of these, and pays for it.
-                        EXPECT_LT(seen.slack, 1.5e-3) << what;
+                        EXPECT_LT(seen.slack, 2.5e-3) << what;
                     }
                     if (HasFailure()) return;
                 }

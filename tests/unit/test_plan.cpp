@@ -653,20 +653,22 @@ TEST(Plan, RoundsToBytesForSomeQueries) {
         (change(r), ...);
         return kith::planner::make(r, m).path;
     };
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 511, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 512, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 512, 4096, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 1023, 64, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 1024, 64, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 4096, 63, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 767, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 768, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 768, 4096, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({80000, 1535, 64, 10}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({80000, 1536, 64, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({20000, 4096, 63, 10}));
     EXPECT_EQ(kith::Path::gemm_bf16, path({16383, 4096, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({16384, 4096, 128, 256}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({16384, 4096, 128, 257}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({16384, 4096, 128, 32}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({16384, 4096, 128, 33}));
+    EXPECT_EQ(kith::Path::gemm_i8, path({16384, 4096, 1024, 256}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({16384, 4096, 1024, 257}));
     EXPECT_EQ(kith::Path::projected, path({1 << 17, 1024, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 512, 128, 10}, [](Request& r) { r.leaves_out = false; }));
-    EXPECT_EQ(kith::Path::gemm_f32, path({100000, 512, 128, 10}, [](Request& r) { r.isa = "avx2"; }));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 768, 128, 10}, [](Request& r) { r.leaves_out = false; }));
+    EXPECT_EQ(kith::Path::gemm_f32, path({100000, 768, 128, 10}, [](Request& r) { r.isa = "avx2"; }));
     m.vnni = false;
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 512, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 768, 128, 10}));
 }
 
 // What a path's queries take in tiles of matrix registers, as these have them.
@@ -705,7 +707,8 @@ TEST(Plan, ReckonsWhatRegistersRoundUp) {
                     const std::int64_t words = tiles->header + tiles->padded((d + per_word - 1) / per_word),
                                        in_tiles = 4 * words * tiles->room(p.query_tile),
                                        beside = (8 * d + 24 * p.candidate_capacity) * p.query_tile;
-                    EXPECT_GE(p.workspace_bytes, p.threads * (in_tiles + beside)) << path << ", d " << d << ", " << memory;
+                    EXPECT_GE(p.workspace_bytes, p.threads * (in_tiles + beside))
+                        << path << ", d " << d << ", " << memory;
                 }
             }
             EXPECT_GT(plans, 5) << path << ", d " << d;
@@ -755,11 +758,11 @@ TEST(Plan, PreparesWhatRegistersRoundUp) {
         r.isa = isa;
         return kith::prepared_bytes(r.shape, kith::planner::make(r, m));
     };
-    // Two words more of each point's panel, and row.
+    // Two words more of each point's panel, three of its row.
     EXPECT_EQ(1000 * 4 * (2 + 65), bytes("gemm-bf16", "avx512"));
     EXPECT_EQ(1000 * 4 * (2 + 80), bytes("gemm-bf16", "amx"));
-    EXPECT_EQ(1000 * 4 * (2 + 33 + 2 + 130), bytes("gemm-i8", "avx512"));
-    EXPECT_EQ(1000 * 4 * (2 + 48 + 2 + 130), bytes("gemm-i8", "amx"));
+    EXPECT_EQ(1000 * 4 * (2 + 33 + 3 + 130), bytes("gemm-i8", "avx512"));
+    EXPECT_EQ(1000 * 4 * (2 + 48 + 3 + 130), bytes("gemm-i8", "amx"));
     EXPECT_EQ(1000 * 4 * (2 + 130), bytes("gemm-f32", "avx512"));
 }
 

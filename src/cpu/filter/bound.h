@@ -131,8 +131,8 @@ public:
     FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding = Rounding::f32, double query_norm = 1)
         : FilterBound(form, d, rounding, query_norm, d) {}
 
-    // Of whole numbers: `typical` is |v - v^| / |v|, and `margin` times as much what points pay for of a unit query.
-    // Their products and sums are exact; a value is four roundings from one at most.
+    // Of whole numbers: `typical` is |v - v^| / |v|, finite, and `margin` times as much what points pay for of a unit
+    // query. Their products and sums are exact; a value is four roundings from one at most.
     static FilterBound of_whole(metric::Gemm form, std::int64_t d, double typical, double margin) {
         // |u^| is at most twice |u|.
         FilterBound bound(form, d, Rounding::f32, 1, 4);

@@ -20,6 +20,8 @@ constexpr double largest_sampled = 8;
 // Rows of 16 bits are judged by so many of them; bf16 leaves about twice as much of a vector.
 constexpr std::int64_t rows_rounded = 256;
 constexpr double largest_short_residual = 0x1p-10;
+// Of a vector, what rounding it to 8 bits leaves at least: half of what it leaves of a Gaussian one.
+constexpr double least_byte_residual = 0x1p-8;
 // What points pay for of unit queries: more where that is next to nothing.
 constexpr double margin_of_bytes = 1.25, margin_of_shorts = 2;
 
@@ -106,6 +108,8 @@ void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
     }
     if (typical > largest_short_residual) return;
     shorts_ = kernels;
+    // Queries may lose what a Gaussian row does where the points lose nothing.
+    typical = std::max(typical, 1 / static_cast<double>(largest_short(form_.d)));
     bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_shorts);
 }
 
@@ -117,6 +121,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
     const std::int64_t most = std::clamp(std::min(points.rows / 16, sampled_values / form_.d), least_sample,
                                          bytes_ ? least_sample : most_sample);
     const std::int64_t sample = std::min(points.rows, most);
+    const double largest = bytes_ ? max_scaled_norm : largest_sampled;
     Buffer<double> vectors(sample * form_.d);
     std::vector<char> used(static_cast<std::size_t>(sample));
     watched_for(threads, sample, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
@@ -127,8 +132,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
             BesideSums beside;
             // Far outliers have directions of their own, and rows of 0 no unit vectors.
             used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, beside) &&
-                                                beside.half_norm == 0 &&
-                                                (bytes_ || norm2_of(v, form_.d) <= largest_sampled * largest_sampled);
+                                                beside.half_norm == 0 && norm2_of(v, form_.d) <= largest * largest;
         }
     });
     progress.throw_if_cancelled();
@@ -152,6 +156,8 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         const RowSums& s = sums.back();
         if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(count);
     }
+    // The same of bytes, but where points and queries are whole numbers.
+    if (!whole_) typical = std::max(typical, least_byte_residual);
     coarse_bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_bytes);
     return always || bytes_pay(isa, sampled, coarse_bound_, sums, points.rows);
 }

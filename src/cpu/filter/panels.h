@@ -52,8 +52,8 @@ public:
         return t.half_norm + (pairs_ ? pairs_->product : tiles.product)(query, row(id), row_words_);
     }
 
-    // The filter's form of query row i of `block`: row_words() (`out` has room for d), signs as the step wants them,
-    // and its terms; of coarse panels those of rows.
+    // The filter's form of query row i of `block`: row_words() (`out` has room for d, of coarse panels for
+    // row_query_words()), signs as the step wants them, and its terms; of coarse panels those of rows.
     QueryTerms query(const RowBlock& block, std::int64_t i, const TileKernels& tiles, float* out) const;
     // Of coarse panels: query_words() of each of the `count` rows of `block`, and the terms of the panels' values.
     void coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,

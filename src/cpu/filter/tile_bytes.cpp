@@ -56,11 +56,11 @@ std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int6
 }
 
 RowSums round_shorts(const double* in, std::int64_t d, float* out, float& scale) {
-    auto* const numbers = reinterpret_cast<std::int16_t*>(out);
-    if (d % 2) numbers[d] = 0;
+    // The number behind the last is 0.
+    if (d % 2) out[d / 2] = 0;
     const auto most = static_cast<double>(largest_short(d));
     scale = scale_of(in, d, most);
-    return round_scaled(in, static_cast<double>(scale), -most, most, d, numbers);
+    return round_scaled(in, static_cast<double>(scale), -most, most, d, reinterpret_cast<std::int16_t*>(out));
 }
 
 float short_value(const float* q, const float* x, std::int64_t words, float query_scale, float scale, float half_norm) {

@@ -14,9 +14,10 @@ namespace {
 
 // So many rows that equal one are worth leaving out.
 constexpr std::uint32_t many_repeats = 256;
-// Rows that are looked at for equal ones, and how many of these say that there are many.
+// Rows that are looked at for equal ones, and how many of one kind say that these are worth leaving out at once: a
+// thirty-second of all, where a twentieth is more than lists hold.
 constexpr std::int64_t sampled_rows = 256;
-constexpr std::ptrdiff_t likely_repeats = 3;
+constexpr std::ptrdiff_t likely_repeats = 8;
 // Rows of a bucket, about, and between two polls.
 constexpr std::int64_t bucket_rows = 1 << 14, rows_per_poll = 1 << 16;
 

@@ -13,7 +13,7 @@ namespace kith::cpu {
 
 class Repeats {
 public:
-    // Whether a sample of the rows has equal ones: counting those of all rows costs what scanning two queries does.
+    // Whether one row of a sample repeats as often as rows do that fill lists of candidates.
     static bool likely(const MatrixView& rows);
     // Null where no row has many equal ones before it, or memory is short. Polls `progress` as stage "prepare" and
     // throws where it is cancelled.

@@ -135,8 +135,10 @@ constexpr std::int64_t least_guessed = 1024;
 // Packing points takes as long as reading all rows behind a projection does for some hundred queries, and as scanning
 // does for some thirty: it is spared until so many readings have been spent instead, of which a scan takes a few.
 constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
-// So many queries with too many ties are worth counting equal rows, which costs about what scanning two does.
+// So many queries with too many ties are worth counting equal rows, which costs about what scanning ten does (400,000
+// x 64); so many queries are worth asking a sample before.
 constexpr std::size_t worth_counting = 4;
+constexpr std::int64_t worth_sampling = 256;
 
 using Numbers = std::vector<std::int64_t>;  // of queries, ascending
 
@@ -315,7 +317,7 @@ bool filter_search(const Points& points, const MatrixView& queries, bool graph, 
     const std::int64_t n = points.rows.rows;
     const int threads = std::max(plan.threads, 1);
     Search s{points, queries, std::min(results.k(), n), graph, isa, points.known_repeats()};
-    if (queries.rows >= min_tried) s.repeats = points.likely_repeats(threads, progress);
+    if (queries.rows >= worth_sampling) s.repeats = points.likely_repeats(threads, progress);
     Numbers left(static_cast<std::size_t>(queries.rows));
     std::iota(left.begin(), left.end(), std::int64_t{0});
     Causes causes(left.size());
