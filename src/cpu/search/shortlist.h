@@ -68,8 +68,8 @@ struct Search {
     // Whether as many rows as are wanted equal that one and come before it; a query that is among the points is one of
     // them, perhaps.
     bool left_out(std::int64_t id) const { return repeats && repeats->has_before(id, k + graph); }
-    // Of the points of a panel, from `first` on, those that may be candidates: no padding, none with a NaN, none that is
-    // left out.
+    // Of the points of a panel, from `first` on, those that may be candidates: no padding, none with a NaN, none that
+    // is left out.
     std::uint32_t candidates_of(const float* panel, std::int64_t first) const {
         std::uint32_t lanes = 0;
         for (int lane = 0; lane < panel_points; ++lane) {
