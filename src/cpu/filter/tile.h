@@ -141,9 +141,9 @@ struct ShortKernels {
 // 32 bits hold what each of 16 lanes adds of the products of two such rows.
 inline std::int64_t largest_short(std::int64_t d) {
     const std::int64_t of_a_lane = 2 * exact::ceil_div(d, std::int64_t{32});
+    const std::int64_t square = std::numeric_limits<std::int32_t>::max() / of_a_lane;
     return std::min<std::int64_t>(std::numeric_limits<std::int16_t>::max(),
-                                  static_cast<std::int64_t>(std::sqrt(
-                                      static_cast<double>(std::numeric_limits<std::int32_t>::max() / of_a_lane))));
+                                  static_cast<std::int64_t>(std::sqrt(static_cast<double>(square))));
 }
 
 // Null on a machine without them.
