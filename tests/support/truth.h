@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "oracle.h"
 
@@ -36,12 +37,13 @@ public:
         }
         for (std::int64_t row = 0; row < answer_.queries; ++row) {
             std::set<std::int64_t> seen;
+            std::vector<oracle::Value> ranks;
             for (std::int64_t j = 0; j < answer_.k; ++j) {
                 const std::size_t cell = static_cast<std::size_t>(row * answer_.k + j);
                 const std::int64_t id = got.ids[cell];
                 const double distance = f64 ? got.distances64[cell] : static_cast<double>(got.distances[cell]);
                 if (id >= 0 && !seen.insert(id).second) return describe(row, j, id, distance, "listed twice");
-                if (!right_id(row, id, cell)) return describe(row, j, id, distance, "wrong id");
+                if (!right_id(row, id, cell, ranks)) return describe(row, j, id, distance, "wrong id");
                 if (!right_distance(rank(row, id), distance, f64))
                     return describe(row, j, id, distance, "wrong distance");
             }
@@ -56,13 +58,28 @@ private:
                                     {queries_.row(row), points_.row(id), static_cast<int>(points_.cols)});
     }
 
-    bool right_id(std::int64_t row, std::int64_t id, std::size_t cell) const {
+    bool takes_part(std::int64_t row, std::int64_t id) const {
+        return !(graph_ && id == row) && !oracle::has_nan(points_.row(id), points_.cols);
+    }
+
+    // Points whose ranks' slacks cannot tell them apart may change places, and others shift by that. `ranks`: of all
+    // points for that row, or empty so far.
+    bool right_id(std::int64_t row, std::int64_t id, std::size_t cell, std::vector<oracle::Value>& ranks) const {
         if (id == answer_.ids[cell]) return true;
-        if (id < 0 || answer_.ids[cell] < 0 || id >= points_.rows) return false;
-        if ((graph_ && id == row) || oracle::has_nan(points_.row(id), points_.cols)) return false;
-        const oracle::Value got = rank(row, id), want = answer_.ranks[cell];
-        const double slack = got.slack + want.slack;
-        return slack > 0 && std::fabs(got.value - want.value) <= slack;
+        if (id < 0 || answer_.ids[cell] < 0 || id >= points_.rows || !takes_part(row, id)) return false;
+        for (std::int64_t other = std::ssize(ranks); other < points_.rows; ++other) ranks.push_back(rank(row, other));
+        const oracle::Value own = ranks[static_cast<std::size_t>(id)];
+        std::int64_t before = 0, perhaps = 0;
+        for (std::int64_t other = 0; other < points_.rows; ++other) {
+            if (other == id || !takes_part(row, other)) continue;
+            const oracle::Value v = ranks[static_cast<std::size_t>(other)];
+            const double slack = own.slack + v.slack;
+            if (slack == 0) before += v.value < own.value || (v.value == own.value && other < id);
+            else if (v.value + slack < own.value) ++before;
+            else if (!(v.value - slack > own.value)) ++perhaps;
+        }
+        const auto place = static_cast<std::int64_t>(cell) % answer_.k;
+        return before <= place && place <= before + perhaps;
     }
 
     bool right_distance(const oracle::Value& rank, double got, bool f64) const {
