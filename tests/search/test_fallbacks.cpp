@@ -228,6 +228,20 @@ TEST(Fallbacks, QueriesWithoutADirection) {
     }
 }
 
+// Points at an infinite distance of every query, some of which the bound does not cover: the first are its neighbours.
+TEST(Fallbacks, EntropiesWithoutAnEnd) {
+    constexpr std::int64_t n = 400, q = 20, d = 40;
+    std::vector<double> points(n * d, 0.0), queries(q * d, 1.0);
+    for (std::int64_t row = 15; row < n; row += 130) points[static_cast<std::size_t>(row * d)] = 1e-200;
+    const MatrixView rows = view(points.data(), n, d), asked = view(queries.data(), q, d);
+    for (const char* path : {"gemm-f32", ""}) {
+        const auto want = search(rows, asked, 2, on_cpu("kl_divergence", "exact"));
+        const auto got = search(rows, asked, 2, on_cpu("kl_divergence", path));
+        cpu_searches::expect_same(want, got, path);
+        EXPECT_EQ(0, got.ids[0]);
+    }
+}
+
 // Squares of these underflow, products do not.
 TEST(Fallbacks, ProductsWithTinyQueries) {
     std::mt19937_64 random(16);

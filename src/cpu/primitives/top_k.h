@@ -25,13 +25,12 @@ public:
     static std::int64_t bytes(std::int64_t k) { return (2 * k + 64) * static_cast<std::int64_t>(sizeof(Neighbor)); }
 
     void push(double rank, std::int64_t id) {
-        const Neighbor candidate{rank, id};
-        if (!(candidate < worst_)) return;
-        buffer_.push_back(candidate);
+        if (!enters(rank, id)) return;
+        buffer_.push_back({rank, id});
         if (buffer_.size() >= 2 * k_ + 64) compact();
     }
-    // Whether k pairs have entered.
-    bool full() const { return buffer_.size() >= k_; }
+    // Whether that pair is among the k best of what had been pushed before the last settle().
+    bool enters(double rank, std::int64_t id) const { return Neighbor{rank, id} < worst_; }
     // In ascending order.
     std::vector<std::int64_t> ids() const {
         std::vector<std::int64_t> out;

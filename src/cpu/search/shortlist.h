@@ -141,10 +141,14 @@ public:
     void finish(std::int64_t first, std::int64_t last, const GoOn& go_on) {
         for (std::int64_t i = 0; i < count_ && go_on(); ++i) {
             finish_query(i);
-            if (!filtered(i) || !terms_[static_cast<std::size_t>(i)].ends_finite || best(i).full()) continue;
-            // Points that have not been listed are at an infinite distance, in the order of their ids.
+            if (!filtered(i) || !terms_[static_cast<std::size_t>(i)].ends_finite) continue;
+            // Points that have not been listed are at an infinite distance, in the order of their ids. So may be some
+            // that have, which the bound does not cover.
             const std::vector<std::int64_t> listed = best(i).ids();
-            for (std::int64_t id = first; id < last && !best(i).full() && go_on(); id += panel_points)
+            const auto enters = [&](std::int64_t id) {
+                return best(i).enters(std::numeric_limits<double>::infinity(), id);
+            };
+            for (std::int64_t id = first; id < last && enters(id) && go_on(); id += panel_points)
                 take_some(i, id, std::min<std::int64_t>(last, id + panel_points), listed);
         }
     }
