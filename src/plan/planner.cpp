@@ -228,10 +228,10 @@ Choice choose_path(const Request& r, const Machine::Device* device, const Machin
         if (path.path == Path::gemm_i8 && (gpu || !r.leaves_out || !bytes_may_pay(r, m))) continue;
         if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
         if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
-        if (path.path == Path::gemm_i8) return {path.path, ", where a sample says that it pays"};
-        return {path.path, !filter && many  ? fmt::format(", as k is {:.0f} % of n", 100 * share)
-                           : !filter && gpu ? why_unfiltered(r)
-                                            : ""};
+        return {path.path, path.path == Path::gemm_i8 ? ", where a sample says that it pays"
+                           : !filter && many          ? fmt::format(", as k is {:.0f} % of n", 100 * share)
+                           : !filter && gpu           ? why_unfiltered(r)
+                                                      : ""};
     }
     refuse("path: none serves this metric");
 }

@@ -1,6 +1,7 @@
 // Truth: the oracle's answer to one search, and how another answer differs from it.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <sstream>
@@ -74,7 +75,9 @@ private:
             if (other == id || !takes_part(row, other)) continue;
             const oracle::Value v = ranks[static_cast<std::size_t>(other)];
             const double slack = own.slack + v.slack;
-            if (slack == 0) before += v.value < own.value || (v.value == own.value && other < id);
+            // What is infinite is told apart, whatever its slack.
+            if (slack == 0 || !std::isfinite(v.value) || !std::isfinite(own.value))
+                before += v.value < own.value || (v.value == own.value && other < id);
             else if (v.value + slack < own.value) ++before;
             else if (!(v.value - slack > own.value)) ++perhaps;
         }

@@ -1,8 +1,7 @@
 // Rows as whole numbers of 8 or 16 bits, for the tiles of one instruction set.
 #pragma once
 
-#include "cpu/filter/tile.h"
-#include "cpu/simd/vector_ops-inl.h"
+#include "cpu/filter/row_sums-inl.h"
 
 namespace kith::cpu::KITH_TARGET {
 namespace {
@@ -25,28 +24,19 @@ RowSums round_scaled(const double* in, double scale, double least, double most, 
     // To the nearest: 1.5 * 2^52 leaves no place for less than a whole.
     const Real::V shifter = Real::set(0x1.8p52);
     const double inverse = scale > 0 ? 1 / scale : 0;
-    Real::V norm2 = {}, rounded2 = {}, residual2 = {};
+    RowSumLanes sums;
     const auto round = [&](Real::V v, std::int64_t count) {
         const Real::V above = Real::max(low, v * inverse);
         const Real::V whole = ((above < high ? above : high) + shifter) - shifter;
         const Numbers numbers = __builtin_convertvector(__builtin_convertvector(whole, Words), Numbers);
         std::memcpy(out, &numbers, static_cast<std::size_t>(count) * sizeof(Number));
         out += count;
-        const Real::V r = whole * scale, e = v - r;
-        norm2 = Real::fma(v, v, norm2);
-        rounded2 = Real::fma(r, r, rounded2);
-        residual2 = Real::fma(e, e, residual2);
+        sums.add(v, whole * scale);
     };
     std::int64_t i = 0;
     for (; i + Real::lanes <= d; i += Real::lanes) round(Real::load(in + i), Real::lanes);
     if (i < d) round(Real::load_part(in + i, static_cast<int>(d - i)), d - i);
-    RowSums sums{0, 0, 0};
-    for (int lane = 0; lane < Real::lanes; ++lane) {
-        sums.norm2 += norm2[lane];
-        sums.rounded2 += rounded2[lane];
-        sums.residual2 += residual2[lane];
-    }
-    return sums;
+    return sums.total();
 }
 
 // The scale in which numbers of up to `most` hold every coordinate; 0 where products with it might underflow or

@@ -32,6 +32,14 @@ double norm2_of(const double* v, std::int64_t d) {
     return sum;
 }
 
+// The mean of |v - v^| / |v|.
+double mean_left(const std::vector<RowSums>& rows) {
+    double sum = 0;
+    for (const RowSums& s : rows)
+        if (s.norm2 > 0) sum += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(rows.size());
+    return sum;
+}
+
 }  // namespace
 
 RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const {
@@ -100,12 +108,12 @@ void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
     if (!kernels) return;
     const std::int64_t looked_at = std::min(count, rows_rounded);
     std::vector<float> words(static_cast<std::size_t>(exact::ceil_div(form_.d, std::int64_t{2})));
-    double typical = 0;
+    std::vector<RowSums> sums;
     for (std::int64_t i = 0; i < looked_at; ++i) {
         float scale = 0;
-        const RowSums s = kernels->round_row(vectors + i * count / looked_at * form_.d, form_.d, words.data(), scale);
-        if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(looked_at);
+        sums.push_back(kernels->round_row(vectors + i * count / looked_at * form_.d, form_.d, words.data(), scale));
     }
+    double typical = mean_left(sums);
     if (typical > largest_short_residual) return;
     shorts_ = kernels;
     // Queries may lose what a Gaussian row does where the points lose nothing.
@@ -149,13 +157,11 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
     }
     std::vector<RowSums> sums;
     std::vector<float> words(static_cast<std::size_t>(byte_words()));
-    double typical = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         float scale = 0;
         sums.push_back(round_bytes(vectors.data() + i * form_.d, form_.scale, words.data(), scale));
-        const RowSums& s = sums.back();
-        if (s.norm2 > 0) typical += std::sqrt(s.residual2 / s.norm2) / static_cast<double>(count);
     }
+    double typical = mean_left(sums);
     // The same of bytes, but where points and queries are whole numbers.
     if (!whole_) typical = std::max(typical, least_byte_residual);
     coarse_bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_bytes);

@@ -4,6 +4,7 @@
 #define KITH_BF16
 #include "cpu/simd/target-inl.h"
 // After the target: every function from here on is compiled for it.
+#include "cpu/filter/row_sums-inl.h"
 #include "cpu/filter/tile_loop-inl.h"
 
 namespace kith::cpu::KITH_TARGET {
@@ -27,7 +28,7 @@ typedef std::uint16_t Halves __attribute__((vector_size(16)));
 RowSums round_pairs(const double* in, const double* centre, double scale, std::int64_t d, float* out) {
     using Real = VectorOps<double>;
     auto* half = reinterpret_cast<std::byte*>(out);
-    Real::V norm2 = {}, rounded2 = {}, residual2 = {};
+    RowSumLanes sums;
     const auto eight = [&](Real::V from, Real::V less, std::size_t bytes) {
         const Real::V v = (from - less) * scale;
         const auto bits = (Words) __builtin_convertvector(v, Singles);
@@ -37,23 +38,14 @@ RowSums round_pairs(const double* in, const double* centre, double scale, std::i
         const Halves halves = __builtin_convertvector(kept >> 16, Halves);
         std::memcpy(half, &halves, bytes);
         half += bytes;
-        const Real::V r = __builtin_convertvector((Singles)kept, Real::V), e = v - r;
-        norm2 = Real::fma(v, v, norm2);
-        rounded2 = Real::fma(r, r, rounded2);
-        residual2 = Real::fma(e, e, residual2);
+        sums.add(v, __builtin_convertvector((Singles)kept, Real::V));
     };
     std::int64_t i = 0;
     for (; i + 8 <= d; i += 8) eight(Real::load(in + i), Real::load(centre + i), sizeof(Halves));
     const int rest = static_cast<int>(d - i);
     if (rest > 0) eight(Real::load_part(in + i, rest), Real::load_part(centre + i, rest), sizeof(std::uint16_t) * rest);
     if (d % 2) std::memset(half, 0, sizeof(std::uint16_t));
-    RowSums sums{0, 0, 0};
-    for (int lane = 0; lane < 8; ++lane) {
-        sums.norm2 += norm2[lane];
-        sums.rounded2 += rounded2[lane];
-        sums.residual2 += residual2[lane];
-    }
-    return sums;
+    return sums.total();
 }
 
 constexpr PairKernels pairs_of_target{tiles_of<PairStep>(), round_pairs, product<PairStep>};
