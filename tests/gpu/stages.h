@@ -49,6 +49,13 @@ public:
 
     kith::gpu::FurtherRows rows{};  // to be projected to
 
+    // Rows are read part by part of so many points from now on.
+    void read_by_parts(std::int64_t part) {
+        task_.part = part;
+        task_.first = 0;
+        task_.end = n_;
+    }
+
     // What is left of candidates that are within `threshold`, and by all coordinates within `of_all`; +inf where null.
     // `before`: what the lists have before, or null. `order`: that of the thresholds which `of_all` becomes.
     Listed left(kith::gpu::Candidate* found, std::int32_t* counts, const float* threshold, float* of_all,

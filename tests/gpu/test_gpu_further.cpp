@@ -81,9 +81,9 @@ struct Counts {
 
 // All points as candidates with the values of a pass, of which the lists must keep those within thresholds of rank
 // `rank` by all coordinates; and how many the stages alone leave, as thresholds of all coordinates that nothing is
-// beyond show. So many stages are made.
+// beyond show. So many stages are made. `part`: of the points that rows are read of at a time, or 0.
 Counts attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, int stages,
-              const std::string& what) {
+              const std::string& what, std::int64_t part = 0) {
     const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_f16);
     const std::int64_t n = filter.n, q = filter.q;
     const gpu::FilterVectors& all = filter.chunk().filter;
@@ -110,6 +110,7 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     gpu::Buffer<__half> vectors(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), values(q * padded, nullptr), wanted(q, nullptr), threshold(q, nullptr);
     Stages of_projection(*projected, filter);
+    of_projection.read_by_parts(part);
     gpu::project_queries(directions, filter.vectors.get(), q, vectors.get(), error.get(), of_projection.rows, nullptr);
     gpu::FilterPass pass = filter.pass();
     pass.queries = vectors.get();
@@ -219,6 +220,13 @@ TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {
                 EXPECT_GE(got.report.certified, q - q / 50) << metric << ", k " << k;
             }
     }
+}
+
+// Parts of fewer points than a query has candidates in, of more, and of all.
+TEST(GpuFurther, PartByPartOfThePoints) {
+    const Spectrum points(2300, falling(560, 0.7), 23), queries(70, falling(560, 0.7), 24);
+    for (const std::int64_t part : {1, 100, 1024, 2300, 5000})
+        attack(points, queries, "sqeuclidean", 1, "parts of " + std::to_string(part), part);
 }
 
 // Queries of which some points are in the lists, others candidates of a pass.

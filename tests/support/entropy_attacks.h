@@ -122,6 +122,13 @@ inline const std::map<std::string, void (*)(Data&)>& makers() {
          }},
         {"residuals of logarithms", residuals},
         {"low and infinite", low_and_infinite},
+        // Every point is infinitely far; some are beyond what is covered.
+        {"without an end",
+         [](Data& data) {
+             each(
+                 data, [](Data&, std::int64_t i, std::int64_t j) { return i % 130 == 15 && j == 0 ? 1e-200 : 0.0; },
+                 [](Data&, auto, auto) { return 1.0; });
+         }},
     };
     return all;
 }

@@ -1,8 +1,7 @@
 // A block owns a query, some of whose candidates are in shared memory at a time; a warp reads four rows at once.
-#include "gpu/filter/ordered_rows.cuh"
-
 #include <limits>
 
+#include "gpu/filter/reread.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/filter/thresholds.cuh"
 #include "gpu/primitives/block.cuh"
@@ -96,14 +95,11 @@ public:
             std::uint32_t point[batch];
 #pragma unroll
             for (int j = 0; j < batch; ++j) point[j] = s_.candidates[min(first + j, count - 1)].point;
-            const float value = row_products(query_, task_.points, point, words_);
+            const float value = row_products([&](int i) { return query_[i]; }, task_.points, point, words_);
             if (lane >= batch || first + lane >= count) continue;
             const std::uint32_t of_lane = s_.candidates[first + lane].point;
             const float a = task_.half_norm[of_lane] - value;
-            if (!(a <= threshold)) continue;
-            const int at = atomicAdd(&lists_.counts[q_], 1);
-            if (at < lists_.capacity) lists_.candidates[q_ * lists_.capacity + at] = {a, of_lane};
-            if (task_.order == 0) continue;
+            if (!append_within(lists_, q_, {a, of_lane}, threshold) || task_.order == 0) continue;
             const int within = atomicAdd(&s_.within, 1);
             if (within < of_rows) s_.upper[within] = upper_key(a, lists_.point_error[of_lane], lists_.ceiling);
         }

@@ -1,10 +1,9 @@
 // A block owns a query, or a slice of its candidates, a warp a share of these: it drops what the stages leave out of it
 // in place, or, where there are none, reads its rows four at a time.
-#include "gpu/filter/reread.h"
+#include "gpu/filter/reread.cuh"
 
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/levels.h"
-#include "gpu/filter/ordered_rows.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
@@ -171,12 +170,9 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
             for (int j = 0; j < batch; ++j)
                 point[j] = static_cast<std::uint32_t>(task.offset[q] + begin + min(first + j, left - 1));
         }
-        const float value = row_products(query, task.points, point, words);
+        const float value = row_products([&](int i) { return query[i]; }, task.points, point, words);
         if (lane >= batch || first + lane >= left) continue;
-        const float a = task.half_norm[own_point] - value;
-        if (!(a <= threshold)) continue;
-        const int at = atomicAdd(&lists.counts[q], 1);
-        if (at < lists.capacity) lists.candidates[q * lists.capacity + at] = {a, own_point};
+        append_within(lists, q, {task.half_norm[own_point] - value, own_point}, threshold);
     }
 }
 
@@ -207,7 +203,8 @@ void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t st
     }
     narrow_kernel<<<blocks, threads, 0, stream>>>(lists, task);
     check_launch("stages");
-    read_in_order(lists, task, stream);
+    if (task.part > 0) read_by_parts(lists, task, stream);
+    else read_in_order(lists, task, stream);
 }
 
 }  // namespace kith::gpu

@@ -51,6 +51,9 @@ struct RereadTask {
     // Where not 0, and there are stages: of the order statistic of a list that its threshold is lowered to while rows
     // are read.
     int order = 0;
+    // Where not 0, and there are stages: how many points are a part, of [first, end), which candidates are among; their
+    // rows are read part by part then, of no fewer than queries_of_most_shares queries.
+    std::int64_t part = 0, first = 0, end = 0;
     // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
     // on.
     const std::int64_t* offset = nullptr;
@@ -63,7 +66,7 @@ void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t
 
 // Appends those whose values by all coordinates are within the lists' thresholds to the lists, without reading the rows
 // of those that a stage says are beyond, and marks lists as overflowed whose candidates did not fit. Thresholds may
-// come out lower (ordered_rows.cuh): no less than tighten_lists() makes them of what the lists have then.
+// come out lower (reread.cuh): no less than tighten_lists() makes them of what the lists have then.
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -151,7 +151,8 @@ const KnownDevice& known_device(int device) {
         check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
         entry.name = p.name;
         entry.total_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
-        entry.attributes = {p.multiProcessorCount, p.major * 10 + p.minor, static_cast<int>(p.sharedMemPerBlockOptin)};
+        entry.attributes = {p.multiProcessorCount, p.major * 10 + p.minor, static_cast<int>(p.sharedMemPerBlockOptin),
+                            p.l2CacheSize};
     }
     return entry;
 }

@@ -28,6 +28,7 @@ struct DeviceAttributes {
     int multiprocessors = 0;
     int capability = 0;    // 90 for 9.0
     int shared_bytes = 0;  // shared memory that a block can have, with the consent of its kernel
+    int cache_bytes = 0;   // L2
 };
 // Throws device.
 const DeviceAttributes& device_attributes(int device);

@@ -9,6 +9,7 @@
 #include "gpu/filter/reread.h"
 #include "gpu/points/listed_vectors.h"
 #include "gpu/points/tuning.h"
+#include "gpu/runtime/device.h"
 #include "gpu/search/gathered_cells.h"
 #include "gpu/search/tuning.h"
 
@@ -213,7 +214,12 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
     for (std::int64_t at = 0; at < pass_.q; at += step_) {
         const std::int64_t count = std::min(step_, pass_.q - at);
         pass(at, count, first, to);
-        const RereadTask task = reread_task(at, order(to));
+        RereadTask task = reread_task(at, order(to));
+        if (tuning::reads_by_parts(count, wanted_, filter_.form.width)) {
+            task.part = tuning::part_points(device_attributes().cache_bytes, vector_bytes(filter_.form, 1));
+            task.first = first;
+            task.end = to;
+        }
         if (rows_) reread_made(lists.part(at, count), task);
         else reread(lists.part(at, count), task, stream_);
     }

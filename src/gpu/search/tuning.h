@@ -34,8 +34,8 @@ inline constexpr std::int64_t finer_queries(bool direct, bool after_coarse) {
 inline constexpr std::int64_t repeats_queries = 4;
 // And from so many candidates per point that neighbours did not need, over all searches of the points: so many per
 // neighbour are ordinary. On an NVIDIA H200, 2026-11-22, n 1,048,576, q 1,024, k 10, a needless candidate took 1 to 6
-// ns
-// (`kith-bench search --ordinary`, prices and one-hot beside Gaussian data); counting is reasoned to take 1 ns a row.
+// ns (`kith-bench search --ordinary`, prices and one-hot beside Gaussian data); counting is reasoned to take 1 ns a
+// row.
 inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
 // Whether the direct filter's coarse form is too coarse (the figures are of bytes), and later tiles begin with words of
 // f32. Of `queries`, a quarter was left without a certificate: reasoned, as bytes take less than half of the time of
@@ -88,6 +88,13 @@ inline std::int64_t cell_parts(std::int64_t k) {
 // 18.6. Of a million images, d 784, in 4 bits, on several machines, k 10 took 8.2 with two, 8.0 to 8.1 with one.
 inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
     return k <= few_kept && width <= 1024 ? std::min(stages, 1) : stages;
+}
+// Behind stages, rows of few neighbours are read in the order of their bounds; those of many, and of queries that would
+// not fill the device with a block each, part by part of the points. On an NVIDIA H100, 2026-11-28, n 1,048,576,
+// deviations i^-0.7, in order and by parts, ms: q 8,192, d 1,536, k 16 10.6 and 11.1, 32 12.9 and 12.5, 100 18.4 and
+// 16.6; d 768, k 64 9.36 and 9.45, 100 10.6 and 10.3; q 512, k 10 1.39 and 1.21, 0.96 and 0.83.
+constexpr bool reads_by_parts(std::int64_t q, std::int64_t k, std::int64_t width) {
+    return q >= queries_of_most_shares && (q < 1024 || k * width > 3 << 14);
 }
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
 // read than directions do. On an NVIDIA H100, 2026-11-24, Gaussian points of 256 dimensions, k 10: 4.79, 4.63 and 4.62
