@@ -49,11 +49,11 @@ public:
 
     kith::gpu::FurtherRows rows{};  // to be projected to
 
-    // Rows are read part by part of so many points from now on.
-    void read_by_parts(std::int64_t part) {
+    // Rows are read part by part from now on, of points [first, end), which candidates are among.
+    void read_by_parts(std::int64_t part, std::int64_t first, std::int64_t end) {
         task_.part = part;
-        task_.first = 0;
-        task_.end = n_;
+        task_.first = first;
+        task_.end = end;
     }
 
     // What is left of candidates that are within `threshold`, and by all coordinates within `of_all`; +inf where null.

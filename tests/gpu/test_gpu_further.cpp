@@ -81,9 +81,13 @@ struct Counts {
 
 // All points as candidates with the values of a pass, of which the lists must keep those within thresholds of rank
 // `rank` by all coordinates; and how many the stages alone leave, as thresholds of all coordinates that nothing is
-// beyond show. So many stages are made. `part`: of the points that rows are read of at a time, or 0.
+// beyond show. So many stages are made. `parts`: rows are read part by part, of the points among these alone.
+struct Parts {
+    std::int64_t points = 0, first = 0, end = std::numeric_limits<std::int64_t>::max();
+    bool contain(std::int64_t point) const { return point >= first && point < end; }
+};
 Counts attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, int stages,
-              const std::string& what, std::int64_t part = 0) {
+              const std::string& what, const Parts& parts = {}) {
     const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_f16);
     const std::int64_t n = filter.n, q = filter.q;
     const gpu::FilterVectors& all = filter.chunk().filter;
@@ -110,7 +114,7 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     gpu::Buffer<__half> vectors(q * directions.form.width, nullptr);
     gpu::Buffer<float> error(q, nullptr), values(q * padded, nullptr), wanted(q, nullptr), threshold(q, nullptr);
     Stages of_projection(*projected, filter);
-    of_projection.read_by_parts(part);
+    of_projection.read_by_parts(parts.points, parts.first, std::min(parts.end, n));
     gpu::project_queries(directions, filter.vectors.get(), q, vectors.get(), error.get(), of_projection.rows, nullptr);
     gpu::FilterPass pass = filter.pass();
     pass.queries = vectors.get();
@@ -139,7 +143,7 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
             for (std::int64_t i = 0; i < q; ++i)
                 for (std::int64_t p = 0; p < n; ++p) {
                     const float a = few[static_cast<std::size_t>(i * padded + p)];
-                    if (!(a <= passes[static_cast<std::size_t>(i)])) continue;
+                    if (!(a <= passes[static_cast<std::size_t>(i)]) || !parts.contain(p)) continue;
                     std::int32_t& length = lengths[static_cast<std::size_t>(i)];
                     candidates[static_cast<std::size_t>(i * n + length++)] = {a, static_cast<std::uint32_t>(p)};
                 }
@@ -157,7 +161,8 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
                 for (std::int64_t p = 0; p < n; ++p) {
                     const double x = value[static_cast<std::size_t>(i * n + p)];
                     const int times = there[static_cast<std::size_t>(p)];
-                    EXPECT_LE(times, 1);
+                    EXPECT_LE(times, parts.contain(p) ? 1 : 0);
+                    if (!parts.contain(p)) continue;
                     // Sums in f32 say otherwise only of values next to the threshold.
                     if (x <= t - rounding || x == -std::numeric_limits<double>::infinity()) {
                         EXPECT_EQ(1, times) << what << ", " << metric << ", rank " << rank << ", query " << i
@@ -211,7 +216,7 @@ TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {
         const Index all(points.view(), options_of(metric, "gemm-f16")),
             few(points.view(), options_of(metric, "projected"));
         for (const std::int64_t k : {1, 10, 150})
-            for (const std::int64_t q : {1, 40, 600, 2500}) {
+            for (const std::int64_t q : {1, 40, 65, 600, 2500}) {
                 const MatrixView some = view(queries.rows.data(), q, queries.d);
                 const auto want = all.search(some, k, options_of(metric, "gemm-f16"));
                 const auto got = few.search(some, k, options_of(metric, "projected"));
@@ -222,11 +227,30 @@ TEST(GpuFurtherSearch, CertifiesAsAllCoordinatesDo) {
     }
 }
 
-// Parts of fewer points than a query has candidates in, of more, and of all.
+// Parts with no candidate of a query, with some, with more than a warp gathers at once, and with all. Of fewer queries
+// than have parts rows are read as if there were none.
 TEST(GpuFurther, PartByPartOfThePoints) {
-    const Spectrum points(2300, falling(560, 0.7), 23), queries(70, falling(560, 0.7), 24);
-    for (const std::int64_t part : {1, 100, 1024, 2300, 5000})
-        attack(points, queries, "sqeuclidean", 1, "parts of " + std::to_string(part), part);
+    constexpr std::int64_t n = 2300, d = 560;
+    const Spectrum points(n, falling(d, 0.7), 23), queries(70, falling(d, 0.7), 24), few(9, falling(d, 0.7), 25);
+    for (const Parts& parts : {Parts{1, 0, n}, Parts{100, 0, n}, Parts{1024, 0, n}, Parts{n, 0, n}, Parts{5000, 0, n},
+                               Parts{700, 300, 2100}, Parts{450, 1, 1801}}) {
+        const std::string what = "parts of " + std::to_string(parts.points) + " from " + std::to_string(parts.first);
+        attack(points, queries, "sqeuclidean", 1, what, parts);
+        attack(points, few, "sqeuclidean", 2, what, parts);
+    }
+}
+
+TEST(GpuFurther, PartsFitL2AndQueries) {
+    using gpu::tuning::part_points;
+    constexpr std::int64_t l2 = 50 << 20, row = 3072;
+    EXPECT_EQ(8192, part_points(8192, 100, 1 << 16, row, l2));
+    EXPECT_EQ(l2 / 2 / row, part_points(8192, 100, 1 << 17, row, l2));
+    EXPECT_EQ(0, part_points(8192, 10, 1 << 17, row, l2)) << "few neighbours";
+    EXPECT_EQ(0, part_points(8192, 100, 1 << 15, row, l2)) << "a range that L2 nearly holds";
+    EXPECT_EQ(0, part_points(8192, 100, 1 << 18, row, 6 << 20)) << "an L2 that holds next to nothing";
+    EXPECT_EQ(1024, part_points(512, 10, 1 << 13, row, l2));
+    EXPECT_EQ((1 << 18) / 96, part_points(512, 10, 1 << 18, row, 6 << 20));
+    EXPECT_EQ(0, part_points(63, 100, 1 << 17, row, l2)) << "very few queries";
 }
 
 // Queries of which some points are in the lists, others candidates of a pass.
@@ -349,6 +373,19 @@ TEST(GpuFurther, ThresholdsThatFallLeaveNothingOut) {
     EXPECT_EQ((std::pair{0, 0}), many.fall(129, 2)) << "no more are compared";
     FallingThresholds few(9);
     EXPECT_GT(few.fall(4, 0.15).first, 0);
+}
+
+// Ranges that L2 does not hold, of many queries.
+TEST(GpuFurtherSearch, ManyQueriesPartByPart) {
+    constexpr std::int64_t n = 70000, d = 2048, q = 1100, k = 40;
+    const Spectrum points(n, falling(d, 0.7), 61), queries(q, falling(d, 0.7), 62);
+    const auto want = Index(points.view(), options_of("sqeuclidean", "gemm-f16"))
+                          .search(queries.view(), k, options_of("sqeuclidean", "gemm-f16"));
+    const auto got = Index(points.view(), options_of("sqeuclidean", "projected"))
+                         .search(queries.view(), k, options_of("sqeuclidean", "projected"));
+    EXPECT_TRUE(same_answer(want, got));
+    EXPECT_EQ("projected", got.report.path);
+    EXPECT_GE(got.report.certified, q - q / 50);
 }
 
 // A query in shared memory beside what orders candidates.

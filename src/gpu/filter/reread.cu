@@ -203,7 +203,7 @@ void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t st
     }
     narrow_kernel<<<blocks, threads, 0, stream>>>(lists, task);
     check_launch("stages");
-    if (task.part > 0) read_by_parts(lists, task, stream);
+    if (task.part > 0 && lists.q >= queries_of_most_shares) read_by_parts(lists, task, stream);
     else read_in_order(lists, task, stream);
 }
 

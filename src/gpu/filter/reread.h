@@ -48,11 +48,11 @@ struct RereadTask {
     // Where there are stages: left_room(q), what they leave of each share, and room for q queries; overwritten.
     std::int32_t* left = nullptr;
     LongerLists* longer = nullptr;
-    // Where not 0, and there are stages: of the order statistic of a list that its threshold is lowered to while rows
-    // are read.
+    // Where not 0, and there are stages and no parts: of the order statistic of a list that its threshold is lowered to
+    // while rows are read.
     int order = 0;
-    // Where not 0, and there are stages: how many points are a part, of [first, end), which candidates are among; their
-    // rows are read part by part then, of no fewer than queries_of_most_shares queries.
+    // Where not 0, and there are stages and no fewer than queries_of_most_shares queries: how many points are a part,
+    // of [first, end), which candidates are among; their rows are read part by part then.
     std::int64_t part = 0, first = 0, end = 0;
     // Where not null, and there are no stages, vectors are of the candidates in turn: those of query i from offset[i]
     // on.

@@ -1,5 +1,5 @@
-// A warp owns a query's candidates in a part of the points. All queries' of a part are read before those of the next:
-// rows that several queries have are then in L2 when the second asks for them.
+// A warp owns a query's candidates in a part of the points. Blocks take all queries' of a part before those of the
+// next: where queries are many, rows that several have are in L2 when the second asks for them.
 #include "gpu/filter/reread.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"

@@ -23,12 +23,6 @@ constexpr bool takes_products(Path path) {
 inline constexpr std::int64_t filter_query_tile = 1 << 16;
 // Queries whose values with the first sample are in memory at a time: few enough for L2.
 inline constexpr std::int64_t dense_queries = 4096;
-// Points whose rows of that many bytes are read for all queries of a step before those of the next so many: half of L2
-// holds them. On an NVIDIA H100, 2026-11-28, n 1,048,576, q 8,192, d 1,536 of deviations i^-0.7, k 100, three quarters
-// of that, that and twice that took 16.9, 16.6 and 17.2 ms; d 768 10.3, 10.3 and 10.2.
-constexpr std::int64_t part_points(std::int64_t cache_bytes, std::int64_t row_bytes) {
-    return std::max<std::int64_t>(cache_bytes / 2 / row_bytes, 1024);
-}
 // Vectors up to so many coordinates are augmented. On an NVIDIA H100, 2026-11-24, passes of 8,192 queries over
 // 1,048,576 points alone, some 200 candidates a query, plain and augmented, G/s: of 16 coordinates 4,864 and 6,893 (17
 // candidates), 32 3,600 and 4,403, 64 3,024 and 3,760, 96 2,314 and 2,846, 128 2,043 and 2,459, 192 1,600 and 1,698,

@@ -215,11 +215,10 @@ void ProjectedPass::run(std::int64_t first, std::int64_t to, const CandidateList
         const std::int64_t count = std::min(step_, pass_.q - at);
         pass(at, count, first, to);
         RereadTask task = reread_task(at, order(to));
-        if (tuning::reads_by_parts(count, wanted_, filter_.form.width)) {
-            task.part = tuning::part_points(device_attributes().cache_bytes, vector_bytes(filter_.form, 1));
-            task.first = first;
-            task.end = to;
-        }
+        task.part = tuning::part_points(count, wanted_, to - first, vector_bytes(filter_.form, 1),
+                                        device_attributes().cache_bytes);
+        task.first = first;
+        task.end = to;
         if (rows_) reread_made(lists.part(at, count), task);
         else reread(lists.part(at, count), task, stream_);
     }
