@@ -79,13 +79,15 @@ struct Counts {
     double within = 0, passed = 0, left = 0;  // pairs, of the lowest thresholds
 };
 
-// All points as candidates with the values of a pass, of which the lists must keep those within thresholds of rank
-// `rank` by all coordinates; and how many the stages alone leave, as thresholds of all coordinates that nothing is
-// beyond show. So many stages are made. `parts`: rows are read part by part, of the points among these alone.
+// Rows are read part by part, of so many points, of those in [first, end) alone.
 struct Parts {
     std::int64_t points = 0, first = 0, end = std::numeric_limits<std::int64_t>::max();
     bool contain(std::int64_t point) const { return point >= first && point < end; }
 };
+
+// All points as candidates with the values of a pass, of which the lists must keep those within thresholds of rank
+// `rank` by all coordinates; and how many the stages alone leave, as thresholds of all coordinates that nothing is
+// beyond show. So many stages are made.
 Counts attack(const Spectrum& points, const Spectrum& queries, const std::string& metric, int stages,
               const std::string& what, const Parts& parts = {}) {
     const PreparedFilter filter(points.view(), queries.view(), metric, Path::gemm_f16);
@@ -238,19 +240,6 @@ TEST(GpuFurther, PartByPartOfThePoints) {
         attack(points, queries, "sqeuclidean", 1, what, parts);
         attack(points, few, "sqeuclidean", 2, what, parts);
     }
-}
-
-TEST(GpuFurther, PartsFitL2AndQueries) {
-    using gpu::tuning::part_points;
-    constexpr std::int64_t l2 = 50 << 20, row = 3072;
-    EXPECT_EQ(8192, part_points(8192, 100, 1 << 16, row, l2));
-    EXPECT_EQ(l2 / 2 / row, part_points(8192, 100, 1 << 17, row, l2));
-    EXPECT_EQ(0, part_points(8192, 10, 1 << 17, row, l2)) << "few neighbours";
-    EXPECT_EQ(0, part_points(8192, 100, 1 << 15, row, l2)) << "a range that L2 nearly holds";
-    EXPECT_EQ(0, part_points(8192, 100, 1 << 18, row, 6 << 20)) << "an L2 that holds next to nothing";
-    EXPECT_EQ(1024, part_points(512, 10, 1 << 13, row, l2));
-    EXPECT_EQ((1 << 18) / 96, part_points(512, 10, 1 << 18, row, 6 << 20));
-    EXPECT_EQ(0, part_points(63, 100, 1 << 17, row, l2)) << "very few queries";
 }
 
 // Queries of which some points are in the lists, others candidates of a pass.

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "gpu/filter/levels.h"
@@ -115,6 +117,35 @@ TEST(Samples, AnOrderHoldsAmongPermutedPoints) {
             EXPECT_TRUE(of[static_cast<std::size_t>(order - 1)] >= k - 1 || order == sample) << "k " << k;
         }
     }
+}
+
+// The odds that a sample holds `order` of the k nearest or more, of n points.
+double odds(std::int64_t k, std::int64_t sample, std::int64_t n, std::int64_t order) {
+    const auto of = [](std::int64_t all, std::int64_t some) {
+        const auto factorial = [](std::int64_t i) { return std::lgamma(static_cast<double>(i) + 1); };
+        return factorial(all) - factorial(some) - factorial(all - some);
+    };
+    double sum = 0;
+    for (std::int64_t held = order; held <= std::min(k, sample); ++held)
+        if (sample - held <= n - k) sum += std::exp(of(k, held) + of(n - k, sample - held) - of(n, sample));
+    return sum;
+}
+
+// k of them are certain. Not many fewer would do as well.
+TEST(Samples, AnOrderFailsOnceInAMillion) {
+    constexpr std::int64_t n = 1 << 20;
+    for (const std::int64_t k : {1, 10, 32, 64, 100, 128, 300, 1000, 2048})
+        for (const double part : {1.0 / 256, 1.0 / 64, 1.0 / 16, 0.125, 0.25, 0.4, 0.5, 0.625, 0.75, 0.9}) {
+            const auto sample = static_cast<std::int64_t>(part * n);
+            const std::int64_t order = sample_order(k, sample, n), spare = 2 + order / 40;
+            const std::string what = "k " + std::to_string(k) + ", sample " + std::to_string(sample);
+            if (order < k) {
+                EXPECT_LT(odds(k, sample, n, order), 4e-6) << what;
+            }
+            if (order > spare) {
+                EXPECT_GT(odds(k, sample, n, order - spare), 2e-7) << what;
+            }
+        }
 }
 
 TEST(Samples, TheLastSortHasRoom) {

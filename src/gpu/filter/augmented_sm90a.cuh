@@ -10,71 +10,75 @@
 
 namespace kith::gpu::sm90a {
 
-__device__ __forceinline__ int bits_of(float x) {
-    return __float_as_int(x);
-}
-__device__ __forceinline__ int bits_of(int x) {
-    return x;
-}
 // The a of a candidate that passed with `difference` below its threshold.
-__device__ __forceinline__ float value_of(float difference, float threshold) {
-    return difference + threshold;
-}
-// The same of whole numbers, both in the bits of ints.
+template <class Sum>
 __device__ __forceinline__ float value_of(int difference, float threshold) {
-    return __uint_as_float(static_cast<unsigned>(difference) + __float_as_uint(threshold));
+    // Of whole numbers, both are in the bits of ints.
+    if constexpr (std::is_same_v<Sum, int>)
+        return __uint_as_float(static_cast<unsigned>(difference) + __float_as_uint(threshold));
+    else return __int_as_float(difference) + threshold;
 }
 
-// Appends the pairs of a thread's tile whose values are negative: see append_candidates of candidates.cuh, whose layout
-// this is. One vote tells whether any of a warp's values is. Signs say it: the matrix units' NaN has none. Where nobody
-// asks for the candidates' a, picking a thread's value out of sixteen is left out.
+// What append_staged() asks of a thread's rows, whose values pass where they are negative; they lie as
+// append_candidates of candidates.cuh has them. Where nobody asks for the candidates' a, thresholds are not looked at.
 template <bool says_values, class Sum>
-__device__ __forceinline__ void append_negative(const Sum (&v)[64], const ThreadTile& tile, std::uint32_t lower_row,
-                                                WarpList& list, const FilterPass& pass) {
-    int signs[4] = {};
-#pragma unroll
-    for (int i = 0; i < 64; ++i) signs[i / 16] |= bits_of(v[i]);
-    if (!__any_sync(0xffffffffu, (signs[0] | signs[1] | signs[2] | signs[3]) < 0)) return;
-#pragma unroll
-    for (int group = 0; group < 4; ++group) {
-        if (!__any_sync(0xffffffffu, signs[group] < 0)) continue;
-        const Sum* const values = v + group * 16;
-        std::uint32_t low = 0, high = 0;
-#pragma unroll
-        for (int i = 7; i >= 0; --i) {
-            low = __funnelshift_l(static_cast<unsigned>(bits_of(values[i])), low, 1);
-            high = __funnelshift_l(static_cast<unsigned>(bits_of(values[i + 8])), high, 1);
-        }
-        const std::uint32_t mask = low | high << 8;
-        append_to_list(mask, values, list, pass, [&](Sum difference, int i, Candidate& entry, std::uint32_t& query) {
-            const bool lower = i & 2;
-            entry = {says_values ? value_of(difference, lower ? tile.lower_threshold : tile.upper_threshold) : 0.0f,
-                     tile.column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
-            query = lower ? lower_row : tile.row;
-        });
-    }
-}
+struct NegativeRows {
+    float upper_threshold, lower_threshold;
+    std::uint32_t upper_query, lower_query, column;
 
-// Appends candidates of the rows.
-template <bool says_values>
-struct AppendNegative : Epilogue {
-    ThreadTile thread_tile;
-    std::uint32_t lower_row;
-    __device__ AppendNegative(const FilterPass& pass, const SurePairs&, int row)
-        : thread_tile{query_of_row(pass, row), 0, 0, 0}, lower_row(query_of_row(pass, row + 8)) {
-        if (row < pass.q) thread_tile.upper_threshold = pass.threshold[row];
-        if (row + 8 < pass.q) thread_tile.lower_threshold = pass.threshold[row + 8];
+    __device__ NegativeRows of(unsigned lane, unsigned own) const {
+        const int columns = static_cast<int>(lane % 4) - static_cast<int>(own % 4);
+        return {says_values ? __shfl_sync(0xffffffffu, upper_threshold, lane) : 0.0f,
+                says_values ? __shfl_sync(0xffffffffu, lower_threshold, lane) : 0.0f,
+                __shfl_sync(0xffffffffu, upper_query, lane), __shfl_sync(0xffffffffu, lower_query, lane),
+                column + static_cast<std::uint32_t>(2 * columns)};
     }
-    template <class Sum>
-    __device__ void apply(const Sum (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        thread_tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
-        append_negative<says_values>(d, thread_tile, lower_row, list, pass);
+    __device__ unsigned passing(const int4& four, unsigned) const {
+        std::uint32_t mask = static_cast<unsigned>(four.w) >> 31;
+        mask = __funnelshift_l(static_cast<unsigned>(four.z), mask, 1);
+        mask = __funnelshift_l(static_cast<unsigned>(four.y), mask, 1);
+        return __funnelshift_l(static_cast<unsigned>(four.x), mask, 1);
+    }
+    __device__ void entry(int difference, unsigned i, Candidate& entry, std::uint32_t& query) const {
+        const bool lower = i & 2;
+        entry = {says_values ? value_of<Sum>(difference, lower ? lower_threshold : upper_threshold) : 0.0f,
+                 column + i / 4 * 8 + i % 2};
+        query = lower ? lower_query : upper_query;
     }
 };
 
+// Appends the pairs whose values are negative, of the rows. Signs say it: the matrix units' NaN has none.
+template <bool says_values, bool stages>
+struct AppendNegative : Epilogue {
+    float upper_threshold = 0, lower_threshold = 0;
+    std::uint32_t upper_query, lower_query;
+    __device__ AppendNegative(const FilterPass& pass, const SurePairs&, int row)
+        : upper_query(query_of_row(pass, row)), lower_query(query_of_row(pass, row + 8)) {
+        if (row < pass.q) upper_threshold = pass.threshold[row];
+        if (row + 8 < pass.q) lower_threshold = pass.threshold[row + 8];
+    }
+    template <class Sum>
+    __device__ void apply(const Sum (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
+        int signs[4] = {};
+#pragma unroll
+        for (int i = 0; i < 64; ++i) signs[i / 16] |= bits_of(d[i]);
+        if (!__any_sync(0xffffffffu, (signs[0] | signs[1] | signs[2] | signs[3]) < 0)) return;
+        unsigned hit = 0;
+#pragma unroll
+        for (int group = 0; group < 4; ++group)
+            if (signs[group] < 0) hit |= 1u << group;
+        const NegativeRows<says_values, Sum> rows{
+            upper_threshold, lower_threshold, upper_query, lower_query,
+            static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column)};
+        if constexpr (stages) append_staged(d, hit, values.staged, list, pass, rows);
+        else append_own(d, hit, list, pass, rows);
+    }
+};
+
+// Of lists of tiles, those that much of passes, values are not staged.
 template <class Arithmetic, Start start, int steps, bool listed, bool says_values>
 constexpr FusedKernel* augmented_kernel =
-    fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<steps>, listed>, AppendNegative<says_values>>;
+    fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<steps>, listed>, AppendNegative<says_values, !listed>>;
 
 // By the steps of an MMA, less one.
 template <class Arithmetic, Start start = Start::terms, bool listed = false>

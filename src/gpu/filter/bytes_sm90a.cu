@@ -12,14 +12,39 @@ namespace kith::gpu {
 
 namespace sm90a {
 
-// Appends the pairs of a thread's tile whose sums and the half norm of the column are within the threshold of the row.
-// Values lie as append_candidates of candidates.cuh has them. One vote tells which 16 values of a thread hold any;
-// mostly none do.
+// What append_staged() asks of a thread's rows, whose sums, with the half norm of the column, pass within thresholds;
+// values lie as append_candidates of candidates.cuh has them.
 template <bool says_sums>
-__device__ __forceinline__ void append_sums(const int (&d)[64], const int2* columns, int upper_row, int lower_row,
-                                            std::uint32_t upper_query, std::uint32_t lower_query, std::uint32_t column,
-                                            WarpList& list, const FilterPass& pass) {
-    std::uint32_t hit = 0;
+struct SumRows {
+    const int2* half_norms;  // of the thread's columns: two of every eight columns
+    int upper_threshold, lower_threshold;
+    std::uint32_t upper_query, lower_query, column;
+
+    __device__ SumRows of(unsigned lane, unsigned own) const {
+        const int columns = static_cast<int>(lane % 4) - static_cast<int>(own % 4);
+        return {half_norms + columns,
+                __shfl_sync(0xffffffffu, upper_threshold, lane),
+                __shfl_sync(0xffffffffu, lower_threshold, lane),
+                __shfl_sync(0xffffffffu, upper_query, lane),
+                __shfl_sync(0xffffffffu, lower_query, lane),
+                column + static_cast<std::uint32_t>(2 * columns)};
+    }
+    __device__ unsigned passing(const int4& four, unsigned first) const {
+        const int2 two = half_norms[first];
+        return (four.x + two.x <= upper_threshold ? 1u : 0u) | (four.y + two.y <= upper_threshold ? 2u : 0u) |
+               (four.z + two.x <= lower_threshold ? 4u : 0u) | (four.w + two.y <= lower_threshold ? 8u : 0u);
+    }
+    __device__ void entry(int sum, unsigned i, Candidate& entry, std::uint32_t& query) const {
+        const int* const two = reinterpret_cast<const int*>(half_norms + i / 4 * 4);
+        entry = {says_sums ? __int_as_float(sum + two[i % 2]) : 0.0f, column + i / 4 * 8 + i % 2};
+        query = i & 2 ? lower_query : upper_query;
+    }
+};
+
+// The sixteens of a thread's values that hold one whose sum and the half norm of its column are within the threshold of
+// its row, as bits.
+__device__ __forceinline__ unsigned hit_sums(const int (&d)[64], const int2* columns, int upper_row, int lower_row) {
+    unsigned hit = 0;
 #pragma unroll
     for (int group = 0; group < 4; ++group) {
         int upper = ByteLimits::largest, lower = ByteLimits::largest;
@@ -32,32 +57,11 @@ __device__ __forceinline__ void append_sums(const int (&d)[64], const int2* colu
         }
         if (upper <= upper_row || lower <= lower_row) hit |= 1u << group;
     }
-    hit = __reduce_or_sync(0xffffffffu, hit);
-    if (hit == 0) return;
-#pragma unroll
-    for (int group = 0; group < 4; ++group) {
-        if (!(hit >> group & 1u)) continue;
-        std::uint32_t mask = 0;
-#pragma unroll
-        for (int i = 0; i < 16; i += 4) {
-            const int* const x = d + group * 16 + i;
-            const int2 two = columns[(group * 4 + i / 4) * 4];
-            if (x[0] + two.x <= upper_row) mask |= 1u << i;
-            if (x[1] + two.y <= upper_row) mask |= 2u << i;
-            if (x[2] + two.x <= lower_row) mask |= 4u << i;
-            if (x[3] + two.y <= lower_row) mask |= 8u << i;
-        }
-        append_to_list(mask, d + group * 16, list, pass, [&](int sum, int i, Candidate& entry, std::uint32_t& query) {
-            const int* const half_norms = reinterpret_cast<const int*>(columns + (group * 4 + i / 4) * 4);
-            entry = {says_sums ? __int_as_float(sum + half_norms[i % 2]) : 0.0f,
-                     column + static_cast<std::uint32_t>(group * 4 + i / 4) * 8 + i % 2};
-            query = i & 2 ? lower_query : upper_query;
-        });
-    }
+    return hit;
 }
 
 // Appends candidates of the rows.
-template <bool says_sums>
+template <bool says_sums, bool stages>
 struct AppendSums : Epilogue {
     static constexpr bool reads_half_norms = true;
     int upper_row = ByteLimits::never, lower_row = ByteLimits::never;
@@ -69,15 +73,21 @@ struct AppendSums : Epilogue {
         if (row + 8 < pass.q) lower_row = thresholds[row + 8];
     }
     __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        append_sums<says_sums>(d, reinterpret_cast<const int2*>(values.half_norms), upper_row, lower_row, upper_query,
-                               lower_query, static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column),
-                               list, pass);
+        const auto* const columns = reinterpret_cast<const int2*>(values.half_norms);
+        const unsigned hit = hit_sums(d, columns, upper_row, lower_row);
+        if (!__any_sync(0xffffffffu, hit != 0)) return;
+        const SumRows<says_sums> rows{
+            columns,     upper_row,   lower_row,
+            upper_query, lower_query, static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column)};
+        if constexpr (stages) append_staged(d, hit, values.staged, list, pass, rows);
+        else append_own(d, hit, list, pass, rows);
     }
 };
 
+// Of lists of tiles, those that much of passes, values are not staged.
 template <class Steps, bool says_sums = false, bool listed = false>
 constexpr FusedKernel* byte_kernel =
-    fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>, AppendSums<says_sums>>;
+    fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>, AppendSums<says_sums, !listed>>;
 
 }  // namespace sm90a
 
@@ -92,7 +102,7 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
                                        byte_kernel<FixedSteps<3>>};
     static constexpr std::array many = {byte_kernel<ManySteps<0>>, byte_kernel<ManySteps<1>>, byte_kernel<ManySteps<2>>,
                                         byte_kernel<ManySteps<3>>};
-    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
+    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors, !pass.tiles);
     const auto steps = static_cast<std::size_t>(schedule.steps);
     if (pass.says_sums && pass.tiles) launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, {}, schedule, stream);
     else if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);

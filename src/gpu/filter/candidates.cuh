@@ -15,6 +15,7 @@ __device__ __forceinline__ std::uint32_t query_of_row(const FilterPass& pass, in
 // One warp's list. Only this warp touches it; `count` is the same in all lanes.
 struct WarpList {
     static constexpr int most_room = 128, least_room = 48;
+    static constexpr int entry_bytes = static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
     // Marks a pair whose query is the column: its value is still that of the row as query.
     static constexpr std::uint32_t column = 0x80000000u;
     Candidate* entries;

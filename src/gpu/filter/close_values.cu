@@ -134,7 +134,7 @@ __device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& co
                 own_there = there[j];
             }
         }
-        const float product = row_products([&](int i) { return query[i]; }, coarse.points, point, words);
+        const float product = row_products(query, coarse.points, point, words);
         if (lane >= batch || first + lane >= each) continue;
         const float a = __fsub_rn(coarse.half_norm[own], product);
         pilots.upper[warp * each + first + lane] =

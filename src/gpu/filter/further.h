@@ -25,6 +25,9 @@ inline std::int64_t left_room(std::int64_t q) {
     return most_shares / 4 * q + most_shares * std::min(q, queries_of_most_shares);
 }
 
+// A block for each of fewer queries does not fill the device while rows of all coordinates are read.
+inline constexpr std::int64_t filling_queries = 1024;
+
 // The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers and the step their own.
 struct alignas(16) FurtherTerms {
     float before = 0;  // what the columns before `first` leave of the vector, at most

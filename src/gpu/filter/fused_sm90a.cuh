@@ -8,6 +8,7 @@
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
+#include "gpu/filter/staged_values.cuh"
 #include "gpu/filter/sure_pairs.h"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/wgmma.cuh"
@@ -23,9 +24,13 @@ inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_t
 inline constexpr int half_norm_bytes = tile_points * 4;
 inline constexpr int term_bytes = augmented_terms * 2;  // of a row of a plane of terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
-constexpr int list_bytes(int room) {
-    return room * (static_cast<int>(sizeof(Candidate)) + 4);
-}
+// Room that a warp has for its list, and for values that it stages.
+struct WarpRoom {
+    int list, staged;
+    KITH_HD constexpr int bytes() const {
+        return (list * WarpList::entry_bytes + StagedValues::bytes(staged) + 15) / 16 * 16;
+    }
+};
 inline constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
 inline constexpr int most_resident_steps = max_resident * k_tile / 16;
 inline constexpr int shared_limit = 227 * 1024;
@@ -42,7 +47,7 @@ struct TileSchedule {
     int pipeline = 0, half_norms = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
     int stage_bytes = 0;                                                   // of a stage's K-tiles
     int slots = 0;  // of the pipeline of half norms, or for a tile's terms
-    int list_room = WarpList::most_room;
+    WarpRoom room{};
     int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
     // Of augmented vectors: planes of terms, and offsets of the points' terms, of the queries' and, where there is one
     // plane, of as many zeros as a half of a tile's points has terms.
@@ -224,7 +229,8 @@ __device__ __forceinline__ void init_shared(const SharedStorage& s, char* shared
 
 #endif
 
-inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
+// `stages_values`: the epilogue does.
+inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool stages_values = false) {
     TileSchedule c;
     c.steps = static_cast<int>(p.width / 16);
     c.k_tiles = (c.steps + 3) / 4;
@@ -254,18 +260,22 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     // A tile whose first K-tile has a stage again has its terms in a slot again, at the soonest.
     const auto slots_of = [&](int stages) { return augmented ? (stages + c.k_tiles - 1) / c.k_tiles : c.slots; };
     const auto slot_bytes = [&](int stages) { return slots_of(stages) * c.planes * tile_points * term_bytes; };
-    const auto stages_with = [&](int room) {
-        const int fixed = query_bytes + terms + c.slots * c.half_norm_stride + warps * list_bytes(room) + 1024 + 256;
+    const auto stages_with = [&](const WarpRoom& room) {
+        const int fixed = query_bytes + terms + c.slots * c.half_norm_stride + warps * room.bytes() + 1024 + 256;
         int stages = max_stages;
         while (fixed + stages * c.stage_bytes + slot_bytes(stages) > shared_limit) --stages;
         return stages;
     };
     // The warpgroups go through tiles at their own pace where one tile is not all that is in flight: lists pay for
     // that.
-    c.stages = stages_with(c.list_room);
-    if (c.resident && c.stages <= c.k_tiles && stages_with(WarpList::least_room) > c.stages) {
-        c.list_room = WarpList::least_room;
-        c.stages = stages_with(c.list_room);
+    constexpr WarpRoom most{WarpList::most_room, 0}, staging{80, StagedValues::most_room},
+        least{WarpList::least_room, 0};
+    static_assert(staging.bytes() <= most.bytes());
+    c.room = stages_values ? staging : most;
+    c.stages = stages_with(c.room);
+    if (c.resident && c.stages <= c.k_tiles && stages_with(least) > c.stages) {
+        c.room = least;
+        c.stages = stages_with(c.room);
     }
     c.slots = slots_of(c.stages);
     c.pipeline = query_bytes;
@@ -274,7 +284,7 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors) {
     c.zeros = zeros > 0 ? c.query_terms + tile_queries * term_bytes : 0;
     c.half_norms = c.query_terms + terms;
     c.lists = c.half_norms + c.slots * c.half_norm_stride;
-    c.barriers = c.lists + warps * list_bytes(c.list_room);
+    c.barriers = c.lists + warps * c.room.bytes();
     c.bytes = c.barriers + 256 + 1024;
     return c;
 }

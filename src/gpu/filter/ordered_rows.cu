@@ -19,7 +19,6 @@ constexpr int each = 4, most_at_once = each * threads;
 // What a query has beyond those would be looked at long after all others: it is divided into so many slices, of no
 // fewer candidates. Few queries leave room for that sooner.
 constexpr int slices = 16, least_slice = 64, most_of_few = threads;
-constexpr std::int64_t few_to_read = 1024;
 constexpr int blocks_of_multiprocessor = 16;
 // What a threshold is the order statistic of: upper values of so many entries of the list, and of as many rows as are
 // read first, two a thread each.
@@ -95,7 +94,7 @@ public:
             std::uint32_t point[batch];
 #pragma unroll
             for (int j = 0; j < batch; ++j) point[j] = s_.candidates[min(first + j, count - 1)].point;
-            const float value = row_products([&](int i) { return query_[i]; }, task_.points, point, words_);
+            const float value = row_products(query_, task_.points, point, words_);
             if (lane >= batch || first + lane >= count) continue;
             const std::uint32_t of_lane = s_.candidates[first + lane].point;
             const float a = task_.half_norm[of_lane] - value;
@@ -227,7 +226,7 @@ void read_in_order(const CandidateLists& lists, const RereadTask& task, cudaStre
         allow_shared_memory(rows_kernel);
         allow_shared_memory(rest_kernel);
     }
-    const int first = lists.q < few_to_read ? most_of_few : most_at_once;
+    const int first = lists.q < filling_queries ? most_of_few : most_at_once;
     rows_kernel<<<queries, threads, bytes, stream>>>(lists, compared, shares, first);
     check_launch("read_in_order");
     compared.order = 0;

@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
             for (int j = 0; j < batch; ++j)
                 point[j] = static_cast<std::uint32_t>(task.offset[q] + begin + min(first + j, left - 1));
         }
-        const float value = row_products([&](int i) { return query[i]; }, task.points, point, words);
+        const float value = row_products(query, task.points, point, words);
         if (lane >= batch || first + lane >= left) continue;
         append_within(lists, q, {task.half_norm[own_point] - value, own_point}, threshold);
     }

@@ -27,8 +27,14 @@ __device__ __forceinline__ float lane_sum(float x) {
     return x;
 }
 
+// Eights of a row that nothing writes while it is read.
+struct ReadOnlyRow {
+    const uint4* eights;
+    __device__ __forceinline__ uint4 operator[](int i) const { return __ldg(eights + i); }
+};
+
 // Of `batch` rows of points with one of a query, rows of `words` times eight halves: lane i < batch ends with that of
-// point[i]. query(i): the i-th eight of the query, from wherever it is.
+// point[i]. query[i]: the i-th eight of the query, from wherever it is.
 template <int batch, class Query>
 __device__ __forceinline__ float row_products(const Query& query, const void* points,
                                               const std::uint32_t (&point)[batch], int words) {
@@ -40,7 +46,7 @@ __device__ __forceinline__ float row_products(const Query& query, const void* po
         row[j] = static_cast<const uint4*>(points) + static_cast<std::int64_t>(point[j]) * words;
 #pragma unroll 2
     for (int i = lane; i < words; i += 32) {
-        const uint4 a = query(i);
+        const uint4 a = query[i];
         uint4 b[batch];
 #pragma unroll
         for (int j = 0; j < batch; ++j) b[j] = __ldg(row[j] + i);

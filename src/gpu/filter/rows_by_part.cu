@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(warps * 32, blocks_of_multiprocessor)
                length = static_cast<std::uint32_t>(min(task.part, task.end - first));
     const float threshold = lists.threshold[q];
     const auto words = static_cast<int>(task.width / 8);
-    const auto* const query = static_cast<const uint4*>(task.queries) + q * words;
+    const ReadOnlyRow query{static_cast<const uint4*>(task.queries) + q * words};
     std::uint32_t* const points = gathered[warp];
     int count = 0;
     const auto read_gathered = [&] {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(warps * 32, blocks_of_multiprocessor)
             std::uint32_t point[batch];
 #pragma unroll
             for (int j = 0; j < batch; ++j) point[j] = points[min(at + j, count - 1)];
-            const float value = row_products([&](int i) { return __ldg(query + i); }, task.points, point, words);
+            const float value = row_products(query, task.points, point, words);
             if (lane >= batch || at + lane >= count) continue;
             const std::uint32_t own = points[at + lane];
             append_within(lists, q, {task.half_norm[own] - value, own}, threshold);

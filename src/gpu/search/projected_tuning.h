@@ -51,11 +51,11 @@ inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
 // 10 1.39 and 1.21, 0.96 and 0.83.
 inline std::int64_t part_points(std::int64_t q, std::int64_t k, std::int64_t range, std::int64_t row_bytes,
                                 std::int64_t cache_bytes) {
-    constexpr std::int64_t few = 1024, many_bytes = 3 << 15, least = 1024, parts = 8;
+    constexpr std::int64_t many_bytes = 3 << 15, least = 1024, parts = 8;
     const std::int64_t fit = cache_bytes / 2 / row_bytes, part = std::min(fit, range / parts),
                        looked_at = range * 4 * 8 / row_bytes;
     if (q < queries_of_most_shares) return 0;
-    if (q < few) return std::max({part, looked_at, least});
+    if (q < filling_queries) return std::max({part, looked_at, least});
     return k * row_bytes >= many_bytes && range > 4 * fit && looked_at <= part ? part : 0;
 }
 // Few queries are bound by reading the points, and each range by its launches; numbers of 8 bits leave fewer points to
