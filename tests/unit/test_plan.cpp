@@ -1069,22 +1069,6 @@ TEST(PlanFilter, TheBoundGrowsWithTheWidth) {
     }
 }
 
-// Few neighbours need no second stage, but of long rows; many a range of no more than a quarter of the points.
-TEST(PlanProjected, StagesAndRangesByNeighbours) {
-    using kith::gpu::tuning::few_kept, kith::gpu::tuning::longest_range, kith::gpu::tuning::stages_of;
-    for (const int stages : {0, 1, 2, 3}) {
-        EXPECT_EQ(std::min(stages, 1), stages_of(stages, 1024, few_kept));
-        EXPECT_EQ(stages, stages_of(stages, 1024, few_kept + 1));
-        EXPECT_EQ(stages, stages_of(stages, 1040, 1));
-    }
-    for (const std::int64_t n : {1, 4096, 999'999, 1 << 20}) {
-        EXPECT_EQ(n, longest_range(n, 64));
-        EXPECT_GE(4 * longest_range(n, 65), n);
-        EXPECT_LT(4 * longest_range(n, 65), n + 4);
-    }
-}
-
-// Of ordinary searches the measured machines can say how long they take.
 // Few dimensions from fewer points on than a sample is asked for where there are many.
 TEST(MeasuredMachines, TakeATreeOfFewDimensions) {
     kith::Options options;
@@ -1095,6 +1079,7 @@ TEST(MeasuredMachines, TakeATreeOfFewDimensions) {
     EXPECT_TRUE(kith::plan_on("h100", {.n = 70000, .q = 10, .d = 20, .k = 10, .prepared = true}, options).tries_tree);
 }
 
+// Of ordinary searches the measured machines can say how long they take.
 TEST(MeasuredMachines, KnowOrdinarySearches) {
     for (const kith::MeasuredMachine& machine : kith::measured_machines()) {
         for (const std::int64_t n : {10000, 100000, 1000000}) {

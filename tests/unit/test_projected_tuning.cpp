@@ -1,6 +1,8 @@
 // Sizes of parts, ranges and steps of a pass along few directions, without a device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/search/projected_tuning.h"
 
 namespace {
@@ -18,6 +20,21 @@ TEST(ProjectedTuning, PartsFitL2AndQueries) {
     EXPECT_EQ(1024, part_points(512, 10, 1 << 13, row, l2));
     EXPECT_EQ((1 << 18) / 96, part_points(512, 10, 1 << 18, row, 6 << 20));
     EXPECT_EQ(0, part_points(63, 100, 1 << 17, row, l2)) << "very few queries";
+}
+
+// Few neighbours need no second stage, but of long rows; many a range of no more than a quarter of the points.
+TEST(ProjectedTuning, StagesAndRangesByNeighbours) {
+    using tuning::few_kept, tuning::longest_range, tuning::stages_of;
+    for (const int stages : {0, 1, 2, 3}) {
+        EXPECT_EQ(std::min(stages, 1), stages_of(stages, 1024, few_kept));
+        EXPECT_EQ(stages, stages_of(stages, 1024, few_kept + 1));
+        EXPECT_EQ(stages, stages_of(stages, 1040, 1));
+    }
+    for (const std::int64_t n : {1, 4096, 999'999, 1 << 20}) {
+        EXPECT_EQ(n, longest_range(n, 64));
+        EXPECT_GE(4 * longest_range(n, 65), n);
+        EXPECT_LT(4 * longest_range(n, 65), n + 4);
+    }
 }
 
 // Steps are equal, whole tiles, and hold all queries.
@@ -39,6 +56,9 @@ TEST(ProjectedTuning, RangesReachTheLastPoint) {
                 const std::int64_t end = tuning::end_of_range(seen, most, n);
                 ASSERT_LT(seen, end) << n << ", " << most;
                 ASSERT_LE(end, n) << n << ", " << most;
+                if (end < n) {
+                    EXPECT_LE(end - seen, 4 * (n - end)) << n << ", " << most;
+                }
                 seen = end;
             }
         }

@@ -132,7 +132,7 @@ double odds(std::int64_t k, std::int64_t sample, std::int64_t n, std::int64_t or
 }
 
 // k of them are certain. Not many fewer would do as well.
-TEST(Samples, AnOrderFailsOnceInAMillion) {
+TEST(Samples, AnOrderFailsAFewTimesInAMillion) {
     constexpr std::int64_t n = 1 << 20;
     for (const std::int64_t k : {1, 10, 32, 64, 100, 128, 300, 1000, 2048})
         for (const double part : {1.0 / 256, 1.0 / 64, 1.0 / 16, 0.125, 0.25, 0.4, 0.5, 0.625, 0.75, 0.9}) {

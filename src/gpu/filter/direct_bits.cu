@@ -32,7 +32,7 @@ constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps
 // of all rows.
 constexpr int depth = 8, slice = 32, stages = 3, run = static_cast<int>(bits_run), run_bytes = tile * run * 4;
 using Ring = SliceRing<tile, slice, stages, threads, depth>;
-constexpr int list_bytes = WarpList::most_room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
+constexpr int list_bytes = WarpList::most_room * WarpList::entry_bytes;
 // Counts start at the bits of 2^23: read as f32 they are 2^23 + count, whose conversion is a subtraction.
 constexpr int start = 0x4b000000;
 constexpr float start_value = 0x1p23f;

@@ -19,7 +19,7 @@ constexpr int tile = 128, threads = 256, warps = threads / 32;
 // 3.53 of 4 instructions a cycle (docs/performance.md). Other slices and stages have not been timed.
 constexpr int slice = 16, stages = 3;
 using Ring = SliceRing<tile, slice, stages, threads, 1>;
-constexpr int list_bytes = WarpList::most_room * static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
+constexpr int list_bytes = WarpList::most_room * WarpList::entry_bytes;
 constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * 4;
 
 // Queries, and points, of a thread: two groups of four, `apart` apart.

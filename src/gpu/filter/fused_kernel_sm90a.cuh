@@ -36,7 +36,7 @@
 
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/fused_sm90a.cuh"
-#include "gpu/filter/staged_values.cuh"
+#include "gpu/filter/warp_exchange.cuh"
 
 namespace kith::gpu::sm90a {
 
@@ -129,7 +129,7 @@ struct ThreadValues {
     int query_tile, row;
     int tile, column;        // counted from the pass' first; the first column of the thread
     const char* half_norms;  // of its columns, in shared memory: two of every eight columns
-    StagedValues staged;     // the warp's; has room where the schedule was asked for it
+    WarpExchange exchange;   // the warp's; without room where the schedule was not asked for it, or has none
 };
 
 // Epilogues derive from this, and have
@@ -155,7 +155,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
     const int lane = static_cast<int>(threadIdx.x % 32), rows = warp / 8, half = warp / 4 % 2;
     const bool elected = warp % 4 == 0 && lane == 0;
     char* const own_list = shared + schedule.lists + warp * schedule.room.bytes();
-    const StagedValues staged(own_list + schedule.room.list * WarpList::entry_bytes, schedule.room.staged);
+    const WarpExchange exchange(own_list + schedule.room.list * WarpList::entry_bytes, schedule.room.exchange);
     WarpList list{reinterpret_cast<Candidate*>(own_list),
                   reinterpret_cast<std::uint32_t*>(own_list + schedule.room.list * static_cast<int>(sizeof(Candidate))),
                   schedule.room.list};
@@ -243,10 +243,10 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                     mbarrier_arrive(s.queries_empty());
             }
             const int tile = work.tile(t);
-            epilogue.apply(
-                d,
-                ThreadValues{query_tile, row, tile, tile * tile_points + half * 128 + lane % 4 * 2, half_norms, staged},
-                list, pass);
+            epilogue.apply(d,
+                           ThreadValues{query_tile, row, tile, tile * tile_points + half * 128 + lane % 4 * 2,
+                                        half_norms, exchange},
+                           list, pass);
             if (Epilogue::reads_half_norms) release_slot(slot.stage);
             slot.next(schedule.slots);
         }

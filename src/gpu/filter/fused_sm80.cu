@@ -29,7 +29,7 @@ constexpr int warps = 8, threads = warps * 32, warp_tile = 64, k_tile = 32, k_ti
 constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_tile_bytes = tile_points * k_tile_bytes;
 constexpr int half_norm_bytes = tile_points * 4;
 // Per warp: its candidate list and its thresholds.
-constexpr int warp_bytes = WarpList::most_room * (static_cast<int>(sizeof(Candidate)) + 4) + warp_tile * 4;
+constexpr int warp_bytes = WarpList::most_room * WarpList::entry_bytes + warp_tile * 4;
 constexpr int max_stages = 8, enough_stages = 4;
 constexpr int barrier_bytes = 2 * max_stages * 8, front_bytes = barrier_bytes + warps * warp_bytes;
 

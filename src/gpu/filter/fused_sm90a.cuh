@@ -8,8 +8,8 @@
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
-#include "gpu/filter/staged_values.cuh"
 #include "gpu/filter/sure_pairs.h"
+#include "gpu/filter/warp_exchange.cuh"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/wgmma.cuh"
 #include "gpu/runtime/check.h"
@@ -24,11 +24,11 @@ inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_t
 inline constexpr int half_norm_bytes = tile_points * 4;
 inline constexpr int term_bytes = augmented_terms * 2;  // of a row of a plane of terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
-// Room that a warp has for its list, and for values that it stages.
+// Entries that a warp's list has room for, and groups of its exchange.
 struct WarpRoom {
-    int list, staged;
+    int list, exchange;
     KITH_HD constexpr int bytes() const {
-        return (list * WarpList::entry_bytes + StagedValues::bytes(staged) + 15) / 16 * 16;
+        return (list * WarpList::entry_bytes + WarpExchange::bytes(exchange) + 15) / 16 * 16;
     }
 };
 inline constexpr int max_stages = 8, max_resident = 4, max_slots = 8;
@@ -229,8 +229,8 @@ __device__ __forceinline__ void init_shared(const SharedStorage& s, char* shared
 
 #endif
 
-// `stages_values`: the epilogue does.
-inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool stages_values = false) {
+// `exchanges`: the epilogue appends by exchange, if there is room.
+inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool exchanges = false) {
     TileSchedule c;
     c.steps = static_cast<int>(p.width / 16);
     c.k_tiles = (c.steps + 3) / 4;
@@ -268,10 +268,11 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool
     };
     // The warpgroups go through tiles at their own pace where one tile is not all that is in flight: lists pay for
     // that.
-    constexpr WarpRoom most{WarpList::most_room, 0}, staging{80, StagedValues::most_room},
+    constexpr int beside_exchange = 80;  // what the most entries take, less an exchange
+    constexpr WarpRoom most{WarpList::most_room, 0}, both{beside_exchange, WarpExchange::most_room},
         least{WarpList::least_room, 0};
-    static_assert(staging.bytes() <= most.bytes());
-    c.room = stages_values ? staging : most;
+    static_assert(both.bytes() <= most.bytes() && beside_exchange * WarpList::entry_bytes % sizeof(int4) == 0);
+    c.room = exchanges ? both : most;
     c.stages = stages_with(c.room);
     if (c.resident && c.stages <= c.k_tiles && stages_with(least) > c.stages) {
         c.room = least;

@@ -7,8 +7,8 @@
 // the sample; r is so much larger that the threshold is practically never below the k-th: if it is, there is no
 // certificate, and the query is retried. (Rows of select() are no permutation: sample_rank of primitives/sample.h.)
 //
-// The searches of docs/performance.md ran with these sizes and samples: one NVIDIA H100 80GB HBM3, 2026-11-21,
-// `kith-bench search --goals` (tuning.h); others have not been recorded.
+// The searches of docs/performance.md ran with these sizes: one NVIDIA H100 80GB HBM3, 2026-11-21, `kith-bench search
+// --goals` (tuning.h); others have not been recorded. Orders by the hypergeometric variance: 2026-11-28, there.
 #pragma once
 
 #include <algorithm>

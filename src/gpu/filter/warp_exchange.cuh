@@ -6,17 +6,17 @@
 
 namespace kith::gpu {
 
-// One warp's memory for that: so many times sixteen values, and of each whose they are.
-struct StagedValues {
-    static constexpr int most_room = 8;
+// One warp's memory for that: groups of sixteen values, and of each where they are from.
+struct WarpExchange {
+    static constexpr int most_room = 32 / 4;  // four values a lane
     KITH_HD static constexpr int bytes(int room) { return room * (16 + 1) * 4; }
-    // Of a multiple of 16.
-    __device__ StagedValues(char* memory, int room)
+    // `memory`: at a multiple of 16. `room`: most_room, or 0: nothing is exchanged.
+    __device__ WarpExchange(char* memory, int room)
         : values(reinterpret_cast<int4*>(memory)),
-          owners(reinterpret_cast<unsigned*>(memory + room * 64)),
+          origins(reinterpret_cast<unsigned*>(memory + room * 64)),
           room(room) {}
     int4* values;
-    unsigned* owners;  // the lane, and 32 times which sixteen of its values
+    unsigned* origins;  // the lane, and 32 times which group of its values
     int room;
 };
 
@@ -34,10 +34,11 @@ __device__ __forceinline__ int4 four_of(const T (&v)[64], int first) {
     return make_int4(bits_of(v[first]), bits_of(v[first + 1]), bits_of(v[first + 2]), bits_of(v[first + 3]));
 }
 
-// Both append what passes of those sixteens of a thread's values that `hit` has a bit for. Every lane must call.
-// `rows`, the thread's, have
+// Both append what passes of those groups of sixteen of a thread's values that `hit` has a bit for. Every lane must
+// call. `rows`, the thread's, have
 //   of(lane, own)          those of another lane, asked for by all lanes at once, each of which is `own`
-//   passing(four, first)   which of the values [first, first + 4) pass, as bits
+//   sixteen(v, first)      which of the values [first, first + 16) pass, as bits
+//   passing(four, first)   the same of [first, first + 4), of arbitrary ones too
 //   entry(value, i, Candidate&, query&)   the entry of value i
 
 // Each lane its own.
@@ -47,31 +48,28 @@ __device__ __forceinline__ void append_own(const T (&v)[64], unsigned hit, WarpL
 #pragma unroll
     for (int group = 0; group < 4; ++group) {
         if (!__any_sync(0xffffffffu, hit >> group & 1u)) continue;
-        std::uint32_t mask = 0;
-#pragma unroll
-        for (int i = group * 16; i < (group + 1) * 16; i += 4)
-            mask |= rows.passing(four_of(v, i), static_cast<unsigned>(i)) << i % 16;
-        append_to_list(mask, v + group * 16, list, pass, [&](T value, int i, Candidate& entry, std::uint32_t& query) {
-            rows.entry(bits_of(value), static_cast<unsigned>(group * 16 + i), entry, query);
-        });
+        append_to_list(rows.sixteen(v, group * 16), v + group * 16, list, pass,
+                       [&](T value, int i, Candidate& entry, std::uint32_t& query) {
+                           rows.entry(bits_of(value), static_cast<unsigned>(group * 16 + i), entry, query);
+                       });
     }
 }
 
-// Together; each lane its own where there is one sixteen, or more than have room. On an NVIDIA H100, 2026-11-28, n
-// 1,048,576, q 8,192, in turn with each its own everywhere: deviations i^-0.7 of 1,536 dimensions, k 100, 16.4 and 15.8
-// ms, 768 10.2 and 9.6; Gaussian, d 16, k 1,000, 5.8 and 5.4; one sixteen together, too, d 64, k 10, 2.09 and 2.18.
+// By exchange, unless one group alone holds any, or more do than have room. On an NVIDIA H100, 2026-11-28, n 1,048,576,
+// q 8,192, by own lanes everywhere and by exchange, ms: deviations i^-0.7 of 1,536 dimensions, k 100, 16.4 and 15.8,
+// of 768 10.2 and 9.6; Gaussian, d 16, k 1,000, 5.8 and 5.4; d 64, k 10, 2.09 and, one group by exchange as well, 2.18.
 template <class T, class Rows>
-__device__ __forceinline__ void append_staged(const T (&v)[64], unsigned hit, const StagedValues& staged,
-                                              WarpList& list, const FilterPass& pass, const Rows& rows) {
+__device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit, const WarpExchange& exchange,
+                                                 WarpList& list, const FilterPass& pass, const Rows& rows) {
     unsigned lanes[4];
-    int count = 0, sixteens = 0;
+    int count = 0, groups = 0;
 #pragma unroll
     for (int group = 0; group < 4; ++group) {
         lanes[group] = __ballot_sync(0xffffffffu, hit >> group & 1u);
         count += __popc(lanes[group]);
-        sixteens += lanes[group] != 0;
+        groups += lanes[group] != 0;
     }
-    if (sixteens < 2 || count > staged.room) {
+    if (groups < 2 || count > exchange.room) {
         append_own(v, hit, list, pass, rows);
         return;
     }
@@ -82,16 +80,16 @@ __device__ __forceinline__ void append_staged(const T (&v)[64], unsigned hit, co
         if (hit >> group & 1u) {
             const int to = first + __popc(lanes[group] & lower_lanes);
 #pragma unroll
-            for (int i = 0; i < 4; ++i) staged.values[to * 4 + i] = four_of(v, group * 16 + i * 4);
-            staged.owners[to] = lane + 32 * group;
+            for (int i = 0; i < 4; ++i) exchange.values[to * 4 + i] = four_of(v, group * 16 + i * 4);
+            exchange.origins[to] = lane + 32 * group;
         }
         first += __popc(lanes[group]);
     }
     __syncwarp();
     // Four values a lane; those beyond are of whatever the memory holds.
-    const unsigned owner = staged.owners[lane / 4], own_first = owner / 32 % 4 * 16 + lane % 4 * 4;
-    const int4 four = staged.values[lane];
-    const auto taken = rows.of(owner % 32, lane);
+    const unsigned origin = exchange.origins[lane / 4], own_first = origin / 32 % 4 * 16 + lane % 4 * 4;
+    const int4 four = exchange.values[lane];
+    const auto taken = rows.of(origin % 32, lane);
     unsigned mask = taken.passing(four, own_first);
     if (static_cast<int>(lane / 4) >= count) mask = 0;
     while (const unsigned all = __ballot_sync(0xffffffffu, mask != 0)) {
