@@ -3,7 +3,7 @@
     python3 bench/baselines/few_dimensions.py --library build/ci/src/libkith.so [--json FILE] [--case NAME] [--curve]
 
 Every time counts from the array to the neighbours, trees included. Rounds are interleaved, figures are medians in
-seconds; --curve times kith's tree and cKDTree for 10,000 to 10,000,000 uniform points of three dimensions, once. The
+seconds; --curve times kith, cKDTree and pykdtree for 10,000 to 10,000,000 uniform points of three dimensions. The
 neighbours of the first round are compared: as distances in binary64, a tie is no difference.
 """
 import argparse
@@ -143,15 +143,19 @@ def race(kith, name, x, k):
 
 
 def curve(kith):
-    n, rows = 10_000, []
-    SETTINGS.rounds, SETTINGS.only = 1, ["cKDTree"]
+    """kith's tree and the two fastest of the others, of more and more points."""
+    rows, n = [], 10_000
+    SETTINGS.only = ["cKDTree", "pykdtree"]
     while n <= SETTINGS.most:
         x = uniform(n, 3)
-        options = kith.options("euclidean", SETTINGS.threads, "cpu", "tree")
-        own = [timed(lambda: kith.graph(x, 10, options))[1:] for _ in range(3 if n < 10**6 else 1)]
-        rows.append({"n": n, "kith_s": statistics.median(t for t, _ in own), "kith_cpu_s": min(c for _, c in own)})
-        print(f"{n:>10,} x 3: {rows[-1]['kith_s']:.3f} s, cpu {rows[-1]['kith_cpu_s']:.3f} s, "
-              f"{1e6 * rows[-1]['kith_cpu_s'] / n:.2f} us of a processor for each point", flush=True)
+        runs = {who: call for who, call in contestants(kith, x, 10, SETTINGS.threads).items()
+                if who != "kith without its tree"}
+        for who, call in runs.items():
+            times = [timed(call)[1:] for _ in range(3 if n < 10**6 else 1)]
+            rows.append({"n": n, "who": who, "median_s": statistics.median(t for t, _ in times),
+                         "cpu_s": min(c for _, c in times)})
+            print(f"{n:>10,} x 3 {who:<16} {rows[-1]['median_s']:>8.3f} s, {1e6 * rows[-1]['cpu_s'] / n:.2f} us of a "
+                  f"processor for each point", flush=True)
         n *= 10
     return rows
 

@@ -1,0 +1,68 @@
+"""One query of an Index on a CPU beside reading as many bytes as its narrow copy has, by as many threads.
+
+    python3 bench/one_query.py [--points N] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
+
+Gaussian points of f32, k 10. A round times 41 queries one after the other, then nine reads of n d bytes (the maximum of
+64-bit integers, an equal part for each thread); both are medians, so that the ratio of a round is of one minute.
+"""
+import argparse
+import datetime
+import json
+import pathlib
+import statistics
+import sys
+import threading
+import time
+
+import kith
+import numpy as np
+
+
+def timed(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def read(parts):
+    threads = [threading.Thread(target=part.max) for part in parts]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+def rounds(n, d, threads, count):
+    rng = np.random.default_rng(1)
+    index = kith.Index(rng.standard_normal((n, d), dtype=np.float32), device="cpu", threads=threads)
+    queries = rng.standard_normal((41, d), dtype=np.float32)
+    path = index.search(queries[:1], 10).report.path
+    parts = np.array_split(np.ones(n * d // 8, dtype=np.int64), threads)
+    for turn in range(count):
+        query = statistics.median(timed(lambda i=i: index.search(queries[i:i + 1], 10)) for i in range(len(queries)))
+        whole = statistics.median(timed(lambda: read(parts)) for _ in range(9))
+        row = {"n": n, "d": d, "round": turn, "path": path, "query_ms": 1e3 * query, "read_ms": 1e3 * whole,
+               "ratio": query / whole, "read_gb_per_s": n * d / whole / 1e9}
+        print(f"{n:,} x {d}, {path}: query {row['query_ms']:.2f} ms, reading {row['read_ms']:.2f} ms "
+              f"({row['read_gb_per_s']:.0f} GB/s), ratio {row['ratio']:.2f}", flush=True)
+        yield row
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--points", type=int, default=1_000_000)
+    p.add_argument("--dimensions", type=lambda s: [int(d) for d in s.split(",")], default=[128, 768], metavar="D,D")
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--json", metavar="FILE")
+    settings = p.parse_args()
+    rows = [row for d in settings.dimensions for row in rounds(settings.points, d, settings.threads, settings.rounds)]
+    if settings.json:
+        document = {"command": ["python3", "bench/one_query.py", *sys.argv[1:]],
+                    "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                    "kith": kith.__version__, "rounds": rows}
+        pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
