@@ -17,6 +17,10 @@ import time
 import kith
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import machine  # noqa: E402
+
 
 def timed(call):
     start = time.perf_counter()
@@ -56,11 +60,13 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--json", metavar="FILE")
     settings = p.parse_args()
+    settings.kernels, settings.device = "shipped", "cpu"
+    about = machine.describe(settings)
     rows = [row for d in settings.dimensions for row in rounds(settings.points, d, settings.threads, settings.rounds)]
     if settings.json:
         document = {"command": ["python3", "bench/one_query.py", *sys.argv[1:]],
                     "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                    "kith": kith.__version__, "rounds": rows}
+                    "machine": about, "versions": {"kith": kith.__version__} | machine.versions(), "rounds": rows}
         pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
 
 
