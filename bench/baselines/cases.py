@@ -80,6 +80,16 @@ def random_cuda(n, q, d, quick_q, falls=0.0):
     return make
 
 
+def among_themselves_cuda(n, d):
+    """Uniform points, each of which is a query, too, and its own first neighbour."""
+    def make(settings, _):
+        import torch
+        generator = torch.Generator(device="cuda").manual_seed(20)
+        points = torch.rand(fewest(n, settings.n), d, generator=generator, device="cuda")
+        return points, points[:len(points) // 10] if settings.quick else points
+    return make
+
+
 def clusters_cuda(n, q, d, centres, within):
     """Gaussian about Gaussian centres, `within` of their deviation; point i about centre i modulo `centres`, as many of each."""
     def make(settings, _):
@@ -126,6 +136,7 @@ def cuda(name, d, q=8192, quick_q=2048, falls=0.0):
 
 CUDA = [*(cuda(f"1m-{d}", d) for d in (16, 64, 128, 256, 768)), cuda("1m-128-few", 128, 128, 128), cuda("1m-128-one", 128, 1, 1),
         *(cuda(f"1m-{d}-spectrum", d, falls=0.7) for d in (128, 768, 1536)), cuda("1m-3", 3),
+        Data("1m-3-all", among_themselves_cuda(1_000_000, 3), ("sqeuclidean",), CUDA_GOAL),
         Data("1m-clusters", clusters_cuda(1 << 20, 8192, 128, 1000, 0.01), ("sqeuclidean",), CUDA_GOAL),
         Data("1m-images", images_cuda(1 << 20), ("sqeuclidean",), CUDA_GOAL)]
 

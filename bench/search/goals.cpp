@@ -43,6 +43,27 @@ GoalSet spectrum(std::int64_t d, std::vector<Goal> goals) {
     return {.name = "spectrum-" + std::to_string(d), .data = Data::spectrum, .d = d, .goals = std::move(goals)};
 }
 
+// Ten million quantised embeddings.
+GoalSet many_bytes() {
+    GoalSet set = spectrum(128, {{10, 3300}, {100, 2300}});
+    set.name += "-u8";
+    set.type = ElementType::u8;
+    set.n = 10'000'000;
+    set.q = 10'000;
+    return set;
+}
+
+// Uniform points in space, all of them among themselves.
+GoalSet graph_of_coordinates() {
+    return {.name = "graph-3",
+            .data = Data::uniform,
+            .n = 1'000'000,
+            .d = 3,
+            .graph = true,
+            .kind = GoalKind::milliseconds,
+            .goals = {{10, 30}}};
+}
+
 // Metrics in their direct form, and kl_divergence: k 100 within 15 % of k 10.
 GoalSet direct(const std::string& name, MetricId metric, double rate) {
     return {.name = name, .metric = metric, .n = graph_points, .q = 4096, .goals = {{10, rate}, {100, 0.85 * rate}}};
@@ -88,13 +109,18 @@ const std::vector<GoalSet>& search_goals() {
         {.name = "gaussian-768", .d = 768, .goals = {{10, 350}, {100, 320}, {1000, 200}}},
         {.name = "few-queries", .q = 128, .goals = {{10, 600}, {100, 500}}},
         {.name = "one-query", .q = 1, .kind = GoalKind::milliseconds, .goals = {{10, 0.12}, {100, 0.15}}},
+        {.name = "one-query-768", .q = 1, .d = 768, .kind = GoalKind::milliseconds, .goals = {{10, 0.62}}},
+        {.name = "one-query-20000", .n = 20000, .q = 1, .kind = GoalKind::milliseconds, .goals = {{10, 0.06}}},
+        {.name = "square-4096", .n = 4096, .q = 4096, .kind = GoalKind::milliseconds, .goals = {{10, 0.15}}},
         {.name = "graph", .n = graph_points, .graph = true, .goals = {{10, 1500}, {100, 1000}}},
+        graph_of_coordinates(),
         images("images-graph", true),
         images("images", false),
         many_images(),
         spectrum(128, {{10, 2600}, {100, 1900}}),
         spectrum(768, {{10, 1100}, {100, 800}}),
         spectrum(1536, {{10, 900}, {100, 600}}),
+        many_bytes(),
         // 2.5 ms at k 10.
         {.name = "clusters", .data = Data::clusters, .goals = {{10, 3436}, {100, 834}}},
         special("unit-sqeuclidean", Data::unit, ElementType::f32, sqeuclidean),

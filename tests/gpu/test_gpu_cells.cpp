@@ -86,10 +86,17 @@ bool in_cells(const Spectrum& points, const std::string& metric) {
     return prepared.chunk().projected && prepared.chunk().projected->cells;
 }
 
+// Columns of very different units.
+void in_units(Spectrum& of) {
+    for (std::int64_t i = 0; i < of.n * of.d; ++i)
+        of.rows[static_cast<std::size_t>(i)] *= std::pow(1e3f, static_cast<float>(i % of.d % 4 - 2));
+}
+
 // Points that cells are made badly of.
 std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std::int64_t d, Grouping as = {}) {
     Spectrum repeated = grouped(n, d, 50, 31, as), outlier(n, falling(d, as.exponent + 0.3), 32),
-             missing = grouped(n, d, 20, 33, as), few(n, falling(d, as.exponent + 0.2), 34);
+             missing = grouped(n, d, 20, 33, as), few(n, falling(d, as.exponent + 0.2), 34),
+             units = grouped(n, d, 50, 37, as);
     const auto row = [&](Spectrum& of, std::int64_t i) { return of.rows.begin() + i * d; };
     for (std::int64_t i = 0; i < n; ++i) std::copy_n(row(repeated, i % 900), d, row(repeated, i));
     for (std::int64_t i = 20000; i < 20040; ++i)
@@ -101,7 +108,9 @@ std::vector<std::pair<std::string, Spectrum>> against_cells(std::int64_t n, std:
     // All but a few of the points are one.
     for (std::int64_t i = 0; i < n; ++i)
         if (i % 37 != 0) std::copy_n(row(few, 1), d, row(few, i));
+    in_units(units);
     return {{"grouped", grouped(n, d, 300, 35, as)},
+            {"units", units},
             {"falling", Spectrum(n, falling(d, as.exponent), 36)},
             {"repeated", repeated},
             {"outlier", outlier},
@@ -212,8 +221,13 @@ TEST(GpuCells, LeaveOutNothingWithin) {
     int with_cells = 0;
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
         for (const auto& [what, points] : against_cells(points_here, dimensions)) {
-            const Looked seen = attack(points, grouped(200, dimensions, 300, 40), metric, what);
+            Spectrum queries = grouped(200, dimensions, 300, 40);
+            if (what == "units") in_units(queries);
+            const Looked seen = attack(points, queries, metric, what);
             with_cells += seen.all > 0;
+            if (what == "units") {
+                EXPECT_LT(0, seen.all) << metric;
+            }
             if (what == "grouped" && metric != std::string("inner_product")) {
                 EXPECT_LT(seen.pairs, 0.8 * seen.all) << metric;
             }
@@ -231,9 +245,12 @@ Spectrum searched_rows(std::int64_t n, std::int64_t middles, std::uint64_t seed)
 }
 
 TEST(GpuCellSearch, AnswersAsAllCoordinatesDo) {
-    const Spectrum queries = searched_rows(3000, 300, 41);
+    const Spectrum like = searched_rows(3000, 300, 41);
+    Spectrum scaled = like;
+    in_units(scaled);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
         for (const auto& [what, points] : against_cells(points_here, searched_dimensions, searched)) {
+            const Spectrum& queries = what == "units" ? scaled : like;
             if (what == "grouped" || what == "falling") {
                 EXPECT_EQ(serves_here(), in_cells(points, metric)) << what << ", " << metric;
             }

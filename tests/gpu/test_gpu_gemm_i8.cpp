@@ -293,11 +293,13 @@ TEST(GpuByteDirections, LeaveOutNothingWithin) {
     std::fill_n(few.begin(), 20, 1.0);
     auto all = spectrum::against_directions(n, d);
     all.emplace_back("low", Spectrum(n, few, 11));
-    const Spectrum near(24, falling(d, 0.7), 13), far(20, flat, 14, 20.0);
+    const Spectrum near(24, falling(d, 0.7), 13), far(20, flat, 14, 20.0), in_units = spectrum::units(20, d, 15);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"})
         for (const auto& [what, points] : all)
             for (const int columns : {95, 223}) {
                 attack_directions(points, near, metric, columns, what + std::to_string(columns));
+                if (what == "units")
+                    attack_directions(points, in_units, metric, columns, what + std::to_string(columns) + "-in-units");
                 attack_directions(points, far, metric, columns, what + std::to_string(columns) + "-far");
                 if (HasFailure()) return;
             }

@@ -11,7 +11,7 @@
 #include "gpu/filter/pass.h"
 #include "gpu/points/projection.h"
 #include "gpu/primitives/product_f64.h"
-#include "gpu/search/tuning.h"
+#include "gpu/search/projected_tuning.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"
@@ -238,16 +238,46 @@ TEST(GpuProjectedSearch, DataAgainstIt) {
     for (std::int64_t j = 0; j < 140; ++j)
         outlier.rows[static_cast<std::size_t>(1024 * 140 + j)] = j % 2 ? 3e8f : -1e8f;
     Spectrum equal(9000, std::vector<double>(140, 0.0), 6, 1.0), cliffs(9000, cliff, 7), flats(9000, flat, 8),
-        offset(9000, falling(140, 1.0), 9, 1000.0);
-    Spectrum near(300, falling(140, 1.0), 10), far(300, flat, 11, 50.0);
+        offset(9000, falling(140, 1.0), 9, 1000.0), units = spectrum::units(9000, 140, 12);
+    Spectrum near(300, falling(140, 1.0), 10), far(300, flat, 11, 50.0), in_units = spectrum::units(300, 140, 13);
     for (std::size_t i = 0; i < 300; i += 7) near.rows[i * 140 + i % 140] = std::numeric_limits<float>::quiet_NaN();
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
-        for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset}) {
-            for (Spectrum* queries : {&near, &far, &cliffs}) {
+        for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset, &units}) {
+            for (Spectrum* queries : {&near, &far, &cliffs, &in_units}) {
                 const MatrixView some = view(queries->rows.data(), 300, 140);
                 const auto want = search(points->view(), some, 7, options_of(metric, "exact"));
                 const auto got = search(points->view(), some, 7, options_of(metric, "projected"));
                 expect_same(want, got, metric);
+            }
+        }
+    }
+}
+
+// All variance outside of the directions, of those points that these are not made of and of all queries: of a pair only
+// the norms of what is left say anything. The trial's rows are such points, too, so that ranges have room for what
+// passes and no query is tried again; neither is any of points with directions like the queries'.
+TEST(GpuProjectedSearch, AllVarianceOutsideOfDirections) {
+    constexpr std::int64_t n = 60000, d = 140, q = 150, made_of = 2048;
+    const Spectrum any(n, falling(d, 1.0), 14);
+    const PreparedFilter prepared(any.view(), view(any.rows.data(), 1, d), "sqeuclidean", Path::gemm_f16);
+    std::vector<char> seen(static_cast<std::size_t>(n));
+    for (std::int64_t at = 0; at < made_of; ++at)
+        seen.at(static_cast<std::size_t>(gpu::row_at(prepared.form(), at, n))) = 1;
+    const auto none = [](std::int64_t) { return false; };
+    const Spectrum outside = spectrum::outside_of_directions(
+                       n, d, 15, [&](std::int64_t i) { return seen[static_cast<std::size_t>(i)] != 0; }),
+                   like = spectrum::outside_of_directions(n, d, 15, none),
+                   queries = spectrum::outside_of_directions(q, d, 17, none);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
+        for (const Spectrum* points : {&outside, &like}) {
+            const auto want = search(points->view(), queries.view(), 7, options_of(metric, "exact"));
+            for (const char* isa : {"", "sm_80"}) {
+                Options options = options_of(metric, "projected");
+                options.isa = isa;
+                const auto got = search(points->view(), queries.view(), 7, options);
+                expect_same(want, got, std::string(metric) + isa);
+                EXPECT_EQ("projected", got.report.path) << metric << isa;
+                EXPECT_EQ(q, got.report.certified) << metric << isa;
             }
         }
     }

@@ -57,23 +57,45 @@ std::int64_t left_by_directions(const kith::Report& report) {
     return queries;
 }
 
-// All that the directions leave out decides; no direction at all; one outlier that turns them; directions that end at a
-// cliff; queries far from the points and far from their directions.
+// No direction at all; one outlier that turns them; directions that end at a cliff; columns of very different units;
+// queries far from the points and far from their directions.
 TEST(ProjectedSearch, DataAgainstIt) {
-    std::vector<double> flat(70, 1.0), cliff(70, 1e-3), reversed = falling(70, 1.0);
+    std::vector<double> flat(70, 1.0), cliff(70, 1e-3);
     std::fill_n(cliff.begin(), 16, 1.0);
     Spectrum outlier(3000, falling(70, 1.0), 5);
     for (std::int64_t j = 0; j < 70; ++j) outlier.rows[static_cast<std::size_t>(1024 * 70 + j)] = j % 2 ? 3e8f : -1e8f;
     Spectrum equal(3000, std::vector<double>(70, 0.0), 6, 1.0), cliffs(3000, cliff, 7), flats(3000, flat, 8),
-        offset(3000, falling(70, 1.0), 9, 1000.0);
-    Spectrum near(60, falling(70, 1.0), 10), far(60, flat, 11, 50.0);
+        offset(3000, falling(70, 1.0), 9, 1000.0), units = spectrum::units(3000, 70, 12);
+    Spectrum near(60, falling(70, 1.0), 10), far(60, flat, 11, 50.0), in_units = spectrum::units(60, 70, 13);
     for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
-        for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset}) {
-            for (Spectrum* queries : {&near, &far, &cliffs}) {
+        for (Spectrum* points : {&outlier, &equal, &cliffs, &flats, &offset, &units}) {
+            for (Spectrum* queries : {&near, &far, &cliffs, &in_units}) {
                 const auto want = kith::search(points->view(), queries->view(), 7, on_cpu(metric, "exact"));
                 const auto got = kith::search(points->view(), queries->view(), 7, on_cpu(metric, "projected"));
                 expect_same(want, got, metric);
             }
+        }
+    }
+}
+
+// All variance outside of the directions, of those points that these are not made of and of all queries: only the norm
+// of what is left says anything of a pair, and the queries are given up. Of points with directions like theirs none is.
+TEST(ProjectedSearch, AllVarianceOutsideOfDirections) {
+    constexpr std::int64_t n = 9000, d = 70, q = 60, sample = 1024;
+    std::vector<char> sampled(n);
+    for (std::int64_t i = 0; i < sample; ++i) sampled.at(static_cast<std::size_t>(i * n / sample)) = 1;
+    const auto none = [](std::int64_t) { return false; };
+    const Spectrum outside = spectrum::outside_of_directions(
+                       n, d, 14, [&](std::int64_t i) { return sampled[static_cast<std::size_t>(i)] != 0; }),
+                   like = spectrum::outside_of_directions(n, d, 14, none),
+                   queries = spectrum::outside_of_directions(q, d, 16, none);
+    for (const char* metric : {"sqeuclidean", "cosine", "inner_product"}) {
+        for (const Spectrum* points : {&outside, &like}) {
+            const auto want = kith::search(points->view(), queries.view(), 7, on_cpu(metric, "exact"));
+            const auto got = kith::search(points->view(), queries.view(), 7, on_cpu(metric, "projected"));
+            expect_same(want, got, metric);
+            EXPECT_EQ("projected", got.report.path) << metric;
+            EXPECT_EQ(points == &outside ? q : 0, left_by_directions(got.report)) << metric;
         }
     }
 }

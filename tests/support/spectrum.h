@@ -54,6 +54,32 @@ inline std::vector<double> falling(std::int64_t d, double power) {
     return s;
 }
 
+// Columns of very different units, as tables have them: of deviation 10^6, 10^3, 1, 10^-3, 10^-6, and again.
+inline Spectrum units(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+    Spectrum out(0, std::vector<double>(static_cast<std::size_t>(d)), seed);
+    out.n = n;
+    adversarial::Random random(seed);
+    for (std::int64_t i = 0; i < n * d; ++i)
+        out.rows.push_back(
+            static_cast<float>(random.gaussian() * std::pow(10.0, 6 - 3 * static_cast<double>(i % d % 5))));
+    return out;
+}
+
+// Rows of two kinds, whose variance lies along axes that the other kind's has nothing of: those that `seen` says, which
+// directions may be made of, and all others, which such directions leave out entirely.
+template <class Seen>
+Spectrum outside_of_directions(std::int64_t n, std::int64_t d, std::uint64_t seed, Seen seen) {
+    const auto half = static_cast<std::size_t>(d / 2);
+    std::vector<double> first = falling(d, 0.5), second = first;
+    std::fill(first.begin() + static_cast<std::ptrdiff_t>(half), first.end(), 0.0);
+    std::fill_n(second.begin(), half, 0.0);
+    Spectrum out(n, second, seed);
+    const Spectrum of_seen(n, first, seed + 1);
+    for (std::int64_t i = 0; i < n; ++i)
+        if (seen(i)) std::copy_n(of_seen.rows.begin() + i * d, d, out.rows.begin() + i * d);
+    return out;
+}
+
 // What bounds along few directions are attacked with: n > 700 rows of more than 150 dimensions each.
 inline std::vector<std::pair<std::string, Spectrum>> against_directions(std::int64_t n, std::int64_t d) {
     const auto dimensions = static_cast<std::size_t>(d);
@@ -69,6 +95,7 @@ inline std::vector<std::pair<std::string, Spectrum>> against_directions(std::int
             {"flat", Spectrum(n, flat, 8)},
             {"cliff", Spectrum(n, cliff, 9)},
             {"offset", Spectrum(n, falling(d, 1.0), 10, 100.0)},
+            {"units", units(n, d, 11)},
             {"usual", Spectrum(n, falling(d, 0.7), 12)}};
 }
 

@@ -18,7 +18,8 @@ constexpr auto saying_kernels = []<int... i>(std::integer_sequence<int, i...>) {
 void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
     static_assert(byte_terms == term_bytes && most_augmented_bytes == most_resident_steps * 32);
-    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors, !pass.tiles);
+    const TileSchedule schedule =
+        make_schedule(pass, device_attributes().multiprocessors, appends_by_exchange(pass.tiles != nullptr));
     const bool wide = pass.term_planes == wide_planes;
     const auto& saying = pass.tiles
                              ? (wide ? saying_kernels<Start::wide_terms, true> : saying_kernels<Start::terms, true>)

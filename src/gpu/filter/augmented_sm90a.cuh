@@ -68,7 +68,8 @@ struct AppendNegative : Epilogue {
         int signs[4] = {};
 #pragma unroll
         for (int i = 0; i < 64; ++i) signs[i / 16] |= bits_of(d[i]);
-        if (!__any_sync(0xffffffffu, (signs[0] | signs[1] | signs[2] | signs[3]) < 0)) return;
+        const unsigned holding = __ballot_sync(0xffffffffu, (signs[0] | signs[1] | signs[2] | signs[3]) < 0);
+        if (holding == 0) return;
         unsigned hit = 0;
 #pragma unroll
         for (int group = 0; group < 4; ++group)
@@ -76,16 +77,14 @@ struct AppendNegative : Epilogue {
         const NegativeRows<says_values, Sum> rows{
             upper_threshold, lower_threshold, upper_query, lower_query,
             static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column)};
-        if constexpr (exchanges) append_exchanged(d, hit, values.exchange, list, pass, rows);
+        if constexpr (exchanges) append_exchanged(d, hit, holding, values.exchange, list, pass, rows);
         else append_own(d, hit, list, pass, rows);
     }
 };
 
-// Not by exchange over lists of tiles, of which most hold more candidates: images of a million, k 100, as in
-// warp_exchange.cuh, take 11.4 ms, by exchange of four groups at a time as often as needed 14.1.
 template <class Arithmetic, Start start, int steps, bool listed, bool says_values>
-constexpr FusedKernel* augmented_kernel =
-    fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<steps>, listed>, AppendNegative<says_values, !listed>>;
+constexpr FusedKernel* augmented_kernel = fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<steps>, listed>,
+                                                       AppendNegative<says_values, appends_by_exchange(listed)>>;
 
 // By the steps of an MMA, less one.
 template <class Arithmetic, Start start = Start::terms, bool listed = false>

@@ -84,20 +84,19 @@ struct AppendSums : Epilogue {
     __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
         const auto* const columns = reinterpret_cast<const int2*>(values.half_norms);
         const unsigned hit = hit_sums(d, columns, upper_row, lower_row);
-        if (!__any_sync(0xffffffffu, hit != 0)) return;
+        const unsigned holding = __ballot_sync(0xffffffffu, hit != 0);
+        if (holding == 0) return;
         const SumRows<says_sums> rows{
             columns,     upper_row,   lower_row,
             upper_query, lower_query, static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column)};
-        if constexpr (exchanges) append_exchanged(d, hit, values.exchange, list, pass, rows);
+        if constexpr (exchanges) append_exchanged(d, hit, holding, values.exchange, list, pass, rows);
         else append_own(d, hit, list, pass, rows);
     }
 };
 
-// Not by exchange over lists of tiles, of which most hold more candidates: images of a million, k 100, as in
-// warp_exchange.cuh, take 11.4 ms, by exchange of four groups at a time as often as needed 14.1.
 template <class Steps, bool says_sums = false, bool listed = false>
-constexpr FusedKernel* byte_kernel =
-    fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>, AppendSums<says_sums, !listed>>;
+constexpr FusedKernel* byte_kernel = fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>,
+                                                  AppendSums<says_sums, appends_by_exchange(listed)>>;
 
 }  // namespace sm90a
 
@@ -112,7 +111,8 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
                                        byte_kernel<FixedSteps<3>>};
     static constexpr std::array many = {byte_kernel<ManySteps<0>>, byte_kernel<ManySteps<1>>, byte_kernel<ManySteps<2>>,
                                         byte_kernel<ManySteps<3>>};
-    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors, !pass.tiles);
+    const TileSchedule schedule =
+        make_schedule(pass, device_attributes().multiprocessors, appends_by_exchange(pass.tiles != nullptr));
     const auto steps = static_cast<std::size_t>(schedule.steps);
     if (pass.says_sums && pass.tiles) launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, {}, schedule, stream);
     else if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);

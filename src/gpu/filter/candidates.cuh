@@ -59,12 +59,11 @@ __device__ __forceinline__ T pick16(const T* v, int i) {
     return i & 8 ? a[1] : a[0];
 }
 
-// Appends entry(value, i) and its query for each bit i of `mask`, of a thread's value i % 16. Every lane must call.
-// Unlike append() of primitives/block.cuh it needs no atomic operation, as a list is its warp's own, and it empties a
-// full one.
-template <class T, class Entry>
-__device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* values, WarpList& list,
-                                               const FilterPass& pass, Entry entry) {
+// Appends entry(value(i), i) and its query for each bit i of a thread's `mask`. Every lane must call. Unlike append()
+// of primitives/block.cuh it needs no atomic operation, as a list is its warp's own, and it empties a full one.
+template <class Value, class Entry>
+__device__ __forceinline__ void append_bits(std::uint32_t mask, Value value, WarpList& list, const FilterPass& pass,
+                                            Entry entry) {
     const unsigned lower_lanes = (1u << threadIdx.x % 32) - 1u;
     while (const unsigned lanes = __ballot_sync(0xffffffffu, mask != 0)) {
         if (list.count + __popc(lanes) > list.room) list.flush(pass);
@@ -72,10 +71,18 @@ __device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* valu
             const int i = __ffs(static_cast<int>(mask)) - 1;
             mask &= mask - 1;
             const int at = list.count + __popc(lanes & lower_lanes);
-            entry(pick16(values, i), i, list.entries[at], list.queries[at]);
+            entry(value(i), i, list.entries[at], list.queries[at]);
         }
         list.count += __popc(lanes);
     }
+}
+
+// The same of values in registers, of which bit i is of value i % 16.
+template <class T, class Entry>
+__device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* values, WarpList& list,
+                                               const FilterPass& pass, Entry entry) {
+    append_bits(
+        mask, [&](int i) { return pick16(values, i); }, list, pass, entry);
 }
 
 // The threshold of a row as a point, for columns that are queries: a pair passes when a - column_threshold is not above

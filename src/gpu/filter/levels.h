@@ -54,8 +54,8 @@ inline constexpr std::int64_t few_queries = 256;
 // Up to so many neighbours half of the first sample is enough: the few candidates more cost less than its values.
 inline constexpr std::int64_t few_neighbours = 32;
 
-// The order statistic of a sample of `sample` that the k-th of n exceeds with odds of about one to a million: how many
-// of the k nearest a sample holds is hypergeometric, of so much less variance than Poisson's as the sample is of all.
+// The order statistic of a sample of `sample` that the k-th of n exceeds with odds of a few in a million: how many of
+// the k nearest a sample holds is hypergeometric, of so much less variance than Poisson's as the sample is of all.
 inline std::int64_t sample_order(std::int64_t k, std::int64_t sample, std::int64_t n) {
     const double part = static_cast<double>(sample) / static_cast<double>(n), share = static_cast<double>(k) * part;
     const double order = share + 4.5 * std::sqrt(share * (1 - part)) + 3.5 * (1 - part);

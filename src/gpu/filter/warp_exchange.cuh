@@ -20,6 +20,12 @@ struct WarpExchange {
     int room;
 };
 
+// Not over lists of tiles, of which most hold more candidates: on an NVIDIA H100, 2026-11-28, 10,000 images of a
+// million, k 100, take 11.4 ms, by exchange of four groups at a time as often as needed 14.1.
+constexpr bool appends_by_exchange(bool listed) {
+    return !listed;
+}
+
 // The bits of a value are what follows speaks of.
 __device__ __forceinline__ int bits_of(float x) {
     return __float_as_int(x);
@@ -55,19 +61,24 @@ __device__ __forceinline__ void append_own(const T (&v)[64], unsigned hit, WarpL
     }
 }
 
-// By exchange, unless one group alone holds any, or more do than have room. On an NVIDIA H100, 2026-11-28, n 1,048,576,
-// q 8,192, by own lanes everywhere and by exchange, ms: deviations i^-0.7 of 1,536 dimensions, k 100, 16.4 and 15.8,
-// of 768 10.2 and 9.6; Gaussian, d 16, k 1,000, 5.8 and 5.4; d 64, k 10, 2.09 and, one group by exchange as well, 2.18.
+// By exchange, unless one lane or one group alone holds any, or more do than have room. `holding`: the lanes whose
+// `hit` is not 0. On an NVIDIA H100, 2026-11-28, n 1,048,576, q 8,192, by own lanes everywhere and by exchange, ms:
+// deviations i^-0.7 of 1,536 dimensions, k 100, 16.4 and 15.8, of 768 10.2 and 9.6; Gaussian, d 16, k 1,000, 5.8
+// and 5.5. Where few tiles hold any exchanges lose a little: d 64, k 10, 2.09 to 2.13 and 2.14 to 2.19; 2.18 where a
+// lane that is alone exchanges as well (docs/performance.md, "What passes, by exchange").
 template <class T, class Rows>
-__device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit, const WarpExchange& exchange,
-                                                 WarpList& list, const FilterPass& pass, const Rows& rows) {
-    unsigned lanes[4];
+__device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit, unsigned holding,
+                                                 const WarpExchange& exchange, WarpList& list, const FilterPass& pass,
+                                                 const Rows& rows) {
+    unsigned lanes[4] = {};
     int count = 0, groups = 0;
+    if (__popc(holding) > 1) {
 #pragma unroll
-    for (int group = 0; group < 4; ++group) {
-        lanes[group] = __ballot_sync(0xffffffffu, hit >> group & 1u);
-        count += __popc(lanes[group]);
-        groups += lanes[group] != 0;
+        for (int group = 0; group < 4; ++group) {
+            lanes[group] = __ballot_sync(0xffffffffu, hit >> group & 1u);
+            count += __popc(lanes[group]);
+            groups += lanes[group] != 0;
+        }
     }
     if (groups < 2 || count > exchange.room) {
         append_own(v, hit, list, pass, rows);
@@ -92,17 +103,11 @@ __device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit,
     const auto taken = rows.of(origin % 32, lane);
     unsigned mask = taken.passing(four, own_first);
     if (static_cast<int>(lane / 4) >= count) mask = 0;
-    while (const unsigned all = __ballot_sync(0xffffffffu, mask != 0)) {
-        if (list.count + __popc(all) > list.room) list.flush(pass);
-        if (mask != 0) {
-            const unsigned i = static_cast<unsigned>(__ffs(static_cast<int>(mask)) - 1);
-            const int to = list.count + __popc(all & lower_lanes);
-            mask &= mask - 1;
-            taken.entry(i & 2 ? (i & 1 ? four.w : four.z) : (i & 1 ? four.y : four.x), own_first + i, list.entries[to],
-                        list.queries[to]);
-        }
-        list.count += __popc(all);
-    }
+    append_bits(
+        mask, [&](int i) { return i & 2 ? (i & 1 ? four.w : four.z) : (i & 1 ? four.y : four.x); }, list, pass,
+        [&](int value, int i, Candidate& entry, std::uint32_t& query) {
+            taken.entry(value, own_first + static_cast<unsigned>(i), entry, query);
+        });
     __syncwarp();
 }
 
