@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
 
-import machine  # noqa: E402
+import machine
 
 BLOCK = 64
 
