@@ -6,13 +6,10 @@ Gaussian points of f32, k 10. A round times 41 queries one after the other, then
 64-bit integers, an equal part for each thread); both are medians, so that the ratio of a round is of one minute.
 """
 import argparse
-import datetime
-import json
 import pathlib
 import statistics
 import sys
 import threading
-import time
 
 import kith
 import numpy as np
@@ -20,12 +17,11 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
 
 import machine
+import record
 
 
-def timed(call):
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+def seconds(call):
+    return machine.timed(call, lambda: None)[1]
 
 
 def read(parts):
@@ -43,8 +39,8 @@ def rounds(n, d, threads, count):
     path = index.search(queries[:1], 10).report.path
     parts = np.array_split(np.ones(n * d // 8, dtype=np.int64), threads)
     for turn in range(count):
-        query = statistics.median(timed(lambda i=i: index.search(queries[i:i + 1], 10)) for i in range(len(queries)))
-        whole = statistics.median(timed(lambda: read(parts)) for _ in range(9))
+        query = statistics.median(seconds(lambda i=i: index.search(queries[i:i + 1], 10)) for i in range(len(queries)))
+        whole = statistics.median(seconds(lambda: read(parts)) for _ in range(9))
         row = {"n": n, "d": d, "round": turn, "path": path, "query_ms": 1e3 * query, "read_ms": 1e3 * whole,
                "ratio": query / whole, "read_gb_per_s": n * d / whole / 1e9}
         print(f"{n:,} x {d}, {path}: query {row['query_ms']:.2f} ms, reading {row['read_ms']:.2f} ms "
@@ -63,11 +59,7 @@ def main():
     settings.kernels, settings.device = "shipped", "cpu"
     about = machine.describe(settings)
     rows = [row for d in settings.dimensions for row in rounds(settings.points, d, settings.threads, settings.rounds)]
-    if settings.json:
-        document = {"command": ["python3", "bench/one_query.py", *sys.argv[1:]],
-                    "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                    "machine": about, "versions": {"kith": kith.__version__} | machine.versions(), "rounds": rows}
-        pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
+    record.write(settings, ["bench/one_query.py", *sys.argv[1:]], about, rows, {"versions": {"kith": kith.__version__} | machine.versions()})
 
 
 if __name__ == "__main__":
