@@ -59,11 +59,14 @@ void CoarseFilter::follow(std::int64_t i) {
 
 void CoarseFilter::group(std::int64_t p) {
     const float* const panel = filter_.panel(p);
-    const std::uint32_t points = search_.candidates_of(panel, p * panel_points);
-    std::uint32_t seen = 0;
+    std::uint32_t points = 0, seen = 0;
+    bool known = false;
     std::size_t count = 0;
     tiles_.compare(panel, thresholds_.data(), filter_.exponent(),
                    [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float*) {
+                       // Of a few queries few panels have a hit at all.
+                       if (!known) points = search_.candidates_of(panel, p * panel_points);
+                       known = true;
                        // Without a branch that depends on a query.
                        std::uint32_t all = 0;
                        for (std::int64_t i = 0; i < here; ++i) {
