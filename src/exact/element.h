@@ -32,24 +32,48 @@ KITH_HD float bfloat_to_float(std::uint16_t b) {
     return bits_to_float(static_cast<std::uint32_t>(b) << 16);
 }
 
-// Element i of an array of `type`. The switch is uniform over a warp and hoisted out of loops by callers that care.
-KITH_HD double load(const void* data, ElementType type, std::int64_t i) {
+// An element's value.
+KITH_HD double value_of(float x) {
+    return x;
+}
+KITH_HD double value_of(double x) {
+    return x;
+}
+KITH_HD double value_of(float16 x) {
+    return half_to_float(x.bits);
+}
+KITH_HD double value_of(bfloat16 x) {
+    return bfloat_to_float(x.bits);
+}
+KITH_HD double value_of(std::int8_t x) {
+    return x;
+}
+KITH_HD double value_of(std::uint8_t x) {
+    return x;
+}
+
+// What use(elements) makes of an array of `type`, as that type's. The switch is uniform over a warp.
+template <class Use>
+KITH_HD auto with_elements(const void* data, ElementType type, const Use& use) {
     switch (type) {
         case ElementType::f32:
-            return static_cast<const float*>(data)[i];
+            return use(static_cast<const float*>(data));
         case ElementType::f64:
-            return static_cast<const double*>(data)[i];
+            return use(static_cast<const double*>(data));
         case ElementType::f16:
-            return half_to_float(static_cast<const std::uint16_t*>(data)[i]);
+            return use(static_cast<const float16*>(data));
         case ElementType::bf16:
-            return bfloat_to_float(static_cast<const std::uint16_t*>(data)[i]);
+            return use(static_cast<const bfloat16*>(data));
         case ElementType::i8:
-            return static_cast<const std::int8_t*>(data)[i];
-        case ElementType::u8:
-            return static_cast<const std::uint8_t*>(data)[i];
+            return use(static_cast<const std::int8_t*>(data));
         default:
-            return 0.0;
+            return use(static_cast<const std::uint8_t*>(data));
     }
+}
+
+// Element i of an array of `type`.
+KITH_HD double load(const void* data, ElementType type, std::int64_t i) {
+    return with_elements(data, type, [i](const auto* elements) { return value_of(elements[i]); });
 }
 
 // Index of element (row, column) of a view.

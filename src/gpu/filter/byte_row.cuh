@@ -1,5 +1,5 @@
-// Rounding a row to whole numbers of 8 bits, with the terms of the bound (bytes.h): by a warp, a lane four numbers at a
-// time.
+// Rounding a row to whole numbers of 8 bits, with the terms of the bound (bytes.h): by a warp, or a group of its lanes,
+// a lane four numbers at a time.
 #pragma once
 
 #include <cmath>
@@ -96,14 +96,16 @@ struct LeadingSums {
 
 // Rows of directions.form.width pairs of numbers: those of phi, then, where there are leading directions, of points the
 // fine numbers of what rounding left and the coarse ones of the coordinates, of queries the other way round. Of queries
-// the numbers are negated, which -128 cannot be. `shared`: byte_row_doubles() of the warp's own.
-template <bool query>
+// the numbers are negated, which -128 cannot be. `shared`: byte_row_doubles() of the warp's own. Fewer than 32 lanes
+// round rows of coordinates alone.
+template <bool query, int lanes = 32>
 __device__ ByteRow round_to_bytes(const Directions& directions, const __half* vector, const Along& of,
                                   std::int64_t i_row, double* shared, std::int8_t* out) {
-    const double* const along = of.coordinates ? of.coordinates + i_row * of.stride : nullptr;
+    const double* const along = lanes == 32 && of.coordinates ? of.coordinates + i_row * of.stride : nullptr;
     const ByteForm& bytes = directions.bytes;
     const LeadingDirections& leading = bytes.leading;
-    const int lane = threadIdx.x % 32;
+    const bool leads = lanes == 32 && leading.count > 0;
+    const int lane = threadIdx.x % lanes;
     const std::int64_t coordinates = directions.coordinates();
     LeadingSums sums(shared, directions);
     double norm2 = 0, phi2 = 0, own2 = 0, stepped2 = 0, noise2 = 0, clipped2 = 0, clipped = 0, cross = 0;
@@ -120,17 +122,20 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
     if (along) error = error_of_row(directions, of, i_row, norm2);
     // No less than what the directions leave.
     const double left = error.remainder(norm2, norm2 - phi2), inverse = 1 / bytes.step;
-    for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 128) {
+    for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 4 * lanes) {
         char4 four{};
         signed char* const rounded = &four.x;
+        uint2 halves{};
+        if (!along && first < directions.depth) halves = *reinterpret_cast<const uint2*>(vector + first);
+        const auto* const elements = reinterpret_cast<const __half*>(&halves);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const std::int64_t c = first + i;
             if (c >= coordinates) continue;
             const double x = c >= directions.columns ? left
                              : along                 ? along[c]
-                                                     : static_cast<double>(__half2float(vector[c])),
-                         shift = bytes.shift[c], y = x - shift, nearest = rint(y * inverse),
+                                                     : static_cast<double>(__half2float(elements[i])),
+                         shift = __ldg(bytes.shift + c), y = x - shift, nearest = rint(y * inverse),
                          b = fmin(fmax(nearest, query ? -127.0 : -128.0), 127.0), stepped = b * bytes.step,
                          rest = y - stepped;
             rounded[i] = static_cast<signed char>(static_cast<int>(query ? -b : b));
@@ -144,20 +149,19 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
                 clipped2 += rest * rest;
                 clipped += fabs(rest);
             }
-            if (leading.count > 0 && c < directions.columns)
-                sums.set(c, query ? y : stepped, b == nearest ? rest : 0.0);
+            if (leads && c < directions.columns) sums.set(c, query ? y : stepped, b == nearest ? rest : 0.0);
         }
         *reinterpret_cast<char4*>(out + first) = four;
     }
-    if (!along) norm2 = warp_sum(norm2);
+    if (!along) norm2 = group_sum<lanes>(norm2);
     const double norm = sqrt(norm2), size = norm + bytes.shift_norm;
     ByteRow row;
-    row.norm2 = warp_sum(own2);
-    row.stepped2 = warp_sum(stepped2);
-    row.noise2 = warp_sum(noise2);
-    row.clipped2 = warp_sum(clipped2);
-    row.ends = 128 * bytes.step * warp_sum(clipped);
-    row.cross = warp_sum(cross);
+    row.norm2 = group_sum<lanes>(own2);
+    row.stepped2 = group_sum<lanes>(stepped2);
+    row.noise2 = group_sum<lanes>(noise2);
+    row.clipped2 = group_sum<lanes>(clipped2);
+    row.ends = 128 * bytes.step * group_sum<lanes>(clipped);
+    row.cross = group_sum<lanes>(cross);
     row.rounding = canonical_slack * size * size;
     if (along) {
         const double of_coordinates = error.coordinates * norm;
@@ -165,7 +169,7 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
         row.rounding += of_coordinates * bytes.shift_norm;
         if (!directions.leaves_some()) row.left2 = left * left;
     }
-    if (leading.count == 0) return row;
+    if (!leads) return row;
     if (const std::int64_t c = directions.columns + lane; c < sums.padded) sums.set(c, 0, 0);
     __syncwarp();
     const bool of_noise = lane < LeadingDirections::most;

@@ -1,5 +1,5 @@
 // Vectors of the fused filter: mapped, centred and scaled (or made unit), rounded to fp16, with the terms of the proven
-// bound (bound.h). A warp owns a row.
+// bound (bound.h). A warp, or a group of its lanes, owns a row.
 #pragma once
 
 #include "gpu/filter/coordinates.cuh"
@@ -22,105 +22,134 @@ __device__ __forceinline__ double round_terms(double x, int terms, __half& first
     return rest - static_cast<double>(__half2float(second));
 }
 
-// Writes the rounded vector of a row (at a position) to out[0 .. width): its terms, so that the products of a query's
-// and a point's are first * first + first * second + second * first. `usable` false writes zeros.
+// Whether rows are as most are: without a factor or logarithms (plain_metric), in one term, with elements side by side.
 template <class M>
-__device__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::int64_t position, const FilterForm& form,
-                               const metric::Params& params, double scale, bool unit, bool query, __half* out,
-                               bool usable) {
+inline constexpr bool plain_metric = !M::traits.factored && !takes_logarithms<M>;
+inline bool is_plain(const Rows& rows, const FilterForm& form) {
+    return rows.col_stride == 1 && form.terms == 1;
+}
+// Whether points are made unit, FilterForm::unit.
+template <class M>
+inline constexpr bool unit_points = metric::product_form(M::traits) == metric::Gemm::cosine;
+
+// Writes the rounded vector of a row (at a position) to out[0 .. width): its terms, so that the products of a query's
+// and a point's are first * first + first * second + second * first. `usable` false writes zeros. `plain`: is_plain().
+template <class M, bool plain, int lanes>
+__device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::int64_t position,
+                                               const FilterForm& form, const metric::Params& params, double scale,
+                                               bool unit, bool query, __half* out, bool usable) {
     using O = ScalarOps<double>;
-    const int lane = threadIdx.x % 32;
+    const int lane = threadIdx.x % lanes;
     const std::int64_t d = params.d;
-    const auto raw = [&](std::int64_t i) { return coordinate<M>(in, row, position, i, form, params, unit); };
+    const auto each_coordinate = [&](const auto& use) {
+        if constexpr (plain) {
+            in.rows.template each<lanes>(row, lane, d, [&](std::int64_t i, double element) {
+                use(i, coordinate<M>(element, in, row, i, form, params, unit));
+            });
+        } else if constexpr (takes_logarithms<M>) {
+            for (std::int64_t i = lane; i < d; i += lanes) use(i, mapped<M>(in.rows.at(row, i), in, row, i, params));
+        } else {
+            for (std::int64_t i = lane; i < d; i += lanes)
+                use(i, coordinate<M>(in, row, position, i, form, params, unit));
+        }
+    };
     double factor = scale;
     RowVector v;
     if (unit) {
         double norm2 = 0;
         bool other = false;
-        for (std::int64_t i = lane; i < d; i += 32) {
-            const double x = raw(i);
+        each_coordinate([&](std::int64_t, double x) {
             norm2 += x * x;
             other |= x != 0;
-        }
-        norm2 = warp_sum(norm2);
+        });
+        norm2 = group_sum<lanes>(norm2);
         v.zero = norm2 == 0;
-        v.empty = !__any_sync(0xffffffffu, other);
+        v.empty = !__any_sync(group_mask<lanes>(), other);
         factor = norm2 > 0 ? scale / O::sqrt(norm2) : 0.0;
         // Outside of these limits squares lose bits in binary64, here and in the canonical form.
         usable = usable && (norm2 == 0 || (norm2 >= smallest_square && norm2 <= largest_square));
     }
     const bool centred = unit && form.centre && form.gemm == metric::Gemm::l2;
-    const std::int64_t part = form.terms == 1 ? form.width : form.width / 3;
+    const bool shifts = M::traits.gemm == metric::Gemm::dot && form.shifts_products();
+    const int terms = plain ? 1 : form.terms;
+    const std::int64_t part = terms == 1 ? form.width : form.width / 3;
     if constexpr (M::traits.factored) {
         usable = usable && form.factor.rows;
-        for (std::int64_t i = lane; usable && i < d; i += 32) {
+        for (std::int64_t i = lane; usable && i < d; i += lanes) {
             const double y = weighted<M>(in, row, i, form);
             v.before2 += y * y;
         }
-        v.before2 = warp_sum(v.before2);
+        v.before2 = group_sum<lanes>(v.before2);
         usable = usable && v.before2 <= largest_square;
     }
     bool finite = usable;
-    for (std::int64_t i = lane; i < part; i += 32) {
+    const auto put = [&](std::int64_t i, __half first, __half second) {
+        out[i] = first;
+        if (terms == 1) return;
+        out[part + i] = query ? first : second;
+        out[2 * part + i] = query ? second : first;
+    };
+    each_coordinate([&](std::int64_t i, double raw) {
         double x = 0, rounded = 0;
         bool logarithm_of_zero = false;
         if constexpr (takes_logarithms<M>) {
-            if (i < d) {
-                const double value = mapped<M>(in, row, i, params), centre = form.centre ? form.centre[i] : 0.0;
-                const EntropyCoordinate c =
-                    query ? entropy_query(value, centre, factor, form.least) : entropy_point(value, centre, factor);
-                x = c.exact;
-                rounded = c.rounded;
-                v.weight += c.weight;
-                finite &= c.covered;
-                v.zeros |= logarithm_of_zero = c.zero;
-            }
+            const double centre = form.centre ? form.centre[i] : 0.0;
+            const EntropyCoordinate c =
+                query ? entropy_query(raw, centre, factor, form.least) : entropy_point(raw, centre, factor);
+            x = c.exact;
+            rounded = c.rounded;
+            v.weight += c.weight;
+            finite &= c.covered;
+            v.zeros |= logarithm_of_zero = c.zero;
         } else {
-            if (i < d) x = raw(i) * factor;
-            if (centred && i < d) x -= form.centre[i] * form.scale;
-            if (form.shifts_products() && !query && i < d) v.offset -= form.centre[i] * form.scale * x;
+            x = raw * factor;
+            if (centred) x -= __ldg(form.centre + i) * form.scale;
+            if (shifts && !query) v.offset -= __ldg(form.centre + i) * form.scale * x;
             rounded = x;
         }
         __half first, second;
-        const double rest = round_terms(rounded, form.terms, first, second) + (x - rounded);
-        finite &= isfinite(rest);
+        double rest = round_terms(rounded, terms, first, second);
+        if (terms == 2) {
+            const auto low = static_cast<double>(__half2float(second));
+            v.second2 += low * low;
+        }
+        if constexpr (takes_logarithms<M>) rest += x - rounded;
         v.norm2 += x * x;
         v.rho2 += rest * rest;
-        const auto low = static_cast<double>(__half2float(second));
-        v.second2 += low * low;
         if (logarithm_of_zero) first = __double2half(-entropy_norm);
-        out[i] = first;
-        if (form.terms == 1) continue;
-        out[part + i] = query ? first : second;
-        out[2 * part + i] = query ? second : first;
-    }
-    v.norm2 = warp_sum(v.norm2);
-    v.rho2 = warp_sum(v.rho2);
-    v.second2 = warp_sum(v.second2);
-    if (form.shifts_products()) v.offset = warp_sum(v.offset);
+        put(i, first, second);
+    });
+    for (std::int64_t i = d + lane; i < part; i += lanes) put(i, __half{}, __half{});
+    v.norm2 = group_sum<lanes>(v.norm2);
+    v.rho2 = group_sum<lanes>(v.rho2);
+    if (terms == 2) v.second2 = group_sum<lanes>(v.second2);
+    if (shifts) v.offset = group_sum<lanes>(v.offset);
     // A row of zeros is at distance 1 of all unit vectors.
     if (form.unit && centred && v.zero) v.offset = 0.5 * form.scale * form.scale;
     if constexpr (takes_logarithms<M>) {
-        v.weight = warp_sum(v.weight);
-        v.zeros = __any_sync(0xffffffffu, v.zeros);
+        v.weight = group_sum<lanes>(v.weight);
+        v.zeros = __any_sync(group_mask<lanes>(), v.zeros);
     }
-    v.finite = __all_sync(0xffffffffu, finite) && v.norm2 < 1e30;
+    // Where anything is not finite, neither is what rounding has left.
+    v.finite = __all_sync(group_mask<lanes>(), finite) && isfinite(v.rho2) && v.norm2 < 1e30;
     if (!v.finite) {
-        __syncwarp();
-        for (std::int64_t i = lane; i < form.width; i += 32) out[i] = __half{};
+        __syncwarp(group_mask<lanes>());
+        for (std::int64_t i = lane; i < form.width; i += lanes) out[i] = __half{};
     }
     return v;
 }
 
-template <class M>
+template <class M, bool plain, int lanes>
 __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors, float* half_norm,
                                      float* point_error, metric::Params params) {
-    const std::int64_t at = form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    const std::int64_t at =
+        form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / lanes;
+    const int lane = threadIdx.x % lanes;
     const std::int64_t n = in.rows.count;
     const float infinity = __int_as_float(0x7f800000);
     if (at >= whole_tiles(n)) return;
     if (at >= n) {
-        if (threadIdx.x % 32 == 0) {
+        if (lane == 0) {
             half_norm[at] = infinity;
             point_error[at] = 0.0f;
         }
@@ -129,8 +158,9 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     const std::int64_t row = row_at(form, at, n);
     const bool nan = in.nan[row];
     const RowVector v =
-        round_row<M>(in, row, at, form, params, form.scale, form.unit, false, vectors + at * form.width, !nan);
-    if (threadIdx.x % 32 != 0) return;
+        round_row<M, plain, lanes>(in, row, at, form, params, form.scale, plain ? unit_points<M> : form.unit, false,
+                                   vectors + at * form.width, !nan);
+    if (lane != 0) return;
     const double bound = point_bound(form, v, M::traits.factored);
     const bool covered = v.finite && is_covered(form, v, bound);
     if (form.unknown && !nan && (takes_logarithms<M> ? covered && !is_near(form, v, bound) : !isfinite(v.norm2)))
@@ -152,7 +182,8 @@ __global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, F
                unit = form.unit || !l2 || shifts;
     // A query's length does not change the order of its products: the bound is for those of one norm.
     const double scale = shifts ? form.scale * form.product_norm : l2 ? form.scale : form.query_scale;
-    const RowVector v = round_row<M>(in, row, row, form, params, scale, unit, true, vectors + row * form.width, !nan);
+    const RowVector v =
+        round_row<M, false, 32>(in, row, row, form, params, scale, unit, true, vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double bound = query_bound(form, v, M::traits.factored);
     // One that cannot be rounded is scanned.
@@ -180,11 +211,23 @@ template <class M>
 void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* half_norm,
                    float* point_error, const metric::Params& params, cudaStream_t stream) {
     const std::int64_t n = rows.rows.count;
+    const auto launch = [&](auto kernel, int lanes, const FilterForm& some, std::int64_t count) {
+        kernel<<<blocks_for(count, item_threads / lanes), item_threads, 0, stream>>>(rows, some, vectors, half_norm,
+                                                                                     point_error, params);
+        check_launch("filter_points");
+    };
+    if constexpr (plain_metric<M>) {
+        constexpr int few = 8;
+        if (is_plain(rows.rows, form)) {
+            if (params.d <= (unit_points<M> ? tuning::few_unit_coordinates : tuning::few_coordinates))
+                launch(filter_points_kernel<M, true, few>, few, form, whole_tiles(n));
+            else launch(filter_points_kernel<M, true, 32>, 32, form, whole_tiles(n));
+            return;
+        }
+    }
     with_coordinates<M>(rows, {n, 0}, form, whole_tiles(n), params, stream,
                         [&](const FilterForm& some, std::int64_t count) {
-                            filter_points_kernel<M><<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-                                rows, some, vectors, half_norm, point_error, params);
-                            check_launch("filter_points");
+                            launch(filter_points_kernel<M, false, 32>, 32, some, count);
                         });
 }
 

@@ -68,32 +68,39 @@ PassingShares passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaS
                                                                                                     on_device.get());
     check_launch("passing_shares");
     const std::vector<float> values = fetched(on_device, stream);
-    const double each = 1 / static_cast<double>(trial.count * trial.queries);
     // One pair more than pass: of what none of the sample's does, some do.
-    PassingShares shares{.columns = std::vector<double>(choices, each)};
-    std::vector<double> all;
+    std::vector<std::int64_t> passed(choices, 1);
+    std::int64_t passed_bytes = 0;
+    std::vector<double> others(static_cast<std::size_t>(trial.count - 1));
     for (std::int64_t i = 0; i < trial.queries; ++i) {
         const float* const of = values.data() + static_cast<std::size_t>(i * trial.count) * stride;
+        const auto own = [&](std::int64_t x, std::size_t value) {
+            return static_cast<double>(of[static_cast<std::size_t>(x) * stride + value]);
+        };
         const std::int64_t self = i * trial.count / trial.queries;
-        all.clear();
-        double least = std::numeric_limits<double>::infinity();
-        for (std::int64_t x = 0; x < trial.count; ++x) {
-            const float* const own = of + static_cast<std::size_t>(x) * stride;
-            if (x != self) all.push_back(static_cast<double>(own[0]));
-            least = std::min(least, static_cast<double>(own[choices + 1]));
-        }
-        const double rank = tuning::expected_neighbours(n) * static_cast<double>(all.size()) / static_cast<double>(n);
-        const double threshold = exact::value_at_rank(all, least, rank);
-        for (std::int64_t x = 0; x < trial.count; ++x) {
-            if (x == self) continue;
-            const float* const own = of + static_cast<std::size_t>(x) * stride;
-            const auto passes = [&](std::size_t choice, double slack) {
-                return static_cast<double>(own[choice]) - slack <= threshold ? each : 0.0;
-            };
-            for (std::size_t c = 0; c < choices; ++c) shares.columns[c] += passes(c + 1, trial.direction_slack);
-            shares.bytes += passes(0, trial.slack);
-        }
+        const auto each_other = [&](const auto& use) {
+            for (std::int64_t x = 0; x < self; ++x) use(x, x);
+            for (std::int64_t x = self + 1; x < trial.count; ++x) use(x, x - 1);
+        };
+        double least = own(self, choices + 1);
+        each_other([&](std::int64_t x, std::int64_t at) {
+            others[static_cast<std::size_t>(at)] = own(x, 0);
+            least = std::min(least, own(x, choices + 1));
+        });
+        const double threshold = exact::value_at_rank(
+            others, least,
+            tuning::expected_neighbours(n) * static_cast<double>(others.size()) / static_cast<double>(n));
+        const auto passing = [&](std::size_t value, double slack) {
+            std::int64_t count = 0;
+            each_other([&](std::int64_t x, std::int64_t) { count += own(x, value) - slack <= threshold; });
+            return count;
+        };
+        for (std::size_t c = 0; c < choices; ++c) passed[c] += passing(c + 1, trial.direction_slack);
+        passed_bytes += passing(0, trial.slack);
     }
+    const double each = 1 / static_cast<double>(trial.count * trial.queries);
+    PassingShares shares{.columns = {}, .bytes = each * static_cast<double>(passed_bytes)};
+    for (const std::int64_t some : passed) shares.columns.push_back(each * static_cast<double>(some));
     return shares;
 }
 

@@ -1,6 +1,8 @@
 // Rows of a matrix in device memory, in any element type and layout, as kernels see them.
 #pragma once
 
+#include <type_traits>
+
 #include "exact/element.h"
 #include "kith/types.h"
 
@@ -14,6 +16,22 @@ struct Rows {
 
     KITH_HD double at(std::int64_t row, std::int64_t col) const {
         return exact::load(data, type, row * row_stride + col * col_stride);
+    }
+    // Calls use(col, value) for every lanes-th column below `cols`, from `first` on, of a row whose elements lie side
+    // by side. Four elements are loaded before the first is used.
+    template <int lanes, class Use>
+    KITH_HD void each(std::int64_t row, std::int64_t first, std::int64_t cols, const Use& use) const {
+        exact::with_elements(data, type, [&](const auto* elements) {
+            constexpr int ahead = 4;
+            const auto* const own = elements + row * row_stride;
+            std::int64_t col = first;
+            for (; col + (ahead - 1) * lanes < cols; col += ahead * lanes) {
+                std::remove_cvref_t<decltype(*own)> loaded[ahead];
+                for (int i = 0; i < ahead; ++i) loaded[i] = own[col + i * lanes];
+                for (int i = 0; i < ahead; ++i) use(col + i * lanes, exact::value_of(loaded[i]));
+            }
+            for (; col < cols; col += lanes) use(col, exact::value_of(own[col]));
+        });
     }
 };
 
