@@ -122,7 +122,7 @@ void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
 }
 
 bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads,
-                           bool always, ProgressMeter& progress) {
+                           bool always, const MatrixView* queries, ProgressMeter& progress) {
     const TileKernels& tiles = tile_kernels(isa);
     if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
     if (form_.d > max_projected_dimensions) return false;
@@ -130,38 +130,45 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
                                          bytes_ ? least_sample : most_sample);
     const std::int64_t sample = std::min(points.rows, most);
     const double largest = bytes_ ? max_scaled_norm : largest_sampled;
-    Buffer<double> vectors(sample * form_.d);
-    std::vector<char> used(static_cast<std::size_t>(sample));
-    watched_for(threads, sample, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+    // Of products queries are made unit, and points are not.
+    const std::int64_t wanted =
+        queries && form_.own == metric::Gemm::l2 ? std::min(queries->rows, FilterSample::most_tried) : 0;
+    Buffer<double> vectors((sample + wanted) * form_.d);
+    std::vector<char> used(static_cast<std::size_t>(sample + wanted));
+    watched_for(threads, sample + wanted, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
         RowBlock rows(1, form_.d);
         for (std::int64_t i = first; i < last; ++i) {
-            distance_keys.load(points, i * points.rows / sample, 1, rows);
+            if (i < sample) distance_keys.load(points, i * points.rows / sample, 1, rows);
+            else distance_keys.load(*queries, (i - sample) * queries->rows / wanted, 1, rows);
             double* const v = vectors.data() + i * form_.d;
             BesideSums beside;
             // Far outliers have directions of their own, and rows of 0 no unit vectors.
+            const double most_norm = i < sample ? largest : max_scaled_norm;
             used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, beside) &&
-                                                beside.half_norm == 0 && norm2_of(v, form_.d) <= largest * largest;
+                                                beside.half_norm == 0 && norm2_of(v, form_.d) <= most_norm * most_norm;
         }
     });
     progress.throw_if_cancelled();
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < sample; ++i)
+    std::int64_t kept = 0, count = 0;
+    for (std::int64_t i = 0; i < sample + wanted; ++i) {
         if (used[static_cast<std::size_t>(i)])
-            std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + count++ * form_.d);
+            std::copy_n(vectors.data() + i * form_.d, form_.d, vectors.data() + kept++ * form_.d);
+        if (i + 1 == sample) count = kept;
+    }
     if (count < 2) return false;
     if (!whole_) choose_rows(vectors.data(), count, isa);
-    const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value()};
+    const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value(), kept - count};
     if (!bytes_) {
         projection_ = find_projection(isa, sampled, points.rows, always, threads, progress);
         return projection_.has_value();
     }
     std::vector<RowSums> sums;
     std::vector<float> words(static_cast<std::size_t>(byte_words()));
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < kept; ++i) {
         float scale = 0;
         sums.push_back(round_bytes(vectors.data() + i * form_.d, form_.scale, words.data(), scale));
     }
-    double typical = mean_left(sums);
+    double typical = mean_left({sums.begin(), sums.begin() + count});
     // The same of bytes, but where points and queries are whole numbers.
     if (!whole_) typical = std::max(typical, least_byte_residual);
     coarse_bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_bytes);

@@ -164,16 +164,17 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys, c
 }
 
 std::shared_ptr<const Filter> Filter::make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
-                                           Rounding rounding, bool always, ProgressMeter& progress) {
+                                           Rounding rounding, bool always, ProgressMeter& progress,
+                                           const MatrixView* queries) {
     if (points.cols > max_filter_dimensions || points.rows == 0) return nullptr;
     std::optional<double> least;
     if (keeps_whole(rounding)) least = least_whole(points, metric, isa);
-    return make_of(points, metric, isa, threads, rounding, always, least, progress);
+    return make_of(points, metric, isa, threads, rounding, always, least, queries, progress);
 }
 
 std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
                                               Rounding rounding, bool always, std::optional<double> least,
-                                              ProgressMeter& progress) {
+                                              const MatrixView* queries, ProgressMeter& progress) {
     const MatrixView& m = points;
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
@@ -226,7 +227,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
             f.form_.centre.assign(f.form_.centre.size(), points.type == ElementType::u8 ? 128.0 : 0.0);
     }
     if (least) f.whole_.emplace(m.rows, m.cols, *least, whole_form(metric.id), isa);
-    if (coarse && !f.choose_coarse(points, distance_keys, isa, threads, always, progress)) return nullptr;
+    if (coarse && !f.choose_coarse(points, distance_keys, isa, threads, always, queries, progress)) return nullptr;
     const Rounding own = f.pairs_ ? Rounding::bf16 : Rounding::f32;
     if (!f.shorts_) f.bound_ = FilterBound(f.form_.own, f.form_.d, own, query_norm);
     f.row_words_ = f.shorts_ ? exact::ceil_div(f.form_.d, std::int64_t{2}) : f.words_of(f.form_.d);
@@ -260,7 +261,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     for (const Packed& p : packed)
         all = {all.uncovered + p.uncovered, all.fractions || p.fractions, std::max(all.largest, p.largest),
                std::max(all.largest_coarse, p.largest_coarse), std::max(all.share, p.share)};
-    if (all.fractions) return make_of(points, metric, isa, threads, rounding, always, std::nullopt, progress);
+    if (all.fractions) return make_of(points, metric, isa, threads, rounding, always, std::nullopt, queries, progress);
     if (f.direct_.step == Step::chebyshev) f.points_share_ = all.share;
     f.bound_.set_largest(std::sqrt(all.largest));
     f.coarse_bound_.set_largest(std::sqrt(all.largest_coarse));

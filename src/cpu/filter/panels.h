@@ -20,8 +20,10 @@ public:
     // Polls `progress` as stage "prepare" and throws where it is cancelled.
     // Null where the bound would hold for too few points to be of use. Rounding::bf16 needs pair_kernels() and a metric
     // of a matrix-product form. `always`: coarse panels are made where a sample says that they do not pay as well.
+    // `queries`, where not null, are those that whether they pay is tried with, else some of the points.
     static std::shared_ptr<const Filter> make(const MatrixView& points, const MetricSpec& metric, Isa isa, int threads,
-                                              Rounding rounding, bool always, ProgressMeter& progress);
+                                              Rounding rounding, bool always, ProgressMeter& progress,
+                                              const MatrixView* queries = nullptr);
 
     // The tiles for panels of this filter.
     const Tiles& tiles(const TileKernels& kernels) const {
@@ -93,14 +95,15 @@ private:
     bool coarse() const { return bytes_ || projection_; }
     // False where coarse panels do not pay, or the form has none.
     bool choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads, bool always,
-                       ProgressMeter& progress);
+                       const MatrixView* queries, ProgressMeter& progress);
     // What the scale of whole numbers is tried with first: that of the points' form, or of unit vectors.
     RowSums round_bytes(const double* vector, double whole_scale, float* out, float& scale) const {
         return bytes_->round_row(vector, whole_scale, form_.d, out, scale);
     }
     static std::shared_ptr<const Filter> make_of(const MatrixView& points, const MetricSpec& metric, Isa isa,
                                                  int threads, Rounding rounding, bool always,
-                                                 std::optional<double> least, ProgressMeter& progress);
+                                                 std::optional<double> least, const MatrixView* queries,
+                                                 ProgressMeter& progress);
     // What was packed: points that the bound does not cover, and the largest norm and share of the others.
     struct Packed {
         std::int64_t uncovered = 0;

@@ -210,9 +210,8 @@ constexpr double cost_per_coordinate = 12, whole_cost_per_coordinate = 6, cost_o
 // A projection is made if filtering takes less than this share of what all coordinates take, panels of bytes below the
 // other.
 constexpr double largest_share = 0.7, largest_byte_share = 0.85;
-// Rows that directions are made of at most; rows that the choice is tried with as queries, for about so many
-// neighbours.
-constexpr std::int64_t most_directed = 1024, tried_queries = 16, expected_neighbours = 64;
+// Rows that directions are made of at most; neighbours that the choice is tried for, about.
+constexpr std::int64_t most_directed = 1024, expected_neighbours = 64;
 // Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
 constexpr double most_left = 0.6;
 
@@ -259,10 +258,10 @@ public:
           room_(room),
           n_(n),
           choices_count_(choices_count),
-          squares_(static_cast<std::size_t>(sample.count)),
+          squares_(static_cast<std::size_t>(sample.all())),
           left_(squares_.size() * choices_count) {
         std::vector<double> along(choices_count);
-        for (std::int64_t i = 0; i < sample.count; ++i) {
+        for (std::int64_t i = 0; i < sample.all(); ++i) {
             const double* const x = sample_.rows + i * sample_.d;
             const double square = product(x, x, sample_.d);
             squares_[static_cast<std::size_t>(i)] = square;
@@ -327,22 +326,24 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
     const TileKernels& tiles = tile_kernels(isa);
     const bool whole = sample.whole && byte_kernels(isa);
     if (!always && !directions_may_pay(isa, sample.d, whole)) return std::nullopt;
-    // Directions of every other row or fewer, from the first on; the others, from the second on, are points and
-    // queries.
+    // Directions of every other row or fewer, from the first on; the others, from the second on, are points, and
+    // queries where there are no others.
     const std::int64_t d = sample.d, step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
     const std::int64_t made_of = (sample.count + step - 1) / step, others = sample.count / 2;
     const std::int64_t most = std::min({choices.back(), d / 2, made_of / 4});
     if (others < 1 || most < choices.front()) return std::nullopt;
-    Buffer<double> rest(others * d);
+    Buffer<double> rest((others + sample.queries) * d);
     for (std::int64_t i = 0; i < others; ++i) std::copy_n(sample.rows + (2 * i + 1) * d, d, rest.data() + i * d);
+    std::copy_n(sample.rows + sample.count * d, sample.queries * d, rest.data() + others * d);
+    const FilterSample points{sample.form, rest.data(), others, d, sample.whole, sample.queries};
     const Projection all(tiles, sample.rows, step * d, made_of, d, most, threads, progress);
     progress.throw_if_cancelled();
     std::vector<std::int64_t> possible;
     for (const std::int64_t c : choices)
         if (c <= all.columns()) possible.push_back(c);
     if (possible.empty()) return std::nullopt;
-    Buffer<double> coordinates(others * all.room());
-    watched_for(threads, others, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+    Buffer<double> coordinates(points.all() * all.room());
+    watched_for(threads, points.all(), 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
         all.coordinates(tiles, rest.data() + first * d, d, last - first, coordinates.data() + first * all.room());
     });
     progress.throw_if_cancelled();
@@ -353,14 +354,12 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
         along += product(y, y, all.columns());
     }
     if (!always && along < (1 - most_left) * squares) return std::nullopt;
-    const FilterSample points{sample.form, rest.data(), others, d};
     const Trial trial(points, coordinates.data(), all.room(), n, possible.size());
-    const std::int64_t queries = std::min(others, tried_queries);
+    const std::int64_t queries = points.tried();
     std::vector<double> total(possible.size(), 0.0);
     std::vector<std::vector<double>> shares(static_cast<std::size_t>(queries), total);
-    watched_for(threads, queries, 1, progress, "prepare", [&](std::int64_t i, std::int64_t) {
-        trial.add(i * others / queries, shares[static_cast<std::size_t>(i)]);
-    });
+    watched_for(threads, queries, 1, progress, "prepare",
+                [&](std::int64_t i, std::int64_t) { trial.add(points.query(i), shares[static_cast<std::size_t>(i)]); });
     progress.throw_if_cancelled();
     const double row_cost = cost_of_row(costs_of(isa), sample);
     std::size_t best = 0;
@@ -378,7 +377,7 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
 
 bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums,
                std::int64_t n) {
-    const std::int64_t d = sample.d, queries = std::min(sample.count, tried_queries);
+    const std::int64_t d = sample.d, queries = sample.tried();
     const bool l2 = sample.form == metric::Gemm::l2;
     std::vector<double> errors, squares, values;
     for (const RowSums& s : sums) {
@@ -387,7 +386,7 @@ bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, co
     }
     double share = 0;
     for (std::int64_t i = 0; i < queries; ++i) {
-        const std::int64_t query = i * sample.count / queries;
+        const std::int64_t query = sample.query(i);
         const double q2 = squares[static_cast<std::size_t>(query)], size = l2 ? 1 : std::sqrt(q2);
         values.clear();
         std::vector<double> low;

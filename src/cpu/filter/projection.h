@@ -2,6 +2,7 @@
 // (docs/exactness.md, section 11).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -58,12 +59,20 @@ private:
 };
 
 // A sample of points as the filter of that form takes them: `count` rows of d coordinates. `whole`: the rows behind the
-// panels are whole numbers of 8 bits.
+// panels are whole numbers of 8 bits. `queries`: so many rows behind them are queries of the search; where there are
+// none, some of the points are taken for queries.
 struct FilterSample {
     metric::Gemm form;
     const double* rows;
     std::int64_t count, d;
     bool whole = false;
+    std::int64_t queries = 0;
+
+    std::int64_t all() const { return count + queries; }
+    // Rows that a choice is tried with as queries, and the i-th of them.
+    static constexpr std::int64_t most_tried = 16;
+    std::int64_t tried() const { return queries > 0 ? queries : std::min(count, most_tried); }
+    std::int64_t query(std::int64_t i) const { return queries > 0 ? count + i : i * count / tried(); }
 };
 
 // What filtering a pair takes along so many directions, in multiply-adds of a panel's coordinates.

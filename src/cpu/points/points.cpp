@@ -97,9 +97,10 @@ const T* Points::Lazy<T>::get(const Make& make) {
     return (value.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
 }
 
-const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always) const {
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always,
+                             const MatrixView* queries) const {
     return made(isa, rounding).get([&] {
-        return Filter::make(rows, metric, isa, threads, rounding, always, progress);
+        return Filter::make(rows, metric, isa, threads, rounding, always, progress, queries);
     });
 }
 
@@ -119,9 +120,11 @@ Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
 
 Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress,
                     bool always) const {
-    if (path == Path::projected && !filter(isa, threads, rounding(path, queries, isa), progress, always))
-        path = Path::gemm_i8;
-    if (path == Path::gemm_i8 && !filter(isa, threads, rounding(path, queries, isa), progress, always))
+    // Those of a graph are the points.
+    const MatrixView* const tried = one_search && queries.data != rows.data ? &queries : nullptr;
+    const auto serves = [&] { return filter(isa, threads, rounding(path, queries, isa), progress, always, tried); };
+    if (path == Path::projected && !serves()) path = Path::gemm_i8;
+    if (path == Path::gemm_i8 && !serves())
         path = product_rounding(isa, rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
     return path;
 }
@@ -145,6 +148,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
     prepared->metric = metric;
     prepared->metric.params.d = points.cols;
     prepared->rows = points;
+    prepared->one_search = !copy;
     if (copy || points.layout != Layout::row_major) {
         prepared->storage = copy_rows(points, std::max(plan.threads, 1), progress);
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};

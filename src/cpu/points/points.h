@@ -40,13 +40,15 @@ public:
     MetricSpec metric;
     MatrixView rows;  // row-major; the caller's memory or `storage`
     Buffer<std::byte> storage;
-    bool boxes_pay = false;  // a sample says so
+    bool boxes_pay = false;   // a sample says so
+    bool one_search = false;  // of which alone they are; what its queries need is made for these
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
     // few queries does without; that of another instruction set is packed beside it, but for f32); null where the
-    // metric or the data have none. `always`: as Filter::make() has it. Throws where `progress` is cancelled meanwhile.
-    // Of calls that make it at the same time, the first one's is kept.
-    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false) const;
+    // metric or the data have none. `always`, `queries`: as Filter::make() has it. Throws where `progress` is cancelled
+    // meanwhile. Of calls that make it at the same time, the first one's is kept.
+    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false,
+                         const MatrixView* queries = nullptr) const;
     // Of a plan's path the one that serves these points, made: where coarse panels do not pay that of all coordinates.
     Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always) const;
     // What the filter of a path rounds to for these queries.
