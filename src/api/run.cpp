@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
-    const auto& [queries, k, graph, plan, options, progress, out, keys] = call;
+    const auto& [queries, k, graph, plan, options, progress, out, keys, only] = call;
     std::vector<std::byte> storage;
     const MatrixView host_queries = on_host(queries, storage);
     const auto cells = static_cast<std::size_t>(queries.rows * k);
@@ -39,7 +39,7 @@ void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
     void* const to = distances.empty() ? out.distances : distances.data();
     const cpu::Results results = keys ? cpu::Results(k, to_ids, static_cast<double*>(to))
                                       : cpu::Results(points.metric, k, to_ids, to, options.f64);
-    cpu::search(*points.cpu, host_queries, graph, plan, progress, results, report);
+    cpu::search(*points.cpu, host_queries, graph, plan, progress, results, report, only);
     progress.throw_if_cancelled();
     if (staged) gpu::copy(out.ids, ids.data(), cells * sizeof(std::int64_t));
     if (!distances.empty()) gpu::copy(out.distances, distances.data(), bytes);
@@ -123,7 +123,7 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
 }
 
 Report run(const Prepared& points, const Call& call) {
-    const auto& [queries, k, graph, plan, options, progress, out, keys] = call;
+    const auto& [queries, k, graph, plan, options, progress, out, keys, only] = call;
     if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     const auto start = std::chrono::steady_clock::now();

@@ -38,6 +38,7 @@ struct Call {
     ProgressMeter& progress;
     const NeighborsView& out;
     bool keys = false;  // distances are the distance keys, of f64
+    bool only = false;  // the points serve no other
 };
 
 // Searches prepared points.

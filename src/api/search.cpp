@@ -41,7 +41,7 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
         const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
         const api::Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
-        Report report = api::run_rows(prepared, {queries, k, graph, plan, options, progress, out});
+        Report report = api::run_rows(prepared, {queries, k, graph, plan, options, progress, out, false, true});
         report.prepare_seconds = prepared.seconds;
         report.seconds += prepared.seconds;
         return report;

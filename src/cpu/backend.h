@@ -28,10 +28,10 @@ bool has_tree(const Points& points);
 // Whether a sample of them has said that boxes leave out most (Plan::tries_tree).
 bool boxes_pay(const Points& points);
 
-// The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i. Adds to the counters
-// of `report`.
+// The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i. `only`: the points
+// serve no other search. Adds to the counters of `report`.
 void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
-            const Results& results, Report& report);
+            const Results& results, Report& report, bool only = false);
 
 // All distances of the queries, in host memory, to the points, into a matrix there.
 void distances(const Points& points, const DistancesRequest& request);

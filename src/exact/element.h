@@ -66,7 +66,7 @@ KITH_HD auto with_elements(const void* data, ElementType type, const Use& use) {
             return use(static_cast<const bfloat16*>(data));
         case ElementType::i8:
             return use(static_cast<const std::int8_t*>(data));
-        default:
+        default:  // u8: points and queries are of no other type
             return use(static_cast<const std::uint8_t*>(data));
     }
 }

@@ -68,6 +68,10 @@ TEST(GpuFilterRows, AreTheSameHoweverTheyLie) {
                 for (const arrays::Shape shape : {arrays::Shape::dense, arrays::Shape::strided}) {
                     const FilterRows got = filter_rows(values, n, d, type, shape, metric);
                     ASSERT_EQ(want.vectors, got.vectors) << where;
+                    const auto width = static_cast<std::int64_t>(got.vectors.size()) / n;
+                    for (std::int64_t i = 0; i < n; ++i)
+                        for (std::int64_t c = d; c < width; ++c)
+                            ASSERT_EQ(0, got.vectors[static_cast<std::size_t>(i * width + c)]) << where;
                     expect_near(want.half_norm, got.half_norm, where + ", half norms");
                     expect_near(want.error, got.error, where + ", errors");
                 }

@@ -190,6 +190,24 @@ TEST(ProjectedSearch, IsChosenByASample) {
     EXPECT_EQ(0, left[1] + left[2]);
 }
 
+// Points that serve many searches are not judged by the queries of the first one, nor is a search by a single query.
+TEST(ProjectedSearch, IsNotChosenByFew) {
+    kith::Options options = on_cpu("sqeuclidean", "");
+    options.isa = kith::cpu::supported(kith::cpu::Isa::avx2) ? "avx2" : "baseline";
+    constexpr std::int64_t d = 128;
+    std::vector<double> rising;
+    for (const double x : falling(d, 1.2)) rising.push_back(1 / x);
+    const Spectrum points(1 << 14, falling(d, 1.2), 20), unlike(8192, rising, 23);
+    Spectrum like(8192, falling(d, 1.2), 22);
+    const kith::Index borrowing = kith::Index::borrowing(points.view(), options);
+    EXPECT_GT(left_by_directions(borrowing.search(unlike.view(), 5, options).report), 32);
+    EXPECT_EQ("projected", kith::search(points.view(), like.view(), 5, options).report.path);
+    std::copy_n(unlike.rows.begin(), d, like.rows.begin());
+    const auto with_one = kith::search(points.view(), like.view(), 5, options);
+    EXPECT_EQ("projected", with_one.report.path);
+    EXPECT_GE(with_one.report.retried, 1);
+}
+
 // Queries with a NaN have no neighbours, whatever is read for others.
 TEST(ProjectedSearch, QueriesWithANaNAreCertified) {
     const Spectrum points(9000, falling(70, 1.0), 30);

@@ -220,6 +220,13 @@ double cost_of_row(const Costs& costs, const FilterSample& sample) {
     return costs.row * (static_cast<double>(sample.d) * per_coordinate + cost_of_each);
 }
 
+// What a query that so much of the points are candidates of takes behind the panels, for each point: it is given up
+// where it has read too many rows.
+double cost_of_read(double share, bool whole, double row, double all) {
+    const double most = most_read_share * (whole ? most_whole_read : 1);
+    return share > most ? most * row + all : share * row;
+}
+
 // The coordinates, so many of them in a word, that tiles multiply for d.
 double multiplied(Isa isa, std::int64_t d, std::int64_t per_word) {
     return static_cast<double>(isa == Isa::amx ? in_registers(exact::ceil_div(d, per_word)) * per_word : d);
@@ -275,13 +282,14 @@ public:
         const double* const q = sample_.rows + query * sample_.d;
         const bool l2 = sample_.form == metric::Gemm::l2;
         const auto half = [&](std::int64_t i) { return l2 ? squares_[static_cast<std::size_t>(i)] / 2 : 0; };
+        const std::int64_t self = sample_.self(query);
         std::vector<double> values;
         for (std::int64_t i = 0; i < sample_.count; ++i)
-            if (i != query) values.push_back(half(i) - product(q, sample_.rows + i * sample_.d, sample_.d));
+            if (i != self) values.push_back(half(i) - product(q, sample_.rows + i * sample_.d, sample_.d));
         const double threshold = nearest(sample_.form, values, squares_[static_cast<std::size_t>(query)], squares_, n_);
         std::vector<double> along(choices_count_), candidates(choices_count_, 0.0);
         for (std::int64_t i = 0; i < sample_.count; ++i) {
-            if (i == query) continue;
+            if (i == self) continue;
             products(query, i, along);
             for (std::size_t c = 0; c < choices_count_; ++c)
                 candidates[c] += half(i) - along[c] - left_of(query)[c] * left_of(i)[c] <= threshold;
@@ -364,9 +372,10 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
     const double row_cost = cost_of_row(costs_of(isa), sample);
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
-        double share = 0;
-        for (const std::vector<double>& s : shares) share += s[c] / static_cast<double>(queries);
-        total[c] = cost_of_directions(isa, possible[c]) + share * row_cost;
+        double cost = 0;
+        for (const std::vector<double>& s : shares)
+            cost += cost_of_read(s[c], sample.whole, row_cost, cost_of_all(isa, d)) / static_cast<double>(queries);
+        total[c] = cost_of_directions(isa, possible[c]) + cost;
         if (total[c] < total[best]) best = c;
     }
     if (!always && total[best] > largest_share * cost_without_directions(isa, d, whole)) return std::nullopt;
@@ -384,26 +393,27 @@ bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, co
         squares.push_back(s.norm2);
         errors.push_back((l2 ? s.norm2 / 2 : 0) - static_cast<double>(bound.point(s).half_norm));
     }
-    double share = 0;
+    double cost = 0;
     for (std::int64_t i = 0; i < queries; ++i) {
-        const std::int64_t query = sample.query(i);
+        const std::int64_t query = sample.query(i), self = sample.self(query);
         const double q2 = squares[static_cast<std::size_t>(query)], size = l2 ? 1 : std::sqrt(q2);
         values.clear();
         std::vector<double> low;
         const double* const q = sample.rows + query * d;
         for (std::int64_t x = 0; x < sample.count; ++x) {
-            if (x == query) continue;
+            if (x == self) continue;
             const auto at = static_cast<std::size_t>(x);
             values.push_back((l2 ? squares[at] / 2 : 0) - product(q, sample.rows + x * d, d));
             low.push_back(values.back() - errors[at] * size);
         }
         const double error = l2 ? bound.query(sums[static_cast<std::size_t>(query)], 1, 1).error : 0;
         const double threshold = nearest(sample.form, values, q2, squares, n) + error;
-        share += static_cast<double>(std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; })) /
-                 static_cast<double>(low.size() * static_cast<std::size_t>(queries));
+        const auto passing = std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; });
+        cost += cost_of_read(static_cast<double>(passing) / static_cast<double>(low.size()), sample.whole,
+                             cost_of_row(costs_of(isa), sample), cost_of_all(isa, d)) /
+                static_cast<double>(queries);
     }
-    return cost_of_bytes(isa, d) + share * cost_of_row(costs_of(isa), sample) <=
-           largest_byte_share * cost_of_all(isa, d);
+    return cost_of_bytes(isa, d) + cost <= largest_byte_share * cost_of_all(isa, d);
 }
 
 }  // namespace kith::cpu

@@ -73,6 +73,13 @@ struct FilterSample {
     static constexpr std::int64_t most_tried = 16;
     std::int64_t tried() const { return queries > 0 ? queries : std::min(count, most_tried); }
     std::int64_t query(std::int64_t i) const { return queries > 0 ? count + i : i * count / tried(); }
+    // The point that such a row is: itself, or the first that equals a query, which may be among the points; or -1.
+    std::int64_t self(std::int64_t query) const {
+        if (query < count) return query;
+        for (std::int64_t i = 0; i < count; ++i)
+            if (std::equal(rows + i * d, rows + (i + 1) * d, rows + query * d)) return i;
+        return -1;
+    }
 };
 
 // What filtering a pair takes along so many directions, in multiply-adds of a panel's coordinates.

@@ -24,5 +24,8 @@ inline constexpr std::int64_t in_registers(std::int64_t words) {
 // Queries that are filtered together: of panels of all coordinates, and of a projection, where they share the rows that
 // they read.
 inline constexpr std::int64_t max_query_block = 192, coarse_query_block = 1024;
+// A query that has read more than this share of the rows behind coarse panels is left to the filter of all coordinates:
+// so many take up to twice what a pass through panels of all coordinates does. Of whole rows, so many times as many.
+inline constexpr double most_read_share = 1.0 / 6, most_whole_read = 2;
 
 }  // namespace kith::cpu

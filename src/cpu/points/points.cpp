@@ -118,10 +118,9 @@ Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
     return !least || whole_from(*least, queries, metric, isa) ? own : with_fractions(own);
 }
 
-Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress,
-                    bool always) const {
-    // Those of a graph are the points.
-    const MatrixView* const tried = one_search && queries.data != rows.data ? &queries : nullptr;
+Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always,
+                    bool only) const {
+    const MatrixView* const tried = only ? &queries : nullptr;
     const auto serves = [&] { return filter(isa, threads, rounding(path, queries, isa), progress, always, tried); };
     if (path == Path::projected && !serves()) path = Path::gemm_i8;
     if (path == Path::gemm_i8 && !serves())
@@ -148,7 +147,6 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
     prepared->metric = metric;
     prepared->metric.params.d = points.cols;
     prepared->rows = points;
-    prepared->one_search = !copy;
     if (copy || points.layout != Layout::row_major) {
         prepared->storage = copy_rows(points, std::max(plan.threads, 1), progress);
         prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};

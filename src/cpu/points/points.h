@@ -40,8 +40,7 @@ public:
     MetricSpec metric;
     MatrixView rows;  // row-major; the caller's memory or `storage`
     Buffer<std::byte> storage;
-    bool boxes_pay = false;   // a sample says so
-    bool one_search = false;  // of which alone they are; what its queries need is made for these
+    bool boxes_pay = false;  // a sample says so
 
     // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
     // few queries does without; that of another instruction set is packed beside it, but for f32); null where the
@@ -50,7 +49,9 @@ public:
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false,
                          const MatrixView* queries = nullptr) const;
     // Of a plan's path the one that serves these points, made: where coarse panels do not pay that of all coordinates.
-    Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always) const;
+    // `only`: no other queries will be searched for, so that whether they pay is tried with some of these.
+    Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always,
+                bool only = false) const;
     // What the filter of a path rounds to for these queries.
     Rounding rounding(Path path, const MatrixView& queries, Isa isa) const;
     bool packed(Isa isa, Rounding rounding) const {

@@ -11,8 +11,6 @@ namespace {
 
 // How far ahead of its use a query is prefetched.
 constexpr std::size_t queries_ahead = 4;
-// Of whole rows so many times as many are worth reading.
-constexpr double whole_share = 2;
 
 }  // namespace
 
@@ -25,7 +23,7 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       count_(count),
       query_bytes_(whole_ ? whole_->query_bytes() : 4 * filter.row_query_words()),
       row_bytes_(whole_ ? whole_->row_bytes() : 4 * filter.row_words()),
-      most_read_(search.max_rows_read * (whole_ ? whole_share : 1)),
+      most_read_(search.max_rows_read * (whole_ ? most_whole_read : 1)),
       queries_(count * query_bytes_),
       tiles_(filter.tiles(kernels_), count, filter.words()),
       thresholds_(static_cast<std::size_t>(count)),

@@ -36,9 +36,8 @@ constexpr std::int64_t kept_bytes = 256 << 20;
 // candidate costs several times what scanning a point does.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
-// One with a projection that reads more rows than n over this (or these few) as well: so many take up to twice what a
-// pass through panels of all coordinates does.
-constexpr double max_read_share = 6, few_rows_read = 1024;
+// One with coarse panels that reads more rows than most_read_share of n (or these few) as well.
+constexpr double few_rows_read = 1024;
 // Groups of 32 points between two looks at the progress: so many, or so much work in multiply-adds.
 constexpr std::int64_t max_groups_per_report = 256, work_per_report = 1 << 27;
 
@@ -250,7 +249,7 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
                                     static_cast<double>(8 * s.k + few_candidates));
         if (!s.read_all)
             s.max_rows_read =
-                std::max(static_cast<double>(n) / max_read_share / static_cast<double>(ranges), few_rows_read);
+                std::max(most_read_share * static_cast<double>(n) / static_cast<double>(ranges), few_rows_read);
     };
     if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(s.isa, rounding) &&
         row_filter_serves(s.points, s.queries)) {

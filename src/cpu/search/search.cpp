@@ -49,7 +49,7 @@ void describe_retries(std::int64_t queries, Path path, Report& report) {
 }  // namespace
 
 void search(const Points& points, const MatrixView& queries, bool graph, const Plan& asked, ProgressMeter& progress,
-            const Results& results, Report& report) {
+            const Results& results, Report& report, bool only) {
     if (!asked.selector.empty() && queries.rows > 0) {
         selected_scan(points, queries, graph, asked, progress, results);
         report.scanned += queries.rows;
@@ -72,7 +72,8 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
     }
     Plan plan = asked.path == Path::tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
     if (is_coarse(rounding_of(plan.path)) && queries.rows > 0) {
-        const Path served = points.served(plan.path, queries, isa, std::max(plan.threads, 1), progress, plan.forced);
+        const Path served =
+            points.served(plan.path, queries, isa, std::max(plan.threads, 1), progress, plan.forced, only && !graph);
         if (served != plan.path) report.path = name(served);
         plan.path = served;
     }

@@ -1,4 +1,4 @@
-// Kernels of bytes.h; those that round give a warp to a row.
+// Kernels of bytes.h; those that round give a warp, or a group of its lanes, to a row.
 #include "gpu/filter/bytes.h"
 
 #include <algorithm>
@@ -237,7 +237,7 @@ ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyo
     std::erase_if(sample, [](int h) { return h >= ByteLimits::excluded; });
     if (sample.empty()) return out;
     const auto most = sample.begin() + std::ssize(sample) / one_beyond;
-    // As in exact/value_at_rank.h.
+    // Few of many: faster than nth_element().
     std::ranges::partial_sort(sample, most + 1, std::greater{});
     out.most = *most;
     return out;

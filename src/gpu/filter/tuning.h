@@ -71,10 +71,10 @@ inline constexpr double centred_share = 0.9;
 // that are unlike the points are that much longer than what they are compared with. Beyond, and in two terms, points
 // alone are.
 inline constexpr double most_shifted_share = 64;
-// Rows of up to so many coordinates are rounded by eight lanes each, longer ones by a warp. On an NVIDIA H100,
-// 2026-11-28, 1,048,576 rows of f32, ms by 8, 16 and 32 lanes: d 16 0.18, 0.31 and 0.61, d 100 0.52, 0.62 and 1.14, d
-// 128 0.54, 0.62 and 0.78; of unit vectors, which are read twice, 0.60, 0.62 and 0.75, 1.24, 1.07 and 1.31, 1.27, 0.93
-// and 0.86.
+// Points of up to so many coordinates are rounded by eight lanes each, longer ones by a warp (is_plain). On an NVIDIA
+// H100, 2026-11-28, 1,048,576 rows of f32, ms by 8, 16 and 32 lanes: d 16 0.18, 0.31 and 0.61, d 100 0.52, 0.62
+// and 1.14, d 128 0.54, 0.62 and 0.78; of unit vectors, which are read twice, 0.60, 0.62 and 0.75, 1.24, 1.07
+// and 1.31, 1.27, 0.93 and 0.86.
 inline constexpr std::int64_t few_coordinates = 128, few_unit_coordinates = 100;
 // Beyond, multiplying by a factor (metric::Traits::factored) is no longer small beside the search.
 inline constexpr std::int64_t factored_max_dimensions = 4096;

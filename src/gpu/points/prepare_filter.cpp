@@ -205,7 +205,7 @@ private:
         double squares = 0, residuals = 0;
         for (std::int64_t s = 0; s < samples_; ++s) {
             if (!(norm(s) <= 4 * typical_)) continue;
-            for (std::int64_t i = s % step; i < d_; i += step) {
+            for (std::int64_t i = s * step / samples_; i < d_; i += step) {
                 const double x = row(s)[i] * form_.scale, first = half(x);
                 const double rest = x - first, left = form_.terms == 1 ? rest : rest - half(rest);
                 squares += x * x;
