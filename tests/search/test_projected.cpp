@@ -203,9 +203,7 @@ TEST(ProjectedSearch, IsNotChosenByFew) {
     EXPECT_GT(left_by_directions(borrowing.search(unlike.view(), 5, options).report), 32);
     EXPECT_EQ("projected", kith::search(points.view(), like.view(), 5, options).report.path);
     std::copy_n(unlike.rows.begin(), d, like.rows.begin());
-    const auto with_one = kith::search(points.view(), like.view(), 5, options);
-    EXPECT_EQ("projected", with_one.report.path);
-    EXPECT_GE(with_one.report.retried, 1);
+    EXPECT_EQ("projected", kith::search(points.view(), like.view(), 5, options).report.path);
 }
 
 // Queries with a NaN have no neighbours, whatever is read for others.
