@@ -1,6 +1,6 @@
-// A filter's vectors of points are the same, bit for bit, however these lie in memory: kernels take rows whose elements
-// lie side by side by groups of lanes, a few elements at a time, and all others one element after the other. Half norms
-// and errors, whose sums are in another order, differ by a rounding.
+// A filter's vectors of points and queries are the same, bit for bit, however these lie in memory: kernels take rows
+// whose elements lie side by side by groups of lanes, a few elements at a time, and all others one element after the
+// other. Half norms and errors, whose sums are in another order, differ by a rounding.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -28,21 +28,24 @@ std::vector<double> rows_of(std::int64_t n, std::int64_t d) {
 }
 
 struct FilterRows {
-    std::vector<std::uint16_t> vectors;
-    std::vector<float> half_norm, error;
+    std::vector<std::uint16_t> vectors, queries;
+    std::vector<float> half_norm, error, query_error;
+    std::vector<std::uint8_t> unfit;
 };
 
 FilterRows filter_rows(const std::vector<double>& values, std::int64_t n, std::int64_t d, ElementType type,
                        arrays::Shape shape, const std::string& metric) {
     const gpu_arrays::DeviceArray points = gpu_arrays::on_device(arrays::make(values, n, d, type, shape));
-    MatrixView few = points.view;
-    few.rows = 1;
-    const PreparedFilter prepared(points.view, few, metric, Path::gemm_f16);
+    const PreparedFilter prepared(points.view, points.view, metric, Path::gemm_f16);
     const gpu::FilterVectors& filter = prepared.chunk().filter;
     EXPECT_EQ(1, filter.form.terms);
-    return {to_host(reinterpret_cast<const std::uint16_t*>(filter.vectors.get()), n * filter.form.width),
-            to_host(filter.half_norm.get(), gpu::whole_tiles(n)),
-            to_host(filter.point_error.get(), gpu::whole_tiles(n))};
+    const std::int64_t numbers = n * filter.form.width, padded = gpu::whole_tiles(n);
+    return {to_host(reinterpret_cast<const std::uint16_t*>(filter.vectors.get()), numbers),
+            to_host(reinterpret_cast<const std::uint16_t*>(prepared.vectors.get()), numbers),
+            to_host(filter.half_norm.get(), padded),
+            to_host(filter.point_error.get(), padded),
+            to_host(prepared.error.get(), n),
+            to_host(prepared.unfit.get(), n)};
 }
 
 void expect_near(const std::vector<float>& want, const std::vector<float>& got, const std::string& where) {
@@ -68,12 +71,15 @@ TEST(GpuFilterRows, AreTheSameHoweverTheyLie) {
                 for (const arrays::Shape shape : {arrays::Shape::dense, arrays::Shape::strided}) {
                     const FilterRows got = filter_rows(values, n, d, type, shape, metric);
                     ASSERT_EQ(want.vectors, got.vectors) << where;
+                    ASSERT_EQ(want.queries, got.queries) << where;
+                    ASSERT_EQ(want.unfit, got.unfit) << where;
                     const auto width = static_cast<std::int64_t>(got.vectors.size()) / n;
                     for (std::int64_t i = 0; i < n; ++i)
                         for (std::int64_t c = d; c < width; ++c)
                             ASSERT_EQ(0, got.vectors[static_cast<std::size_t>(i * width + c)]) << where;
                     expect_near(want.half_norm, got.half_norm, where + ", half norms");
                     expect_near(want.error, got.error, where + ", errors");
+                    expect_near(want.query_error, got.query_error, where + ", errors of queries");
                 }
             }
         }

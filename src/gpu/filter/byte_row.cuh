@@ -125,9 +125,15 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
     for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 4 * lanes) {
         char4 four{};
         signed char* const rounded = &four.x;
-        uint2 halves{};
-        if (!along && first < directions.depth) halves = *reinterpret_cast<const uint2*>(vector + first);
-        const auto* const elements = reinterpret_cast<const __half*>(&halves);
+        alignas(8) __half elements[4]{};
+        if constexpr (lanes < 32) {
+            // Rows are as a filter has them: as many halves as a multiple of 16.
+            if (first < directions.depth)
+                *reinterpret_cast<uint2*>(elements) = *reinterpret_cast<const uint2*>(vector + first);
+        } else {
+            for (int i = 0; i < 4; ++i)
+                if (!along && first + i < coordinates) elements[i] = vector[first + i];
+        }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const std::int64_t c = first + i;

@@ -171,19 +171,19 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
 }
 
 // `unmeasured`: where its nan is not null, rows are measured first, for `in`.
-template <class M>
+template <class M, bool plain>
 __global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, FilterForm form, __half* vectors,
                                       float* query_error, std::uint8_t* unfit, metric::Params params) {
     const std::int64_t row =
         form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
-    if (unmeasured.nan) measure_row<M>(in.rows, row, unmeasured, params);
+    if (unmeasured.nan) measure_row<M, plain>(in.rows, row, unmeasured, params);
     const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2, shifts = form.shifts_products(),
                unit = form.unit || !l2 || shifts;
     // A query's length does not change the order of its products: the bound is for those of one norm.
     const double scale = shifts ? form.scale * form.product_norm : l2 ? form.scale : form.query_scale;
     const RowVector v =
-        round_row<M, false, 32>(in, row, row, form, params, scale, unit, true, vectors + row * form.width, !nan);
+        round_row<M, plain, 32>(in, row, row, form, params, scale, unit, true, vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double bound = query_bound(form, v, M::traits.factored);
     // One that cannot be rounded is scanned.
@@ -237,10 +237,15 @@ void filter_queries(const PreparedRows& rows, const RowMeasures& unmeasured, con
                     cudaStream_t stream) {
     const std::int64_t q = rows.rows.count;
     const FilterForm form = of_queries(points_form);
-    with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
-        filter_queries_kernel<M><<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-            rows, unmeasured, some, vectors, query_error, unfit, params);
+    const auto launch = [&](auto kernel, const FilterForm& some, std::int64_t count) {
+        kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(rows, unmeasured, some, vectors, query_error,
+                                                                           unfit, params);
         check_launch("filter_queries");
+    };
+    if constexpr (plain_metric<M>)
+        if (is_plain(rows.rows, form)) return launch(filter_queries_kernel<M, true>, form, q);
+    with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
+        launch(filter_queries_kernel<M, false>, some, count);
     });
 }
 

@@ -8,16 +8,16 @@
 
 namespace kith::gpu {
 
-// By a warp, a lane for one partial sum; all of its lanes see what was written.
-template <class M>
+// By a warp, a lane for one partial sum; all of its lanes see what was written. `plain`: elements lie side by side.
+template <class M, bool plain = false>
 __device__ void measure_row(const Rows& rows, std::int64_t row, const RowMeasures& out, const metric::Params& params) {
     using O = ScalarOps<double>;
     const int lane = threadIdx.x % 32;
     bool bad = false;
-    for (std::int64_t i = lane; i < params.d; i += 32) {
-        const double x = rows.at(row, i);
-        bad |= x != x;
-    }
+    const auto look = [&](std::int64_t, double x) { bad |= x != x; };
+    if constexpr (plain) rows.template each<32>(row, lane, params.d, look);
+    else
+        for (std::int64_t i = lane; i < params.d; i += 32) look(i, rows.at(row, i));
     bad = __any_sync(0xffffffffu, bad);
     if (lane == 0) out.nan[row] = bad;
     double values[metric::max_aux] = {};
