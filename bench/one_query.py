@@ -1,11 +1,10 @@
 """One query of an Index on a CPU beside reading as many bytes as its narrow copy has, by as many threads.
 
-    python3 bench/one_query.py [--points N] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
+    python3 bench/one_query.py [--points P] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
 
 Gaussian points of f32, k 10. A round times 41 queries one after the other, then nine reads of n d bytes (the maximum of
 64-bit integers, an equal part for each thread); both are medians, so that the ratio of a round is of one minute.
 """
-import argparse
 import pathlib
 import statistics
 import sys
@@ -17,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
 
 import machine
-import record
+import script
 
 
 def seconds(call):
@@ -32,13 +31,14 @@ def read(parts):
         each.join()
 
 
-def rounds(n, d, threads, count):
+def rounds(d, settings):
+    n, threads = settings.points, settings.threads
     rng = np.random.default_rng(1)
     index = kith.Index(rng.standard_normal((n, d), dtype=np.float32), device="cpu", threads=threads)
     queries = rng.standard_normal((41, d), dtype=np.float32)
     path = index.search(queries[:1], 10).report.path
     parts = np.array_split(np.ones(n * d // 8, dtype=np.int64), threads)
-    for turn in range(count):
+    for turn in range(settings.rounds):
         query = statistics.median(seconds(lambda i=i: index.search(queries[i:i + 1], 10)) for i in range(len(queries)))
         whole = statistics.median(seconds(lambda: read(parts)) for _ in range(9))
         row = {"n": n, "d": d, "round": turn, "path": path, "query_ms": 1e3 * query, "read_ms": 1e3 * whole,
@@ -48,19 +48,5 @@ def rounds(n, d, threads, count):
         yield row
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--points", type=int, default=1_000_000)
-    p.add_argument("--dimensions", type=lambda s: [int(d) for d in s.split(",")], default=[128, 768], metavar="D,D")
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--json", metavar="FILE")
-    settings = p.parse_args()
-    settings.kernels, settings.device = "shipped", "cpu"
-    about = machine.describe(settings)
-    rows = [row for d in settings.dimensions for row in rounds(settings.points, d, settings.threads, settings.rounds)]
-    record.write(settings, ["bench/one_query.py", *sys.argv[1:]], about, rows, {"versions": {"kith": kith.__version__} | machine.versions()})
-
-
 if __name__ == "__main__":
-    main()
+    script.run("one_query", __doc__, rounds, points=1_000_000, dimensions=[128, 768])

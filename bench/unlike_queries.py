@@ -1,11 +1,10 @@
 """Queries that are as the points, and queries that are not, by the planner's own choice beside paths that are forced, on a CPU.
 
-    python3 bench/unlike_queries.py [--points N] [--queries Q] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
+    python3 bench/unlike_queries.py [--points P] [--queries Q] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
 
 Gaussian points of f32 with deviations i^-0.7, one call from the array to the neighbours, k 10; queries unlike the points
 have 0.3 added to each coordinate. A round times each way once; medians.
 """
-import argparse
 import pathlib
 import statistics
 import sys
@@ -16,7 +15,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
 
 import machine
-import record
+import script
 
 FORCED = "gemm-bf16", "gemm-i8", "projected"
 
@@ -48,21 +47,5 @@ def rows(d, settings):
         yield row
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--points", type=int, default=100_000)
-    p.add_argument("--queries", type=int, default=4000)
-    p.add_argument("--dimensions", type=lambda s: [int(d) for d in s.split(",")], default=[128, 256, 768], metavar="D,D")
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--json", metavar="FILE")
-    settings = p.parse_args()
-    settings.kernels, settings.device = "shipped", "cpu"
-    about = machine.describe(settings)
-    found = [row for d in settings.dimensions for row in rows(d, settings)]
-    record.write(settings, ["bench/unlike_queries.py", *sys.argv[1:]], about, found,
-                 {"versions": {"kith": kith.__version__} | machine.versions()})
-
-
 if __name__ == "__main__":
-    main()
+    script.run("unlike_queries", __doc__, rows, points=100_000, queries=4000, dimensions=[128, 256, 768])
