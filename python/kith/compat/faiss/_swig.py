@@ -1,0 +1,305 @@
+"""What scripts use of faiss' C++ side: pointers to arrays, std::vectors, and settings that an exact search does not need."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ... import __version__ as kith_version
+from ..._kinds import on_host
+from ._arrays import WrongArgument, is_tensor
+from ._guarded import Guarded
+
+# Of faiss' interface, which this follows.
+FAISS_VERSION_MAJOR, FAISS_VERSION_MINOR, FAISS_VERSION_PATCH = 1, 15, 1
+
+
+class Pointer:
+    """What `swig_ptr` gives: the array that it points into."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+def swig_ptr(a: Any) -> Pointer:
+    """A pointer to the elements of an array, for the functions that take one.
+
+    Parameters
+    ----------
+    a : array
+        Of numpy or torch, C-contiguous; stays where it is.
+
+    Returns
+    -------
+    Pointer
+
+    Raises
+    ------
+    ValueError, TypeError
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat import faiss
+    >>> faiss.rev_swig_ptr(faiss.swig_ptr(numpy.arange(3)), 2)
+    array([0, 1])
+    """
+    if not is_tensor(a) and not isinstance(a, np.ndarray):
+        raise TypeError(f"a: expected an array of numpy or torch, got {type(a).__name__}")
+    if not (a.is_contiguous() if is_tensor(a) else a.flags.c_contiguous):
+        raise ValueError("array is not C-contiguous")
+    return Pointer(a)
+
+
+def rev_swig_ptr(ptr: Pointer, n: int) -> Any:
+    """The first n elements that a pointer points to, in place.
+
+    Parameters
+    ----------
+    ptr : Pointer
+        Of `swig_ptr`, or ``data()`` of a vector.
+    n : int
+        How many.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    ValueError, TypeError
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> faiss.rev_swig_ptr(faiss.Float32Vector().data(), 0)
+    array([], dtype=float32)
+    """
+    if not isinstance(ptr, Pointer):
+        raise TypeError(f"ptr: expected what swig_ptr gives, got {type(ptr).__name__}")
+    flat = ptr.array.reshape(-1)
+    if not 0 <= n <= len(flat):
+        raise ValueError(f"n is {n}: expected at most {len(flat)}, all that there is")
+    return flat[:n]
+
+
+class _Vector:
+    """A std::vector."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, values: Any = ()) -> None:
+        self._values = np.array(values, self.dtype).reshape(-1)
+
+    def size(self) -> int:
+        """Elements."""
+        return len(self._values)
+
+    __len__ = size
+
+    def at(self, i: int) -> Any:
+        """Element i."""
+        return self._values[i].item()
+
+    __getitem__ = at
+
+    def push_back(self, value: Any) -> None:
+        """Appends an element."""
+        self._values = np.append(self._values, np.array([value], self.dtype))
+
+    def resize(self, n: int) -> None:
+        """Cuts off, or appends zeros."""
+        self._values = np.concatenate([self._values[:n], np.zeros(max(0, n - len(self._values)), self.dtype)])
+
+    def clear(self) -> None:
+        """Forgets all elements."""
+        self._values = self._values[:0]
+
+    def data(self) -> Pointer:
+        """A pointer to the elements."""
+        return Pointer(self._values)
+
+
+def _vector(name: str, dtype: Any) -> type[_Vector]:
+    return type(name + "Vector", (_Vector,), {"dtype": np.dtype(dtype), "__doc__": f"A std::vector of {np.dtype(dtype).name}.",
+                                              "__module__": __name__})
+
+
+Float32Vector = FloatVector = _vector("Float32", np.float32)
+Float64Vector = DoubleVector = _vector("Float64", np.float64)
+Int8Vector = CharVector = _vector("Int8", np.int8)
+Int16Vector = _vector("Int16", np.int16)
+Int32Vector = IntVector = _vector("Int32", np.int32)
+Int64Vector = LongVector = LongLongVector = _vector("Int64", np.int64)
+UInt16Vector = _vector("UInt16", np.uint16)
+UInt32Vector = _vector("UInt32", np.uint32)
+UInt64Vector = Uint64Vector = _vector("UInt64", np.uint64)
+
+
+class UInt8Vector(_Vector):
+    """A std::vector of uint8."""
+
+
+ByteVector = UInt8Vector
+
+
+def vector_to_array(v: Any) -> np.ndarray[Any, Any]:
+    """The elements of a vector, copied.
+
+    Parameters
+    ----------
+    v : Float32Vector, Int64Vector, ...
+        Of `codes`, `id_map`, `VectorIOWriter.data`.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    TypeError
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> faiss.vector_to_array(faiss.Int64Vector())
+    array([], dtype=int64)
+    """
+    if not isinstance(v, _Vector):
+        raise TypeError(f"v: expected a vector, got {type(v).__name__}")
+    return v._values.copy()
+
+
+def copy_array_to_vector(a: Any, v: Any) -> None:
+    """Sets the elements of a vector.
+
+    Parameters
+    ----------
+    a : array of shape (n,)
+        Of the vector's type.
+    v : Float32Vector, Int64Vector, ...
+        What it held is gone.
+
+    Raises
+    ------
+    ValueError, TypeError
+        AssertionError, too.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from kith.compat import faiss
+    >>> vector = faiss.Int64Vector()
+    >>> faiss.copy_array_to_vector(numpy.array([3, 1]), vector)
+    >>> vector.size()
+    2
+    """
+    if not isinstance(v, _Vector):
+        raise TypeError(f"v: expected a vector, got {type(v).__name__}")
+    array = on_host(a)
+    if array.ndim != 1 or array.dtype != v.dtype:
+        raise WrongArgument(f"a: expected one dimension of {v.dtype}, got {array.dtype} of shape {array.shape}")
+    v._values = array.copy()
+
+
+# ---------------------------------------------------------------- settings
+
+_threads = os.cpu_count() or 1
+
+
+def omp_set_num_threads(num_threads: int) -> None:
+    """Remembered for `omp_get_max_threads`, and nothing else: the answer never depends on threads, and a search takes all.
+
+    Parameters
+    ----------
+    num_threads : int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> faiss.omp_set_num_threads(2)
+    >>> faiss.omp_get_max_threads()
+    2
+    """
+    global _threads
+    if num_threads < 1:
+        raise ValueError(f"num_threads is {num_threads}: expected at least 1")
+    _threads = int(num_threads)
+
+
+def omp_get_max_threads() -> int:
+    """What `omp_set_num_threads` was told, else the processors.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> faiss.omp_get_max_threads() >= 1
+    True
+    """
+    return _threads
+
+
+def get_compile_options() -> str:
+    """What this is.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> faiss.get_compile_options().split()[0]
+    'kith'
+    """
+    return f"kith {kith_version} "
+
+
+class _Variables(Guarded):
+    """faiss.cvar: constants and thresholds. Setting one changes nothing: no answer depends on them."""
+
+    distance_compute_blas_threshold: int = 20
+    distance_compute_blas_query_bs: int = 4096
+    distance_compute_blas_database_bs: int = 1024
+    distance_compute_min_k_reservoir: int = 100
+    indexFlat_stats: Any = None
+    verbose: bool = False
+
+
+cvar = _Variables()
+
+
+class SIMDConfig:
+    """faiss' choice of an instruction set. Its level is always NONE: kith chooses by itself, and its bits never change."""
+
+    @staticmethod
+    def is_simd_level_available(level: int) -> bool:
+        """Of SIMDLevel_NONE alone."""
+        return level == SIMDLevel_NONE
+
+    @staticmethod
+    def get_level() -> int:
+        """SIMDLevel_NONE."""
+        return SIMDLevel_NONE
+
+    get_dispatched_level = get_level
+
+    @staticmethod
+    def set_level(level: int) -> None:
+        """RuntimeError but of SIMDLevel_NONE."""
+        if level != SIMDLevel_NONE:
+            raise RuntimeError(f"SIMD level {level}: kith has SIMDLevel_NONE alone, and chooses instructions by itself")
+
+
+(SIMDLevel_NONE, SIMDLevel_AVX2, SIMDLevel_AVX512, SIMDLevel_AVX512_SPR, SIMDLevel_ARM_NEON, SIMDLevel_ARM_SVE,
+ SIMDLevel_RISCV_RVV) = range(7)

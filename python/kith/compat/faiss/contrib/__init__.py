@@ -1,0 +1,1 @@
+"""faiss.contrib: `torch_utils` alone. The rest of faiss' are scripts on faiss' interface."""
