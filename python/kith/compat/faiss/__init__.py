@@ -44,7 +44,7 @@ from ._swig import (FAISS_VERSION_MAJOR, FAISS_VERSION_MINOR, FAISS_VERSION_PATC
                     LongLongVector, LongVector, SIMDConfig, SIMDLevel_ARM_NEON, SIMDLevel_ARM_SVE, SIMDLevel_AVX2,
                     SIMDLevel_AVX512, SIMDLevel_AVX512_SPR, SIMDLevel_NONE, SIMDLevel_RISCV_RVV, UInt8Vector, UInt16Vector,
                     UInt32Vector, UInt64Vector, Uint64Vector, copy_array_to_vector, cvar, get_compile_options,
-                    omp_get_max_threads, omp_set_num_threads, rev_swig_ptr, swig_ptr, vector_to_array)
+                    omp_get_max_threads, omp_set_num_threads, popcount64, rev_swig_ptr, swig_ptr, swig_version, vector_to_array)
 
 __version__ = f"{FAISS_VERSION_MAJOR}.{FAISS_VERSION_MINOR}.{FAISS_VERSION_PATCH}"
 vector_float_to_array = vector_to_array
@@ -68,11 +68,11 @@ __all__ = ["AnotherKind", "bfKnn", "bruteForceKnn", "BufferedIOReader", "Buffere
            "is_similarity_metric", "kmax", "kmin", "knn", "knn_gpu", "knn_hamming", "LongLongVector", "LongVector", "lrand",
            "merge_knn_results", "METRIC_BrayCurtis", "METRIC_Canberra", "METRIC_GOWER", "METRIC_INNER_PRODUCT",
            "METRIC_Jaccard", "METRIC_JensenShannon", "METRIC_L1", "METRIC_L2", "METRIC_Linf", "METRIC_Lp",
-           "METRIC_NaNEuclidean", "normalize_L2", "omp_get_max_threads", "omp_set_num_threads", "pairwise_distance_gpu",
+           "METRIC_NaNEuclidean", "normalize_L2", "omp_get_max_threads", "omp_set_num_threads", "popcount64", "pairwise_distance_gpu",
            "pairwise_distances", "PyCallbackIOReader", "PyCallbackIOWriter", "rand", "randint", "randn", "read_index",
            "read_index_binary", "ResultHeap", "rev_swig_ptr", "serialize_index", "serialize_index_binary", "SIMDConfig",
            "SIMDLevel_ARM_NEON", "SIMDLevel_ARM_SVE", "SIMDLevel_AVX2", "SIMDLevel_AVX512", "SIMDLevel_AVX512_SPR",
-           "SIMDLevel_NONE", "SIMDLevel_RISCV_RVV", "StandardGpuResources", "swig_ptr", "UInt16Vector", "UInt32Vector",
+           "SIMDLevel_NONE", "SIMDLevel_RISCV_RVV", "StandardGpuResources", "swig_ptr", "swig_version", "UInt16Vector", "UInt32Vector",
            "UInt64Vector", "Uint64Vector", "UInt8", "UInt8Vector", "vector_float_to_array", "vector_to_array",
            "VectorIOReader", "VectorIOWriter", "write_index", "write_index_binary"]
 

@@ -9,7 +9,7 @@ from ..._index import Index as KithIndex
 from ..._kinds import on_host
 from ..._search import search as _search
 from ._arrays import WrongArgument, ascending, bytes_of_codes, given_back, in_outputs, no_parameters, wanted
-from ._guarded import Guarded
+from ._guarded import Guarded, Owned
 from ._idmap import MappedIds
 from ._index import known, removed
 from ._metrics import METRIC_L2
@@ -40,6 +40,8 @@ class IndexBinary(Guarded):
     verbose: bool = False
     own_fields: bool = False
     referenced_objects: Any = None
+    this: Any = Owned()
+    thisown: bool = True
 
     def __init__(self, d: int) -> None:
         if d < 0 or d % 8:
@@ -133,6 +135,10 @@ class IndexBinaryFlat(IndexBinary):
     (array([[1, 1]], dtype=int32), array([[0, 1]]))
     """
 
+    # How faiss searches; the answer is the same.
+    use_heap: bool = True
+    query_batch_size: int = 32
+    approx_topk_mode: int = 0
     _device = "auto"
 
     def __init__(self, d: int) -> None:
@@ -160,7 +166,7 @@ class IndexBinaryFlat(IndexBinary):
         self._parts, self._index = [codes] if len(codes) else [], None
 
     def add(self, x: Any) -> None:
-        """Appends rows; their indices go on from ntotal."""
+        """Adds vectors to the index: rows, whose indices go on from ntotal."""
         self._parts.append(bytes_of_codes(x, self.code_size, "x").copy())
         self._index = None
 

@@ -41,7 +41,7 @@ class IndexFlatCodes(Index):
         self._parts, self._measured = [vectors] if len(vectors) else [], None
 
     def add(self, x: Any, numeric_type: int = Float32) -> None:
-        """Appends rows; their indices go on from ntotal."""
+        """Adds vectors to the index: rows, whose indices go on from ntotal."""
         self._parts.append(copy_of(rows(x, self.d, "x", numeric_type)))
         self._measured = None
 

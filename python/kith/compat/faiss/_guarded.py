@@ -11,3 +11,15 @@ class Guarded:
         if not name.startswith("_") and not hasattr(type(self), name):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}: an exact index has nothing to set by it")
         object.__setattr__(self, name, value)
+
+
+class Owned:
+    """What faiss' objects have as ``this``: who owns the C++ object, of which there is none."""
+
+    def own(self, owned: bool = True) -> bool:
+        """Nothing to own."""
+        return bool(owned)
+
+    def disown(self) -> bool:
+        """Nothing to disown."""
+        return False

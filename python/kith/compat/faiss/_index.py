@@ -9,7 +9,7 @@ import numpy as np
 from ..._kinds import on_host
 from ._arrays import (Float32, WrongArgument, beside, given_back, ids_of, in_outputs, is_tensor, missing, no_parameters, rows,
                       wanted)
-from ._guarded import Guarded
+from ._guarded import Guarded, Owned
 from ._metrics import METRIC_L2, checked, worst
 
 
@@ -35,6 +35,8 @@ class Index(Guarded):
     verbose: bool = False
     own_fields: bool = False
     referenced_objects: Any = None
+    this: Any = Owned()
+    thisown: bool = True
 
     def __init__(self, d: int = 0, metric: int = METRIC_L2) -> None:
         if isinstance(d, bool) or not isinstance(d, (int, np.integer)):
@@ -72,7 +74,7 @@ class Index(Guarded):
         rows(x, self.d, "x", numeric_type)
 
     def add(self, x: Any, numeric_type: int = Float32) -> None:
-        """Appends rows; their indices go on from ntotal."""
+        """Adds vectors to the index: rows, whose indices go on from ntotal."""
         raise self._not_there("add")
 
     def add_with_ids(self, x: Any, ids: Any, numeric_type: int = Float32) -> None:

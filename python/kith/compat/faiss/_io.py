@@ -48,9 +48,11 @@ def _write_header(writer: IOWriter, index: Index) -> None:
 
 
 def _write(index: Any, writer: IOWriter) -> None:
-    if isinstance(index, (GpuIndexFlat, GpuIndexBinaryFlat)):
+    if index is None:
+        writer.write_bytes(b"null")
+    elif isinstance(index, (GpuIndexFlat, GpuIndexBinaryFlat)):
         raise RuntimeError(f"don't know how to serialize {type(index).__name__}: index_gpu_to_cpu first")
-    if isinstance(index, IndexFlat):
+    elif isinstance(index, IndexFlat):
         writer.write_bytes({METRIC_INNER_PRODUCT: b"IxFI", METRIC_L2: b"IxF2"}.get(index.metric_type, b"IxFl"))
         _write_header(writer, index)
         _vector(writer, np.ascontiguousarray(on_host(index._vectors()), "<f4"))
@@ -78,7 +80,7 @@ def write_index(index: Any, fname: Any, io_flags: int = 0) -> None:
     Parameters
     ----------
     index : IndexFlat, IndexIDMap, ...
-        On the CPU.
+        On the CPU; None is written as none.
     fname : str, path or IOWriter
         Where to.
     io_flags : int
@@ -96,8 +98,8 @@ def write_index(index: Any, fname: Any, io_flags: int = 0) -> None:
     >>> writer.data.size()
     45
     """
-    if not isinstance(index, (Index, IndexBinary)):
-        raise TypeError(f"index: expected an index, got {type(index).__name__}")
+    if index is not None and not isinstance(index, (Index, IndexBinary)):
+        raise TypeError(f"index: expected an index or None, got {type(index).__name__}")
     if isinstance(fname, IOWriter):
         return _write(index, fname)
     writer = FileIOWriter(fname)
@@ -219,6 +221,8 @@ class _Reader:
             d, code_size, ntotal, trained, metric = self.unpack(_BINARY_HEADER, "the header")
             self.check(d, ntotal, trained)
             return self.mapped(IndexBinaryIDMap if code == b"IBMp" else IndexBinaryIDMap2, IndexBinary, d, ntotal, metric)
+        if code == b"null":
+            return None
         known = CODES.get(code.decode("latin-1"))
         raise self.wrong(f"{known} is another kind of index; expected one of vectors as they are" if known else
                          f"begins with {code!r}, no kind of index that faiss writes")

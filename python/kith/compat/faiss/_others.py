@@ -29,9 +29,9 @@ _KINDS = [
      "transforms of vectors"),
     (r"\w*InvertedLists\w*|DirectMap\w*|InvertedListScanner", "inverted lists"),
     (r"ParameterSpace|OperatingPoint\w*|\w*Criterion|AutoTuneCriterion|GpuParameterSpace", "tuning of approximate indexes"),
-    (r"fvec_\w+|pairwise_indexed_\w+|bvecs?_\w+|hamming\w*|crosshamming_\w+|match_hamming_\w+|generalized_hammings_\w+|popcount\w*|"
+    (r"fvec_\w+|pairwise_indexed_\w+|bvecs?_\w+|hamming\w*|crosshamming_\w+|match_hamming_\w+|generalized_hammings_\w+|"
      r"(matrix_)?bucket_sort\w*|MapInt64ToInt64|MapLong2Long|MatrixStats|rand_smooth_vectors|ranklist_intersection_size|checksum|"
-     r"(float|int)_(max|min)heap_array_t|get_mem_usage_kb|check_openmp|swig_version|\w+Callback|TimeoutGuard|ZeroCopyIOReader|memcpy|"
+     r"(float|int)_(max|min)heap_array_t|get_mem_usage_kb|check_openmp|\w+Callback|TimeoutGuard|ZeroCopyIOReader|memcpy|"
      r"RangeSearchResult|\w*VectorVector|wait", "functions of faiss' C++ side"),
 ]
 
@@ -46,7 +46,7 @@ CODES = {
     "IHNp": "IndexHNSWPQ", "IHNs": "IndexHNSWSQ", "IHN2": "IndexHNSW2Level", "IHc2": "IndexHNSWCagra", "INSf": "IndexNSGFlat",
     "INNf": "IndexNNDescentFlat", "IRMf": "IndexRowwiseMinMax", "Ixrq": "IndexRaBitQ", "Iwrq": "IndexIVFRaBitQ",
     "IBwF": "IndexBinaryIVF", "IBFf": "IndexBinaryFromFloat", "IBHf": "IndexBinaryHNSW", "IBHh": "IndexBinaryHash",
-    "IBHm": "IndexBinaryMultiHash", "null": "no index",
+    "IBHm": "IndexBinaryMultiHash",
 }
 
 

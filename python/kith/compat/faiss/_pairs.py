@@ -11,10 +11,12 @@ from ..._kinds import on_host
 from ._metrics import METRIC_GOWER, METRIC_NaNEuclidean
 
 _MISSING = -1e300  # in place of NaN: no float32
+_NONE = 1e200  # added for a pair that has no distance, beyond every sum
 _TERMS = {
     METRIC_NaNEuclidean: "(q - x) * (q - x)",
     # Numbers of [0, 1] differ, categories (below 0) are the same or not; a pair of both kinds has no distance.
-    METRIC_GOWER: "(q >= 0 && x >= 0 ? (q > 1 || x > 1 ? 0 / 0 : fabs(q - x)) : (q < 0 && x < 0 ? q != x : 0 / 0))",
+    METRIC_GOWER: (f"(q >= 0 && x >= 0 ? (q > 1 || x > 1 ? {_NONE!r} : fabs(q - x)) : "
+                   f"(q < 0 && x < 0 ? q != x : {_NONE!r}))"),
 }
 _BLOCK = 1 << 24  # pairs at once, of which each takes some 32 bytes
 
@@ -28,6 +30,7 @@ def values(xq: Any, xb: Any, metric: int, device: str = "auto") -> np.ndarray[An
     formula = f"a + (q == {_MISSING!r} || x == {_MISSING!r} ? 0 : {_TERMS[metric]})"
     sums = distances(np.where(at_x, x, _MISSING), np.where(at_q, q, _MISSING), formula=formula, f64=True, device=device)
     both = distances(at_x.astype(np.float32), at_q.astype(np.float32), metric="inner_product", f64=True, device=device)
+    sums[sums >= _NONE] = np.nan
     with np.errstate(invalid="ignore", divide="ignore"):
         found: np.ndarray[Any, Any] = (q.shape[1] / both) * sums if metric == METRIC_NaNEuclidean else sums / both
     return found

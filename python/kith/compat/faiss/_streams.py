@@ -5,7 +5,8 @@ from typing import IO, Any, Callable
 
 import numpy as np
 
-from ._swig import UInt8Vector
+from ..._kinds import on_host
+from ._swig import Pointer, UInt8Vector
 
 _PIECE = 1 << 24  # bytes that are read at once: what a header claims is not allocated before it is there
 
@@ -19,6 +20,12 @@ class IOWriter:
         """Appends bytes."""
         raise NotImplementedError
 
+    def __call__(self, ptr: Pointer, size: int, nitems: int) -> int:
+        """Writes so many items of so many bytes; returns how many they were."""
+        array = on_host(ptr.array)
+        self.write_bytes(array.reshape(-1).view(np.uint8)[:size * nitems].tobytes())
+        return nitems
+
 
 class IOReader:
     """What bytes are read from."""
@@ -28,6 +35,13 @@ class IOReader:
     def read_bytes(self, totsz: int) -> bytes:
         """The next totsz bytes, or fewer where the end comes first."""
         raise NotImplementedError
+
+    def __call__(self, ptr: Pointer, size: int, nitems: int) -> int:
+        """Reads so many items of so many bytes; returns how many were there."""
+        found = self.read_bytes(size * nitems)
+        whole = len(found) // size if size else 0
+        ptr.array.reshape(-1).view(np.uint8)[:whole * size] = np.frombuffer(found, np.uint8)[:whole * size]
+        return whole
 
 
 class VectorIOWriter(IOWriter):

@@ -116,6 +116,10 @@ class _Vector:
         """Forgets all elements."""
         self._values = self._values[:0]
 
+    def swap(self, other: _Vector) -> None:
+        """Exchanges the elements with those of another vector."""
+        self._values, other._values = other._values, self._values
+
     def data(self) -> Pointer:
         """A pointer to the elements."""
         return Pointer(self._values)
@@ -249,6 +253,47 @@ def omp_get_max_threads() -> int:
     return _threads
 
 
+def popcount64(x: int) -> int:
+    """How many bits are set.
+
+    Parameters
+    ----------
+    x : int
+        Of 64 bits.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> faiss.popcount64(7)
+    3
+    """
+    return (int(x) & 0xFFFFFFFFFFFFFFFF).bit_count()
+
+
+def swig_version() -> int:
+    """The version of SWIG whose interface this follows, as SWIG writes it.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from kith.compat import faiss
+    >>> hex(faiss.swig_version())
+    '0x40300'
+    """
+    return 0x040300
+
+
 def get_compile_options() -> str:
     """What this is.
 
@@ -272,8 +317,7 @@ class _Variables(Guarded):
     distance_compute_blas_query_bs: int = 4096
     distance_compute_blas_database_bs: int = 1024
     distance_compute_min_k_reservoir: int = 100
-    indexFlat_stats: Any = None
-    verbose: bool = False
+    bucket_sort_verbose: int = 0
 
 
 cvar = _Variables()
