@@ -1,6 +1,7 @@
 """Runs one suite in this process, in which kith stands for the project: one_suite.py NAME SOURCES RECORD."""
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -63,14 +64,15 @@ def main(arguments: list[str]) -> int:
     root = Path(sources).resolve() if suite.repository or suite.package else adapter
     os.environ["KITH_PEERS_SUITE"] = str(root)
     sys.path.insert(0, str(adapter))
-    if (adapter / "before.py").exists():
-        import before  # type: ignore[import-not-found]  # noqa: F401
-    os.chdir(root / suite.root)
     outcome = Outcome()
+    plugins: list[Any] = [outcome]
+    if (adapter / "before.py").exists():
+        plugins.append(importlib.import_module("before"))
+    os.chdir(root / suite.root)
     tests = [str(root / test) if test.endswith(".py") else test for test in suite.tests]
     options = [] if suite.repository or suite.package else ["--pyargs"]
-    pytest.main(["-q", "-p", "no:cacheprovider", "--disable-warnings", "--tb=short", "--no-header", "--continue-on-collection-errors", "--rootdir", str(root), *options,
-                 *(["-k", suite.keyword] if suite.keyword else []), *tests], plugins=[outcome])
+    pytest.main(["-q", "-p", "no:cacheprovider", "--disable-warnings", "--import-mode=append", "--tb=short", "--no-header", "--continue-on-collection-errors", "--rootdir", str(root), *options,
+                 *(["-k", suite.keyword] if suite.keyword else []), *tests], plugins=plugins)
     Path(record).write_text(json.dumps({key: list(value) for key, value in sorted(outcome.tests.items())}, indent=1) + "\n")
     return 0
 

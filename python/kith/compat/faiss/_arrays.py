@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._kinds import on_host
+from .._values import is_tensor
 
 # faiss' NumericType.
 Float32 = 0
@@ -20,12 +21,6 @@ tensors_by_default = False
 
 class WrongArgument(AssertionError, ValueError):
     """What faiss answers with a bare AssertionError: shapes, types and numbers of arguments. A ValueError, too."""
-
-
-def is_tensor(x: Any) -> bool:
-    """Of torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor)
 
 
 def float32(x: Any) -> Any:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..._kinds import on_host
-from ._arrays import beside, bytes_of_codes, ids_of, is_tensor, rows
+from .._values import is_tensor, rounded
+from ._arrays import beside, bytes_of_codes, ids_of, rows
 from ._binary import IndexBinary
 from ._index import Index
-from ._metrics import is_similarity_metric, rounded
+from ._metrics import is_similarity_metric
 
 
 class _Parts:

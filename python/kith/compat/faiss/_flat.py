@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._kinds import on_host
-from ._arrays import Float32, WrongArgument, bytes_of_codes, copy_of, given_back, is_tensor, rows
+from .._values import is_tensor
+from ._arrays import Float32, WrongArgument, bytes_of_codes, copy_of, given_back, rows
 from ._index import Index, known, removed, selected
 from ._measured import Measured
 from ._metrics import METRIC_INNER_PRODUCT, METRIC_L2, Search

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..._kinds import on_host
+from .._values import is_tensor
 from ..._topk import topk as _topk
-from ._arrays import WrongArgument, beside, both, ids_of, is_tensor, missing, wanted
+from ._arrays import WrongArgument, beside, both, ids_of, missing, wanted
 from ._measured import Measured, all_distances
 from ._metrics import METRIC_L2, checked, worst
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._kinds import on_host
-from ._arrays import both, in_outputs, is_tensor
+from .._values import is_tensor
+from ._arrays import both, in_outputs
 from ._functions import nearest, written
 from ._guarded import Guarded
 from ._measured import all_distances

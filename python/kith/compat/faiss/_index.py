@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._kinds import on_host
-from ._arrays import (Float32, WrongArgument, beside, given_back, ids_of, in_outputs, is_tensor, missing, no_parameters, rows,
+from .._values import is_tensor
+from ._arrays import (Float32, WrongArgument, beside, given_back, ids_of, in_outputs, missing, no_parameters, rows,
                       wanted)
 from ._guarded import Guarded, Owned
 from ._metrics import METRIC_L2, checked, worst

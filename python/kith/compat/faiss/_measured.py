@@ -9,9 +9,10 @@ import numpy as np
 from ..._distances import distances as _distances
 from ..._index import Index
 from ..._kinds import on_host
+from .._values import is_tensor, rounded
 from . import _pairs
-from ._arrays import ascending, beside, is_tensor
-from ._metrics import METRIC_GOWER, METRIC_NaNEuclidean, Search, checked, has_nan, rounded, search_of, worst
+from ._arrays import ascending, beside
+from ._metrics import METRIC_GOWER, METRIC_NaNEuclidean, Search, checked, has_nan, search_of, worst
 
 SQUARED = Search({"metric": "sqeuclidean"})
 

@@ -7,7 +7,6 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ..._kinds import on_host
-from ._arrays import is_tensor
 
 METRIC_INNER_PRODUCT = 0
 METRIC_L2 = 1
@@ -110,14 +109,6 @@ def search_of(metric: int, metric_arg: float) -> Search:
     if p > 1:  # faiss leaves out the root
         return Search({"metric": "minkowski", "p": p}, lambda r: r**p, lambda t: max(t, 0.0)**(1 / p), exact=False)
     return Search({"formula": f"a + pow(fabs(q - x), {p!r})"})
-
-
-def rounded(values: Any) -> Any:
-    """float64 as float32, of numpy, torch or another library."""
-    if is_tensor(values):
-        return values.float()
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
 
 
 def has_nan(x: Any) -> bool:

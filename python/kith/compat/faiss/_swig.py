@@ -8,7 +8,8 @@ import numpy as np
 
 from ... import __version__ as kith_version
 from ..._kinds import on_host
-from ._arrays import WrongArgument, is_tensor
+from .._values import is_tensor
+from ._arrays import WrongArgument
 from ._guarded import Guarded
 
 # Of faiss' interface, which this follows.

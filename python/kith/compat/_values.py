@@ -1,0 +1,26 @@
+"""Arrays of results, whatever library they are of."""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+
+def is_tensor(x: Any) -> bool:
+    """Of torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def rounded(values: Any) -> Any:
+    """float64 as float32, of numpy, torch or another library."""
+    if is_tensor(values):
+        return values.float()
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def not_negative(values: Any) -> Any:
+    """0 in place of what is below it."""
+    return values.clamp(min=0) if is_tensor(values) else values.clip(0, None)

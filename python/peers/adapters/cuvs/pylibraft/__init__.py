@@ -1,0 +1,1 @@
+"""pylibraft, of which cuVS' tests use device_ndarray."""
