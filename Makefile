@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test wheel test-python bench packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python peers-tests bench packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
     format format-check lint clean deps test-deps bench-deps configure
 
 help:  ## this list
@@ -37,6 +37,9 @@ wheel: configure  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
 
 test-python: build  ## the Python package beside torch, jax, faiss, UMAP, scanpy and scikit-learn's own tests
 	scripts/test-python $(BUILD) --full
+
+peers-tests: wheel  ## other projects' own tests with kith in place of what they test: faiss, cuVS, pytorch3d, scikit-learn, ...
+	scripts/peers-tests $(BUILD) $(ARGS)
 
 packages: build  ## the Python package beside what pip installs: speed, recall, memory, install size in one table
 	scripts/packages $(BUILD) $(ARGS)

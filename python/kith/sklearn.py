@@ -70,11 +70,10 @@ class _Exact:
 
     def _fit(self, X: Any, y: Any = None) -> Any:  # noqa: N803
         self.__dict__.pop("_their_fit_method", None)  # of an earlier fit
-        # No tree: scikit-learn looks at the parameter, whose value the caller gets back.
+        # No tree for what is searched here: scikit-learn looks at the parameter, whose value the caller gets back. For other
+        # metrics it chooses itself, as values differ between its trees and its brute force.
         algorithm = self.algorithm
-        given = self.metric_params or {}
-        if (algorithm == "auto" and isinstance(self.metric, str) and self.metric in _theirs.VALID_METRICS["brute"]
-                and not (self.metric == "mahalanobis" and "V" in given)):  # which its brute force does not take
+        if algorithm == "auto" and isinstance(self.metric, str) and self._searched_here(self.metric_params or {}):
             self.algorithm = "brute"
         self._kith_index = None
         try:
@@ -86,6 +85,16 @@ class _Exact:
         if metric is not None:
             self._index(metric)
         return fitted
+
+    def _searched_here(self, given: Any) -> bool:
+        """Whether the metric is one of `_kith_metric`, by its name and the names of its parameters."""
+        if self.metric == "mahalanobis":
+            return "VI" in given and "V" not in given  # without VI scikit-learn's trees say what lacks
+        return self.metric in _METRICS or self.metric in ("minkowski", "seuclidean")
+
+    def _double(self, metric: dict[str, Any], X: Any) -> bool:  # noqa: N803
+        """Whether distances are float64, as scikit-learn's are but for the cosine of float32 rows."""
+        return metric["metric"] != "cosine" or any(rows.dtype != np.float32 for rows in (self._fit_X, X) if rows is not None)
 
     def _index(self, metric: dict[str, Any]) -> Index:
         index: Index | None = getattr(self, "_kith_index", None)
@@ -140,7 +149,7 @@ class _ExactNeighbors(_Exact):
             self._fit_method = method
 
     def _found(self, metric: dict[str, Any], X: Any, k: int, include_self: bool, return_distance: bool) -> Any:  # noqa: N803
-        how: dict[str, Any] = {"f64": True, "threads": self._threads()}
+        how: dict[str, Any] = {"f64": self._double(metric, X), "threads": self._threads()}
         index = self._index(metric)
         found = index.graph(k, include_self=include_self, **how) if X is None else index.search(X, k, **how)
         return (found.distances, found.indices) if return_distance else found.indices
@@ -169,7 +178,7 @@ class _ExactRadius(_Exact):
             empty = np.zeros(1 + (self.n_samples_fit_ if X is None else X.shape[0]), np.int64)
             indices = _objects(empty[:0], empty)
             return (_objects(np.empty(0), empty), indices) if return_distance else indices
-        how: dict[str, Any] = {"f64": True, "threads": self._threads()}
+        how: dict[str, Any] = {"f64": self._double(metric, X), "threads": self._threads()}
         index = self._index(metric)
         found = index.radius_graph(r, **how) if X is None else index.radius(X, r, **how)
         indices = _objects(found.indices, found.offsets)

@@ -29,12 +29,13 @@ class Outcome:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
         report = (yield).get_result()
+        name = f"{Path(report.location[0]).stem}::{item.nodeid.partition('::')[2]}"
         if report.failed:
-            self._failed(item.nodeid, call.excinfo.value)
+            self._failed(name, call.excinfo.value)
         elif report.skipped:
-            self._enter(item.nodeid, "skipped")
+            self._enter(name, "skipped")
         elif report.when == "call":
-            self._enter(item.nodeid, "passed")
+            self._enter(name, "passed")
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:
@@ -71,6 +72,7 @@ def main(arguments: list[str]) -> int:
     os.chdir(root / suite.root)
     tests = [str(root / test) if test.endswith(".py") else test for test in suite.tests]
     options = [] if suite.repository or suite.package else ["--pyargs"]
+    options += [] if suite.settings else ["-c", str(HERE / "pytest.ini")]
     pytest.main(["-q", "-p", "no:cacheprovider", "--disable-warnings", "--import-mode=append", "--tb=short", "--no-header", "--continue-on-collection-errors", "--rootdir", str(root), *options,
                  *(["-k", suite.keyword] if suite.keyword else []), *tests], plugins=plugins)
     Path(record).write_text(json.dumps({key: list(value) for key, value in sorted(outcome.tests.items())}, indent=1) + "\n")

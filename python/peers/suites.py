@@ -19,6 +19,8 @@ class Suite:
     keyword: str = ""  # pytest's -k
     root: str = "."  # pytest's working directory within the sources
     adapter: str = ""  # a folder of adapters/; by default that of the name
+    sources: str = ""  # the suite whose sources it shares
+    settings: bool = False  # pytest's are the project's own
 
 
 _FAISS = ("binary_factory", "binary_io", "binary_search_params", "build_blocks", "clone", "contrib", "contrib_with_scipy", "documentation",
@@ -30,7 +32,7 @@ SUITES = (
           tuple(f"tests/test_{name}.py" for name in _FAISS), repository="facebookresearch/faiss", paths=("tests", "contrib"),
           needs=("scipy",), root="tests"),
     Suite("faiss_torch", "faiss: contrib.torch_utils", "02dbb4e42f49aa2ce57cd78977b0e47a11f7cb91", ("tests/torch_test_contrib.py",),
-          repository="facebookresearch/faiss", paths=("tests", "contrib"), needs=("torch",), root="tests", adapter="faiss"),
+          repository="facebookresearch/faiss", paths=("tests", "contrib"), needs=("torch",), root="tests", adapter="faiss", sources="faiss"),
     Suite("pytorch3d", "pytorch3d: knn, ball_query, chamfer, points_normals", "9381c4016376345bb795b97c45a6c2de66db354a",
           ("tests/test_knn.py", "tests/test_ball_query.py", "tests/test_chamfer.py", "tests/test_points_normals.py"),
           repository="facebookresearch/pytorch3d",
@@ -44,16 +46,17 @@ SUITES = (
           paths=("python/cuvs/cuvs/tests",), needs=("scipy",)),
     Suite("sklearn", "scikit-learn: neighbours, DBSCAN", "1.9.1",
           ("sklearn.neighbors.tests.test_neighbors", "sklearn.neighbors.tests.test_graph",
-           "sklearn.neighbors.tests.test_neighbors_pipeline", "sklearn.cluster.tests.test_dbscan"), needs=("scikit-learn==1.9.1",)),
+           "sklearn.neighbors.tests.test_neighbors_pipeline", "sklearn.cluster.tests.test_dbscan"), needs=("scikit-learn==1.9.1",), adapter="sklearn"),
     Suite("sklearn_users", "scikit-learn: what is built on neighbours", "1.9.1",
           ("sklearn.manifold.tests.test_isomap", "sklearn.manifold.tests.test_locally_linear", "sklearn.manifold.tests.test_spectral_embedding",
            "sklearn.manifold.tests.test_t_sne", "sklearn.neighbors.tests.test_lof", "sklearn.neighbors.tests.test_nca",
            "sklearn.neighbors.tests.test_nearest_centroid", "sklearn.cluster.tests.test_optics", "sklearn.cluster.tests.test_hdbscan",
            "sklearn.cluster.tests.test_spectral", "sklearn.cluster.tests.test_mean_shift",
            "sklearn.feature_selection.tests.test_mutual_info", "sklearn.impute.tests.test_knn",
-           "sklearn.semi_supervised.tests.test_label_propagation"), needs=("scikit-learn==1.9.1",)),
+           "sklearn.semi_supervised.tests.test_label_propagation"), needs=("scikit-learn==1.9.1",), adapter="sklearn"),
     Suite("datasets", "Hugging Face datasets: search", "5.2.0", ("tests/test_search.py",), package="datasets", needs=("datasets==5.2.0",),
-          keyword="not elasticsearch and not Elastic"),
+          keyword="not elasticsearch and not Elastic", adapter="faiss"),
     Suite("langchain", "langchain-community: FAISS store", "0.4.2", ("tests/unit_tests/vectorstores/test_faiss.py",),
-          package="langchain-community", needs=("langchain-community==0.4.2", "pytest-asyncio", "blockbuster")),
+          package="langchain-community", needs=("langchain-community==0.4.2", "pytest-asyncio", "blockbuster", "syrupy"), adapter="faiss",
+          settings=True),
 )

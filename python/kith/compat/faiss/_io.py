@@ -101,10 +101,13 @@ def write_index(index: Any, fname: Any, io_flags: int = 0) -> None:
     if index is not None and not isinstance(index, (Index, IndexBinary)):
         raise TypeError(f"index: expected an index or None, got {type(index).__name__}")
     if isinstance(fname, IOWriter):
-        return _write(index, fname)
+        _write(index, fname)
+        return fname.flush()
     writer = FileIOWriter(fname)
-    _write(index, writer)
-    writer.close()
+    try:
+        _write(index, writer)
+    finally:
+        writer.close()
 
 
 write_index_binary = write_index

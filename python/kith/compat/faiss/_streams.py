@@ -20,6 +20,9 @@ class IOWriter:
         """Appends bytes."""
         raise NotImplementedError
 
+    def flush(self) -> None:
+        """Hands on what is held."""
+
     def __call__(self, ptr: Pointer, size: int, nitems: int) -> int:
         """Writes so many items of so many bytes; returns how many they were."""
         array = on_host(ptr.array)

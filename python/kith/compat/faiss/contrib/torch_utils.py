@@ -1,8 +1,9 @@
 """faiss.contrib.torch_utils: after its import vectors that an index gives back are torch's. Tensors are taken without it."""
 from __future__ import annotations
 
-from .. import _arrays
-from .._swig import swig_ptr
+# By their own name, as this may be imported under faiss'.
+from kith.compat.faiss import _arrays
+from kith.compat.faiss._swig import swig_ptr
 
 _arrays.tensors_by_default = True
 
