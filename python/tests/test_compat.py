@@ -1,4 +1,4 @@
-"""The interfaces of faiss and cuVS: the same calls, the same shapes, types and values."""
+"""The interface of faiss: the same calls, the same shapes, types and values."""
 from __future__ import annotations
 
 import pickle
@@ -11,7 +11,6 @@ from oracle import nearest, small
 
 import kith
 from kith.compat import faiss as ours
-from kith.compat.cuvs import brute_force
 
 POINTS, QUERIES = small(100, 8), small(9, 8, 1)
 
@@ -88,15 +87,6 @@ def test_faiss_on_images(faiss: Any) -> None:
     assert np.mean(places == np.argsort(-exact, axis=1, kind="stable")[:, :10]) > 0.999
 
 
-def test_cuvs_on_images() -> None:
-    points, queries = fashion_mnist(3000, 100)[:2]
-    for metric in ("sqeuclidean", "cosine", "l1"):
-        distances, neighbors = brute_force.search(brute_force.build(points, metric=metric), queries, 10)
-        expected = kith.search(points, queries, 10, metric="cityblock" if metric == "l1" else metric)
-        np.testing.assert_array_equal(neighbors, expected.indices)
-        np.testing.assert_array_equal(distances, expected.distances)
-
-
 def test_faiss_copies_and_outputs() -> None:
     index = ours.IndexFlatL2(8)
     index.add(POINTS)
@@ -112,16 +102,3 @@ def test_faiss_refuses() -> None:
         ours.IndexFlat(8, 99)
     with pytest.raises(ValueError, match="shape"):
         ours.IndexFlatL2(8).add(POINTS[:, :3])
-
-
-def test_cuvs() -> None:
-    index = brute_force.build(POINTS, metric="sqeuclidean")
-    distances, neighbors = brute_force.search(index, QUERIES, 5)
-    np.testing.assert_array_equal(neighbors, nearest(POINTS, QUERIES, 5)[1])
-    out = np.empty((9, 5), np.int64), np.empty((9, 5), np.float32)
-    brute_force.search(index, QUERIES, 5, *out)
-    np.testing.assert_array_equal(out[0], neighbors)
-    with pytest.raises(NotImplementedError, match="prefilter"):
-        brute_force.search(index, QUERIES, 5, prefilter=object())
-    with pytest.raises(ValueError, match="metric"):
-        brute_force.build(POINTS, metric="nearness")

@@ -10,7 +10,6 @@ from test_compat import modules
 
 import kith
 from kith.compat import faiss as ours
-from kith.compat.cuvs import Resources, brute_force, pairwise_distance
 
 POINTS, QUERIES = small(100, 8), small(9, 8, 1)
 BOTH = pytest.mark.parametrize("faiss", modules(), ids=lambda module: module.__name__)
@@ -147,15 +146,3 @@ def test_the_names_of_a_gpu() -> None:
     assert ours.index_cpu_to_all_gpus(here, ngpu=2)._device == "cuda:0,1"
     empty = ours.GpuIndexFlatL2(resources, 8)
     assert (empty.ntotal, empty.metric_type, ours.get_num_gpus() >= 0) == (0, ours.METRIC_L2, True)
-
-
-def test_cuvs_names() -> None:
-    found = brute_force.search(brute_force.build(POINTS, metric="l2", resources=Resources()), QUERIES, 5)
-    np.testing.assert_array_equal(found[0], kith.search(POINTS, QUERIES, 5, metric="euclidean").distances)
-    out = np.empty((9, 100), np.float32)
-    assert pairwise_distance(QUERIES, POINTS, out, metric="l1", resources=Resources()) is out
-    np.testing.assert_array_equal(out, kith.distances(POINTS, QUERIES, metric="cityblock"))
-    assert pairwise_distance(QUERIES, POINTS).shape == (9, 100)
-    Resources(stream=3).sync()
-    with pytest.raises(ValueError, match="russellrao"):
-        pairwise_distance(QUERIES, POINTS, metric="russellrao")

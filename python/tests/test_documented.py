@@ -8,10 +8,15 @@ from typing import Any, Iterator
 
 import pytest
 
+import kith
+
 MODULES = ["kith", "kith._batches", "kith._distances", "kith._index", "kith._match", "kith._radius", "kith._radius_blocks", "kith._radius_shards", "kith._recommend", "kith._retrieval", "kith._search", "kith._topk",
-           "kith.compat.cuvs", "kith.compat.faiss",
-           "kith.dask", "kith.groundtruth", "kith.information", "kith.shards", "kith.sklearn", "kith.torch"]
-PUBLIC = ["kith", "kith.compat.cuvs", "kith.compat.faiss", "kith.dask", "kith.groundtruth", "kith.information", "kith.ray", "kith.shards",
+           *(f"kith.compat.cuvs.{name}" for name in ("brute_force", "distance", "filters")),
+           *(f"kith.compat.faiss.{name}" for name in ("_binary", "_factory", "_flat", "_functions", "_gpu", "_gpu_functions", "_idmap", "_io",
+                                                      "_metrics", "_random", "_swig")),
+           "kith.dask", "kith.groundtruth", "kith.information", "kith.shards", "kith.sklearn", "kith.torch", "kith._torch_clouds",
+           "kith._torch_cluster"]
+PUBLIC = ["kith", "kith.compat.cuvs", "kith.compat.cuvs.brute_force", "kith.compat.cuvs.filters", "kith.compat.faiss", "kith.dask", "kith.groundtruth", "kith.information", "kith.ray", "kith.shards",
           "kith.sklearn", "kith.torch"]
 
 
@@ -24,14 +29,11 @@ def module_of(name: str) -> Any:
 
 def functions(module: Any) -> Iterator[tuple[str, Any]]:
     """The functions that a module offers, and the methods of its Index."""
-    names = list(module.__all__)
-    if module.__name__ == "kith.compat.cuvs":
-        names += ["build", "search"]
-    for name in names:
+    for name in module.__all__:
         thing = getattr(module, name)
         if inspect.isfunction(thing):
             yield name, thing
-        elif name == "Index":
+        elif thing is kith.Index:
             yield from ((f"Index.{method}", getattr(thing, method)) for method in dir(thing)
                         if not method.startswith("_") and inspect.isfunction(getattr(thing, method)))
 

@@ -145,3 +145,25 @@ def test_a_radius_that_holds_nothing(radius: float) -> None:
         for queries, rows in ((X[:3], 3), (None, 50)):
             distances, indices = model.radius_neighbors(queries, radius)
             assert [len(row) for row in distances] == [len(row) for row in indices] == [0] * rows
+
+
+def test_types_of_distances() -> None:
+    """As scikit-learn's: float32 of the cosine of float32 rows, else float64."""
+    for dtype in (np.float32, np.float64):
+        x = X[:60].astype(dtype)
+        for metric in ("cosine", "euclidean", "manhattan"):
+            found, expected = (module.NearestNeighbors(metric=metric, n_neighbors=3).fit(x) for module in (ours, neighbors))
+            for given in (None, x[:5], x[:5].astype(np.float64)):
+                assert found.kneighbors(given)[0].dtype == expected.kneighbors(given)[0].dtype
+            assert found.radius_neighbors(x[:5], 0.1)[0][0].dtype == expected.radius_neighbors(x[:5], 0.1)[0][0].dtype
+
+
+def test_metrics_that_scikit_learn_answers() -> None:
+    """By its own choice of algorithm: what lacks is said, and rows of zeros have its value."""
+    with pytest.raises(ValueError, match="Must provide either V or VI"):
+        ours.NearestNeighbors(metric="mahalanobis").fit(X[:60])
+    sets = X[:60, :20] > 8
+    sets[:2] = False
+    for metric in ("dice", "sokalsneath", "rogerstanimoto"):
+        found, expected = (module.NearestNeighbors(metric=metric, n_neighbors=4).fit(sets).kneighbors(sets) for module in (ours, neighbors))
+        np.testing.assert_array_equal(found[0], expected[0])

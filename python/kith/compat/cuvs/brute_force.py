@@ -197,10 +197,12 @@ def load(filename: Any, resources: Any = None) -> Index:
 
     Examples
     --------
+    >>> import numpy, os, tempfile
     >>> from kith.compat.cuvs import brute_force
-    >>> brute_force.load(__file__)
-    Traceback (most recent call last):
-    ValueError: ...: not an index that kith.compat.cuvs saved
+    >>> name = os.path.join(tempfile.mkdtemp(), "index.bin")
+    >>> brute_force.save(name, brute_force.build(numpy.eye(3, dtype="float32"), metric="l1"))
+    >>> brute_force.search(brute_force.load(name), numpy.eye(3, dtype="float32")[:1], 2)[0]
+    array([[0., 2.]], dtype=float32)
     """
     try:
         with np.load(filename, allow_pickle=False) as parts:

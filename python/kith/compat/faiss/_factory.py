@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from ._binary import IndexBinary, IndexBinaryFlat, IndexBinaryIDMap, IndexBinaryIDMap2
-from ._flat import IndexFlat, IndexFlatIP, IndexFlatL2
+from ._flat import IndexFlat
 from ._idmap import IndexIDMap, IndexIDMap2
 from ._index import Index
-from ._metrics import METRIC_INNER_PRODUCT, METRIC_L2, checked
+from ._metrics import METRIC_L2
 from ._others import AnotherKind
 
 def _wrapped(parts: list[str], description: str, inner: str, maps: dict[str, Any]) -> Any:
@@ -47,15 +47,13 @@ def index_factory(d: int, description: str, metric: int = METRIC_L2, own_invlist
     --------
     >>> from kith.compat import faiss
     >>> type(faiss.index_factory(8, "IDMap,Flat", faiss.METRIC_INNER_PRODUCT).index).__name__
-    'IndexFlatIP'
+    'IndexFlat'
     """
     if not isinstance(description, str):
         raise TypeError(f"description: expected a string, got {type(description).__name__}")
     parts = [part.strip() for part in re.sub(r"^\((.*)\)$", r"\1", description.strip()).split(",")]
     mapped = _wrapped(parts, description, "Flat", {"IDMap": IndexIDMap, "IDMap2": IndexIDMap2})
-    metric = checked(metric)
-    flat = {METRIC_L2: IndexFlatL2, METRIC_INNER_PRODUCT: IndexFlatIP}.get(metric)
-    index = IndexFlat(d, metric) if flat is None else flat(d)  # type: ignore[call-arg]
+    index = IndexFlat(d, metric)
     if mapped is None:
         return index
     around = mapped(index)
