@@ -57,7 +57,7 @@ def tensors(names: dict[str, Any]) -> dict[str, Any]:
     x, y = (torch.from_numpy(names[name]) for name in ("points", "queries"))
     return {"points": x, "queries": y, "x": x, "y": y, "k": 5, "batch_x": torch.arange(300) // 100, "batch_y": torch.arange(20) // 7,
             "p1": torch.rand(2, 30, 3), "p2": torch.rand(2, 40, 3), "lengths1": torch.tensor([30, 9]),
-            "lengths2": torch.tensor([40, 21])}
+            "lengths2": torch.tensor([40, 21]), "r": 0.5}
 
 
 def files(names: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def definition(metric: str, q: Any, x: Any, p: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         m = 0.5 * (q + x)
         there = ~(np.isnan(q) | np.isnan(x))
-        return float({
+        definitions: dict[str, Callable[[], Any]] = {
             "METRIC_L2": lambda: ((q - x)**2).sum(), "METRIC_INNER_PRODUCT": lambda: q @ x, "METRIC_L1": lambda: abs(q - x).sum(),
             "METRIC_Linf": lambda: abs(q - x).max(), "METRIC_Lp": lambda: (abs(q - x)**p).sum(),
             "METRIC_Canberra": lambda: (abs(q - x) / (abs(q) + abs(x))).sum(),
@@ -30,7 +30,8 @@ def definition(metric: str, q: Any, x: Any, p: float) -> float:
             "METRIC_JensenShannon": lambda: 0.5 * (q * np.log(q / m) + x * np.log(x / m)).sum(),
             "METRIC_Jaccard": lambda: np.minimum(q, x).sum() / np.maximum(q, x).sum(),
             "METRIC_NaNEuclidean": lambda: len(q) / there.sum() * ((q - x)[there]**2).sum() if there.any() else np.nan,
-            "METRIC_GOWER": lambda: abs(q - x)[there].sum() / there.sum() if there.any() else np.nan}[metric]())
+            "METRIC_GOWER": lambda: abs(q - x)[there].sum() / there.sum() if there.any() else np.nan}
+        return float(definitions[metric]())
 
 
 METRICS = [("METRIC_L2", 0.0), ("METRIC_INNER_PRODUCT", 0.0), ("METRIC_L1", 0.0), ("METRIC_Linf", 0.0), ("METRIC_Lp", 0.5), ("METRIC_Lp", 1.0),

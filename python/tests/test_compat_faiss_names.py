@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -21,11 +21,13 @@ def test_wrong_arguments(faiss: Any) -> None:
     """AssertionErrors, as faiss'; ours are ValueErrors, too, and say what was expected."""
     index = faiss.IndexFlatL2(6)
     index.add(POINTS)
-    for call in (lambda: index.search(QUERIES, 0), lambda: index.search(QUERIES, -1), lambda: index.search(QUERIES[:, :5], 1),
-                 lambda: index.add(POINTS[:, :5]), lambda: index.range_search(QUERIES[:, :5], 1.0),
-                 lambda: faiss.knn(QUERIES[:, :5], POINTS, 1), lambda: faiss.pairwise_distances(QUERIES[:, :5], POINTS),
-                 lambda: index.search(QUERIES, 2, D=np.empty((8, 3), np.float32)),
-                 lambda: index.reconstruct_batch(np.array([1, 2]), np.empty((3, 6), np.float32))):
+    calls: list[Callable[[], Any]] = [
+        lambda: index.search(QUERIES, 0), lambda: index.search(QUERIES, -1), lambda: index.search(QUERIES[:, :5], 1),
+        lambda: index.add(POINTS[:, :5]), lambda: index.range_search(QUERIES[:, :5], 1.0),
+        lambda: faiss.knn(QUERIES[:, :5], POINTS, 1), lambda: faiss.pairwise_distances(QUERIES[:, :5], POINTS),
+        lambda: index.search(QUERIES, 2, D=np.empty((8, 3), np.float32)),
+        lambda: index.reconstruct_batch(np.array([1, 2]), np.empty((3, 6), np.float32))]
+    for call in calls:
         with pytest.raises(AssertionError) as raised:
             call()
         if faiss is ours:
@@ -44,7 +46,7 @@ def test_attributes(faiss: Any) -> None:
                 setattr(index, name, 3)
         index.verbose = True
     with pytest.raises(AttributeError):
-        ours.GpuClonerOptions().useFloat61 = True  # type: ignore[attr-defined]
+        ours.GpuClonerOptions().useFloat61 = True  # type: ignore[attr-defined,unused-ignore]
     options = ours.GpuMultipleClonerOptions()
     options.shard = options.useFloat16 = True
 
@@ -120,10 +122,12 @@ def test_lists_of_results(faiss: Any) -> None:
 
 def test_other_kinds_of_index() -> None:
     """Each by its name, when it is used; a name that faiss has not is none."""
-    for use in (lambda: ours.IndexIVFFlat(ours.IndexFlatL2(6), 6, 4), lambda: ours.IndexHNSWFlat(6, 32),
-                lambda: ours.ScalarQuantizer.QT_8bit, lambda: ours.Kmeans(6, 3), lambda: ours.IDSelectorBatch([1]),
-                lambda: ours.extract_index_ivf(None), lambda: ours.PCAMatrix(6, 3), lambda: ours.index_factory(6, "IVF4,Flat"),
-                lambda: ours.index_binary_factory(32, "BHNSW32"), lambda: ours.fvec_L2sqr_ny()):
+    uses: list[Callable[[], Any]] = [
+        lambda: ours.IndexIVFFlat(ours.IndexFlatL2(6), 6, 4), lambda: ours.IndexHNSWFlat(6, 32),
+        lambda: ours.ScalarQuantizer.QT_8bit, lambda: ours.Kmeans(6, 3), lambda: ours.IDSelectorBatch([1]),
+        lambda: ours.extract_index_ivf(None), lambda: ours.PCAMatrix(6, 3), lambda: ours.index_factory(6, "IVF4,Flat"),
+        lambda: ours.index_binary_factory(32, "BHNSW32"), lambda: ours.fvec_L2sqr_ny()]
+    for use in uses:
         with pytest.raises(ours.AnotherKind, match="kith searches vectors as they are|description"):
             use()
     assert ours.IndexIVFFlat is ours.IndexIVFFlat and isinstance(ours.IndexIVFFlat, type)
@@ -144,7 +148,7 @@ def test_by_pointers() -> None:
     with pytest.raises(ValueError, match="540"):
         ours.bfKnn(None, args)
     with pytest.raises(AttributeError, match="numVector"):
-        args.numVector = 3  # type: ignore[attr-defined]
+        args.numVector = 3  # type: ignore[attr-defined,unused-ignore]
 
 
 def test_tensors_that_are_given_back() -> None:

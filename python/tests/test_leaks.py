@@ -22,6 +22,7 @@ POINTS, QUERIES = small(64, 3), small(32, 3, 1)
 BITS = np.random.default_rng(0).integers(0, 256, (64, 4), dtype=np.uint8)
 SERIES = np.random.default_rng(0).normal(size=(2, 24))
 HOW: dict[str, Any] = {"device": "cpu", "threads": 1}  # of a device: test_cuda_leaks.py
+BUILT = brute_force.build(POINTS)
 INDEX = kith.Index(POINTS, **HOW)
 FOUND = kith.search(POINTS, QUERIES, 5, **HOW)
 MATRIX, BATCHES = np.empty((32, 64), np.float32), [[0, 30, 0, 16], [30, 34, 16, 16]]
@@ -136,7 +137,7 @@ COMPAT: dict[str, Callable[[], Any]] = {
     "faiss, refused": lambda: refused(lambda: faiss.IndexFlatL2(4).add(POINTS)),
     "faiss.normalize_L2": lambda: faiss.normalize_L2(POINTS + 1),
     "cuvs": lambda: brute_force.search(brute_force.build(POINTS), QUERIES, 5),
-    "cuvs, out": lambda: brute_force.search(INDEX, QUERIES, 5, neighbors=OUT[1], distances=OUT[0]),
+    "cuvs, out": lambda: brute_force.search(BUILT, QUERIES, 5, neighbors=OUT[1], distances=OUT[0]),
 }
 
 

@@ -1,7 +1,7 @@
 """What pytorch3d and torch_cluster have beside knn: gathered neighbours, balls, radii, the nearest; torch.jit.script of them."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_ball_query(dtype: str) -> None:
     assert ours.ball_query(p1, p2[:, :0], K=2).idx.tolist() == [[[-1, -1]] * 20] * 3
     for wrong in ({"K": 0}, {"radius": -1.0}, {"radius": float("nan")}, {"lengths2": torch.tensor([31, 1, 1])}):
         with pytest.raises(ValueError):
-            ours.ball_query(p1, p2, **wrong)  # type: ignore[arg-type]
+            ours.ball_query(p1, p2, **wrong)  # type: ignore[arg-type,unused-ignore]
 
 
 def test_ball_query_has_gradients() -> None:
@@ -119,7 +119,7 @@ def test_edges_of_radii() -> None:
     assert ours.knn_graph(duplicates, 2)[1].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     for wrong in ({"r": -1.0}, {"r": float("nan")}, {"r": 1.0, "max_num_neighbors": -1}, {"r": 1.0, "batch_size": 0}):
         with pytest.raises(ValueError):
-            ours.radius(x, x, **wrong)  # type: ignore[arg-type]
+            ours.radius(x, x, **wrong)  # type: ignore[arg-type,unused-ignore]
     with pytest.raises(ValueError, match="flow"):
         ours.radius_graph(x, 1.0, flow="down")
 
@@ -137,9 +137,9 @@ def test_batches() -> None:
     assert torch.equal(third, both[:, both[0] < 6])  # rows of later examples are left out
     for alone in ({"batch_x": of_x}, {"batch_y": of_y}, {"batch_size": 2}):
         with pytest.raises(ValueError, match="expected both"):
-            ours.knn(x, y, 3, **alone)  # type: ignore[arg-type]
+            ours.knn(x, y, 3, **alone)  # type: ignore[arg-type,unused-ignore]
         with pytest.raises(ValueError, match="expected both"):
-            ours.radius(x, y, 3.0, **alone)  # type: ignore[arg-type]
+            ours.radius(x, y, 3.0, **alone)  # type: ignore[arg-type,unused-ignore]
     assert torch.equal(ours.knn_graph(x, 3, of_x, batch_size=1), ours.knn_graph(x, 3))
 
 
@@ -164,15 +164,16 @@ def test_nearest() -> None:
 def test_scripted() -> None:
     x, y = cloud(40, 3), cloud(12, 3, seed=1)
     of_x, of_y = torch.arange(40) // 20, torch.arange(12) // 6
-    for function, arguments, named in (
+    calls: list[tuple[Any, Any, dict[str, Any]]] = [
             (ours.knn, (x, y, 3), {}), (ours.knn, (x, y, 3, of_x, of_y), {"cosine": True}), (ours.knn_graph, (x, 3), {}),
             (ours.knn_graph, (x, 3, of_x, True, "target_to_source"), {"batch_size": 2}), (ours.radius, (x, y, 1), {}),
             (ours.radius, (x, y, 0.7, of_x, of_y), {"max_num_neighbors": 2}), (ours.radius_graph, (x, 1.5), {}),
-            (ours.radius_graph, (x, 1.5, of_x), {"loop": True, "flow": "target_to_source"})):
-        scripted = torch.jit.script(function)
-        assert torch.equal(scripted(*arguments, **named), function(*arguments, **named))  # type: ignore[operator]
+            (ours.radius_graph, (x, 1.5, of_x), {"loop": True, "flow": "target_to_source"})]
+    for function, arguments, named in calls:
+        scripted = torch.jit.script(function)  # type: ignore[no-untyped-call,unused-ignore]
+        assert torch.equal(scripted(*arguments, **named), function(*arguments, **named))  # type: ignore[operator,unused-ignore]
     with pytest.raises(Exception, match="flow is down"):
-        torch.jit.script(ours.knn_graph)(x, 3, flow="down")
+        torch.jit.script(ours.knn_graph)(x, 3, flow="down")  # type: ignore[no-untyped-call,operator,unused-ignore]
 
 
 def test_operators_keep_their_promises() -> None:
@@ -181,6 +182,8 @@ def test_operators_keep_their_promises() -> None:
     torch.library.opcheck(torch.ops.kith.radius, (x, y, 0.8, of_x, of_y, 4, None, False))
     torch.library.opcheck(torch.ops.kith.knn_graph, (x, 3, of_x))
     import torch._dynamo as dynamo
+    functions: list[Callable[[Any, Any], Any]] = [lambda a, b: ours.radius(a, b, 0.8, of_x, of_y) + 0,
+                                                  lambda a, b: ours.knn_graph(a, 3, of_x) + 0]
     with dynamo.config.patch(capture_dynamic_output_shape_ops=True):
-        for function in (lambda a, b: ours.radius(a, b, 0.8, of_x, of_y) + 0, lambda a, b: ours.knn_graph(a, 3, of_x) + 0):
+        for function in functions:
             assert torch.equal(torch.compile(function, fullgraph=True, backend="aot_eager")(x, y), function(x, y))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def missing(like: Any, n: int, k: int, worst: float) -> tuple[Any, Any]:
     return beside(like, np.full((n, k), worst, np.float32)), beside(like, np.full((n, k), -1, np.int64))
 
 
-def in_outputs(found: tuple[Any, ...], outputs: tuple[Any, ...], names: str = "DIR") -> tuple[Any, ...]:
+def in_outputs(found: tuple[Any, ...], outputs: tuple[Any, ...], names: Sequence[str] = "DIR") -> tuple[Any, ...]:
     """The results, written to the arrays that were given for them."""
     result = []
     for name, given, values in zip(names, outputs, found):

@@ -20,7 +20,8 @@ _FARTHEST = 2**31 - 1  # the distance of a neighbour that does not exist
 
 def _bits(shares: Any, d: int) -> np.ndarray[Any, Any]:
     """Hamming distances, which kith reports as shares of the bits, as numbers of bits."""
-    return np.rint(shares * d).astype(np.int32)
+    bits: np.ndarray[Any, Any] = np.rint(shares * d).astype(np.int32)
+    return bits
 
 
 class IndexBinary(Guarded):
@@ -91,7 +92,7 @@ class IndexBinary(Guarded):
 
     def assign(self, x: Any, k: int = 1, labels: Any = None) -> Any:
         """The indices alone, written to labels where they are given."""
-        return in_outputs(self.search(x, k)[1:], (labels,), ("labels",))[0]  # type: ignore[arg-type]
+        return in_outputs(self.search(x, k)[1:], (labels,), ("labels",))[0]
 
     def range_search(self, x: Any, thresh: float, *, params: Any = None) -> tuple[Any, Any, Any]:
         """``(lims, D, I)``: of query i the vectors I[lims[i]:lims[i + 1]] of fewer different bits than thresh, by ascending

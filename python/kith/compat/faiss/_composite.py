@@ -127,7 +127,8 @@ class _Shards(_Parts):
     def _firsts(self) -> list[int]:
         if not self.successive_ids:
             return [0] * len(self._indexes)
-        return np.cumsum([0, *(index.ntotal for index in self._indexes)]).tolist()[:-1]
+        firsts: list[int] = np.cumsum([0, *(index.ntotal for index in self._indexes)]).tolist()
+        return firsts[:-1]
 
     def _nearest(self, queries: Any, k: int, f64: bool = False) -> tuple[Any, Any]:
         far, ids = [], []
@@ -143,8 +144,8 @@ class _Shards(_Parts):
         return beside(queries, distances if f64 or distances.dtype.kind == "i" else rounded(distances)), beside(queries, indices)
 
     def _within(self, queries: Any, threshold: float) -> tuple[Any, Any, Any]:
-        parts = [(first, *map(on_host, index._within(queries, threshold)))
-                 for first, index in zip(self._firsts(), self._indexes) if index.ntotal]
+        parts: list[Any] = [(first, *map(on_host, index._within(queries, threshold)))
+                            for first, index in zip(self._firsts(), self._indexes) if index.ntotal]
         of_query = np.concatenate([np.repeat(np.arange(len(queries)), np.diff(lims.astype(np.int64))) for _, lims, _, _ in parts])
         far = np.concatenate([part for _, _, part, _ in parts])
         ids = np.concatenate([indices + first for first, _, _, indices in parts])
@@ -190,10 +191,12 @@ class _Replicas(_Parts):
             index.add(x, *numeric_type)
 
     def _nearest(self, queries: Any, k: int, f64: bool = False) -> tuple[Any, Any]:
-        return self._indexes[0]._nearest(queries, k, f64)
+        far, indices = self._indexes[0]._nearest(queries, k, f64)
+        return far, indices
 
     def _within(self, queries: Any, threshold: float) -> tuple[Any, Any, Any]:
-        return self._indexes[0]._within(queries, threshold)
+        lims, far, indices = self._indexes[0]._within(queries, threshold)
+        return lims, far, indices
 
     def _vectors_of(self, keys: np.ndarray[Any, Any]) -> Any:
         return self.at(0)._vectors_of(keys)

@@ -159,7 +159,8 @@ def bfKnn(res: Any, args: GpuDistanceParams) -> None:  # noqa: N802
     for values, (pointer, name) in zip(found, outputs):
         if pointer is None and name == "outDistances" and args.ignoreOutDistances:
             continue
-        out = _matrix(pointer, *values.shape, True, name)
+        rows, columns = values.shape
+        out = _matrix(pointer, rows, columns, True, name)
         out[...] = values if is_tensor(out) == is_tensor(values) else on_host(values)
 
 

@@ -18,7 +18,7 @@ class MappedIds:
     own_fields: bool = False
     _ids: np.ndarray[Any, Any]
 
-    def _take_index(self, index: Any, within: type) -> None:
+    def _take_index(self, index: Any, within: Any) -> None:
         if not isinstance(index, within) or isinstance(index, MappedIds):
             raise TypeError(f"index: expected an {within.__name__} without ids of its own, got {type(index).__name__}")
         if index.ntotal:

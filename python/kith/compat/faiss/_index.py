@@ -95,11 +95,12 @@ class Index(Guarded):
             found = missing(queries, len(queries), k, worst(self.metric_type))
         else:
             found = self._nearest(queries, k)
-        return in_outputs(found, (D, I))  # type: ignore[return-value]
+        D, I = in_outputs(found, (D, I))  # noqa: E741, N806
+        return D, I
 
     def assign(self, x: Any, k: int = 1, labels: Any = None) -> Any:
         """The indices alone, written to labels where they are given."""
-        return in_outputs(self.search(x, k)[1:], (labels,), ("labels",))[0]  # type: ignore[arg-type]
+        return in_outputs(self.search(x, k)[1:], (labels,), ("labels",))[0]
 
     def range_search(self, x: Any, thresh: float, *, params: Any = None) -> tuple[Any, Any, Any]:
         """``(lims, D, I)``: of query i the vectors I[lims[i]:lims[i + 1]], by ascending index: those nearer than thresh

@@ -230,7 +230,7 @@ class _Reader:
         raise self.wrong(f"{known} is another kind of index; expected one of vectors as they are" if known else
                          f"begins with {code!r}, no kind of index that faiss writes")
 
-    def mapped(self, of: Any, within: type, d: int, ntotal: int, metric: int) -> Any:
+    def mapped(self, of: Any, within: Any, d: int, ntotal: int, metric: int) -> Any:
         inner = self.index()
         if not isinstance(inner, within) or (inner.d, inner.ntotal, inner.metric_type) != (d, ntotal, metric):
             raise self.wrong(f"{inner!r} within an index of ids of {ntotal} vectors of {d} dimensions, metric {metric}")

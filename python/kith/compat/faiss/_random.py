@@ -43,6 +43,11 @@ def _sized(shape: Any) -> tuple[Any, int]:
     return shape, size
 
 
+def _shaped(values: np.ndarray[Any, Any], shape: Any) -> np.ndarray[Any, Any]:
+    shaped: np.ndarray[Any, Any] = values.reshape(shape)
+    return shaped
+
+
 def rand(n: Any, seed: int = 12345) -> np.ndarray[Any, Any]:
     """Uniform numbers from 0 to 1, those of faiss for this seed.
 
@@ -71,7 +76,7 @@ def rand(n: Any, seed: int = 12345) -> np.ndarray[Any, Any]:
     values = np.empty(size, np.float32)
     for first, last, draw in _blocks(size, seed):
         values[first:last] = draw(last - first).astype(np.float32) / np.float32(4294967295.0)
-    return values.reshape(shape)
+    return _shaped(values, shape)
 
 
 def randn(n: Any, seed: int = 12345) -> np.ndarray[Any, Any]:
@@ -102,7 +107,7 @@ def randn(n: Any, seed: int = 12345) -> np.ndarray[Any, Any]:
     values = np.empty(size, np.float32)
     for first, last, draw in _blocks(size, seed):
         values[first:last] = _normals(draw, last - first)
-    return values.reshape(shape)
+    return _shaped(values, shape)
 
 
 def randint(n: Any, seed: int = 12345, vmax: int | None = None) -> np.ndarray[Any, Any]:
@@ -136,7 +141,7 @@ def randint(n: Any, seed: int = 12345, vmax: int | None = None) -> np.ndarray[An
     for first, last, draw in _blocks(size, seed):
         pairs = (draw(2 * (last - first)).astype(np.int64) & 0x7FFFFFFF).reshape(-1, 2)
         values[first:last] = pairs[:, 0] | (pairs[:, 1] << 31)
-    return (values if vmax is None else values % vmax).reshape(shape)
+    return _shaped(values if vmax is None else values % vmax, shape)
 
 
 lrand = randint

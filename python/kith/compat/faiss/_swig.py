@@ -88,7 +88,7 @@ def rev_swig_ptr(ptr: Pointer, n: int) -> Any:
 class _Vector:
     """A std::vector."""
 
-    dtype = np.dtype(np.uint8)
+    dtype: np.dtype[Any] = np.dtype(np.uint8)
 
     def __init__(self, values: Any = ()) -> None:
         self._values = np.array(values, self.dtype).reshape(-1)
@@ -126,27 +126,69 @@ class _Vector:
         return Pointer(self._values)
 
 
-def _vector(name: str, dtype: Any) -> type[_Vector]:
-    return type(name + "Vector", (_Vector,), {"dtype": np.dtype(dtype), "__doc__": f"A std::vector of {np.dtype(dtype).name}.",
-                                              "__module__": __name__})
+class Float32Vector(_Vector):
+    """A std::vector of float32."""
+
+    dtype = np.dtype(np.float32)
 
 
-Float32Vector = FloatVector = _vector("Float32", np.float32)
-Float64Vector = DoubleVector = _vector("Float64", np.float64)
-Int8Vector = CharVector = _vector("Int8", np.int8)
-Int16Vector = _vector("Int16", np.int16)
-Int32Vector = IntVector = _vector("Int32", np.int32)
-Int64Vector = LongVector = LongLongVector = _vector("Int64", np.int64)
-UInt16Vector = _vector("UInt16", np.uint16)
-UInt32Vector = _vector("UInt32", np.uint32)
-UInt64Vector = Uint64Vector = _vector("UInt64", np.uint64)
+class Float64Vector(_Vector):
+    """A std::vector of float64."""
+
+    dtype = np.dtype(np.float64)
+
+
+class Int8Vector(_Vector):
+    """A std::vector of int8."""
+
+    dtype = np.dtype(np.int8)
+
+
+class Int16Vector(_Vector):
+    """A std::vector of int16."""
+
+    dtype = np.dtype(np.int16)
+
+
+class Int32Vector(_Vector):
+    """A std::vector of int32."""
+
+    dtype = np.dtype(np.int32)
+
+
+class Int64Vector(_Vector):
+    """A std::vector of int64."""
+
+    dtype = np.dtype(np.int64)
 
 
 class UInt8Vector(_Vector):
     """A std::vector of uint8."""
 
+    dtype = np.dtype(np.uint8)
 
-ByteVector = UInt8Vector
+
+class UInt16Vector(_Vector):
+    """A std::vector of uint16."""
+
+    dtype = np.dtype(np.uint16)
+
+
+class UInt32Vector(_Vector):
+    """A std::vector of uint32."""
+
+    dtype = np.dtype(np.uint32)
+
+
+class UInt64Vector(_Vector):
+    """A std::vector of uint64."""
+
+    dtype = np.dtype(np.uint64)
+
+
+FloatVector, DoubleVector, CharVector, IntVector, ByteVector = Float32Vector, Float64Vector, Int8Vector, Int32Vector, UInt8Vector
+LongVector = LongLongVector = Int64Vector
+Uint64Vector = UInt64Vector
 
 
 def vector_to_array(v: Any) -> np.ndarray[Any, Any]:
@@ -173,7 +215,8 @@ def vector_to_array(v: Any) -> np.ndarray[Any, Any]:
     """
     if not isinstance(v, _Vector):
         raise TypeError(f"v: expected a vector, got {type(v).__name__}")
-    return v._values.copy()
+    values: np.ndarray[Any, Any] = v._values.copy()
+    return values
 
 
 def copy_array_to_vector(a: Any, v: Any) -> None:
