@@ -114,7 +114,7 @@ def test_no_leak(name: str) -> None:
     assert_no_leak(CALLS[name], count)
 
 
-@pytest.mark.parametrize("name", ["knn_points", "knn_points, gradients", "knn", "knn_graph", "operators"])
+@pytest.mark.parametrize("name", ["knn_points", "knn_points, gradients", "knn", "knn_graph", "radius", "ball_query", "operators"])
 def test_no_leak_in_torch(name: str) -> None:
     torch = pytest.importorskip("torch", exc_type=ImportError)
     import kith.torch as ours
@@ -126,14 +126,19 @@ def test_no_leak_in_torch(name: str) -> None:
         "knn_points, gradients": lambda: ours.knn_points(slopes, clouds, K=4).dists.sum().backward(),
         "knn": lambda: ours.knn(points, points, 4, batch, batch),
         "knn_graph": lambda: ours.knn_graph(points, 4, batch),
+        "radius": lambda: ours.radius(points, points, 1.0, batch, batch),
+        "ball_query": lambda: ours.ball_query(slopes, clouds, K=4, radius=0.5).dists.sum().backward(),
         "operators": lambda: (torch.ops.kith.search(points, queries, 5), torch.ops.kith.topk(queries, 2)),
     }
     assert_no_leak(calls[name], 2_000)
 
 
+FLAT = faiss.IndexFlatL2(3)
+FLAT.add(POINTS)
 COMPAT: dict[str, Callable[[], Any]] = {
     "faiss.knn": lambda: faiss.knn(QUERIES, POINTS, 5),
     "faiss.IndexFlatL2": lambda: flat(faiss.IndexFlatL2(3)),
+    "faiss, files": lambda: faiss.deserialize_index(faiss.serialize_index(FLAT)).search(QUERIES, 5),
     "faiss, refused": lambda: refused(lambda: faiss.IndexFlatL2(4).add(POINTS)),
     "faiss.normalize_L2": lambda: faiss.normalize_L2(POINTS + 1),
     "cuvs": lambda: brute_force.search(brute_force.build(POINTS), QUERIES, 5),

@@ -6,7 +6,6 @@ before them.
 """
 from __future__ import annotations
 
-import os
 import struct
 from typing import Any
 
@@ -265,7 +264,7 @@ def read_index(fname: Any, io_flags: int = 0) -> Any:
     """
     if isinstance(fname, IOReader):
         return _Reader(fname).index()
-    reader = FileIOReader(os.fspath(fname))
+    reader = FileIOReader(fname)
     try:
         return _Reader(reader).index()
     finally:

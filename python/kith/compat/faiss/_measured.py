@@ -14,12 +14,11 @@ from . import _pairs
 from ._arrays import ascending, beside
 from ._metrics import METRIC_GOWER, METRIC_NaNEuclidean, Search, checked, has_nan, search_of, worst
 
-SQUARED = Search({"metric": "sqeuclidean"})
 
-
-def by_pairs(xq: Any, xb: Any, metric: int) -> bool:
-    """Whether distances ask which coordinates are missing. Where none is, NaN-Euclidean is squared Euclidean."""
-    return metric == METRIC_GOWER or (metric == METRIC_NaNEuclidean and (has_nan(xq) or has_nan(xb)))
+def by_pairs(xq: Any, missing: bool, metric: int) -> bool:
+    """Whether distances ask which coordinates both have, `missing` saying whether a vector lacks one. Where none does,
+    NaN-Euclidean is squared Euclidean."""
+    return metric == METRIC_GOWER or (metric == METRIC_NaNEuclidean and (missing or has_nan(xq)))
 
 
 class Measured:
@@ -31,9 +30,8 @@ class Measured:
     def __init__(self, vectors: Any, metric: int, metric_arg: float, device: str, how: Search | None = None) -> None:
         self.key = (metric, metric_arg)
         self._vectors, self._metric, self._device = vectors, checked(metric), device
-        if how is None:
-            how = SQUARED if metric == METRIC_NaNEuclidean else Search({}) if metric == METRIC_GOWER else search_of(metric, metric_arg)
-        self._how = how
+        self._how = search_of(self._metric, metric_arg) if how is None else how
+        self._missing = self._metric == METRIC_NaNEuclidean and has_nan(vectors)
         self._index: Index | None = None
 
     def _prepared(self, queries: Any) -> Index:
@@ -45,22 +43,22 @@ class Measured:
 
     def nearest(self, queries: Any, k: int, f64: bool = False) -> tuple[Any, Any]:
         """(D, I); of a neighbour that does not exist the index is -1 and the distance the metric's worst."""
-        if by_pairs(queries, self._vectors, self._metric):
-            far, indices = (beside(queries, part) for part in _pairs.nearest(queries, self._vectors, k, self._metric, self._device))
+        if by_pairs(queries, self._missing, self._metric):
+            found = _pairs.nearest(queries, self._vectors, k, self._metric, self._device)
+            far, indices = (beside(queries, part) for part in found)
+            far = far if f64 else rounded(far)
         elif self._how.exact:
             far, indices = self._prepared(queries).search(queries, k, f64=f64)
         else:
             far, indices = self._prepared(queries).search(queries, k, f64=True)
-            far = self._how.to_faiss(far)
-        if not f64:
-            far = rounded(far)
+            far = self._how.to_faiss(far) if f64 else rounded(self._how.to_faiss(far))
         far[indices < 0] = worst(self._metric)
         return far, indices
 
     def within(self, queries: Any, threshold: float) -> tuple[Any, Any, Any]:
         """(lims, D, I) of those strictly nearer than the threshold by float64 distances, by ascending index."""
         n = len(self._vectors)
-        if by_pairs(queries, self._vectors, self._metric):
+        if by_pairs(queries, self._missing, self._metric):
             lims, far, indices = _pairs.within(queries, self._vectors, threshold, self._metric, self._device)
             return beside(queries, lims if is_tensor(queries) else lims.astype(np.uint64)), rounded(beside(queries, far)), beside(
                 queries, indices)
@@ -88,9 +86,9 @@ def all_distances(xq: Any, xb: Any, metric: int, metric_arg: float, device: str 
     metric = checked(metric)
     if not len(xq) or not len(xb):
         return xq.new_empty((len(xq), len(xb))) if is_tensor(xq) else np.empty((len(xq), len(xb)), np.float32)
-    if by_pairs(xq, xb, metric):
+    if by_pairs(xq, metric == METRIC_NaNEuclidean and has_nan(xb), metric):
         return rounded(beside(xq, _pairs.values(xq, xb, metric, device)))
-    how = SQUARED if metric == METRIC_NaNEuclidean else search_of(metric, metric_arg)
+    how = search_of(metric, metric_arg)
     how.check(xq, "xq"), how.check(xb, "xb")
     found = _distances(xb, xq, f64=not how.exact, device=device, **how.arguments)
     return found if how.exact else rounded(how.to_faiss(found))

@@ -91,7 +91,11 @@ def worst(metric: int) -> float:
 
 
 def search_of(metric: int, metric_arg: float) -> Search:
-    """How a metric is searched; those that ask which coordinates are missing are in `_pairs`."""
+    """How a metric is searched. `_pairs` has METRIC_GOWER, and METRIC_NaNEuclidean where a coordinate is missing."""
+    if metric == METRIC_GOWER:
+        return Search({})
+    if metric == METRIC_NaNEuclidean:
+        return Search({"metric": "sqeuclidean"})
     if metric in _NAMES:
         return Search({"metric": _NAMES[metric]}, similarity=metric == METRIC_INNER_PRODUCT)
     if metric == METRIC_JensenShannon:

@@ -1,6 +1,7 @@
 """Where indexes are written to and read from: files, vectors of bytes, callbacks, as faiss names them."""
 from __future__ import annotations
 
+import os
 from typing import IO, Any, Callable
 
 import numpy as np
@@ -130,8 +131,8 @@ class _File:
     """A file that is closed by `close`, or when nobody has it any longer."""
 
     def __init__(self, f: Any, mode: str) -> None:
-        self._file: IO[bytes] = open(f, mode)
-        self.name = str(f)
+        self.name = os.fspath(f)
+        self._file: IO[bytes] = open(self.name, mode)
 
     def close(self) -> None:
         """Closes the file."""

@@ -1,6 +1,8 @@
 """faiss.contrib.torch_utils: after its import vectors that an index gives back are torch's. Tensors are taken without it."""
 from __future__ import annotations
 
+import torch  # noqa: F401
+
 # By their own name, as this may be imported under faiss'.
 from kith.compat.faiss import _arrays
 from kith.compat.faiss._swig import swig_ptr
