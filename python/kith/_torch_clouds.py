@@ -67,13 +67,11 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     _pair(p1, p2, K)
     if norm not in (1, 2):
         raise ValueError(f"norm is {norm}: expected 1 or 2. Support for 1 or 2 norm.")
-    if torch.compiler.is_compiling() or (torch.is_grad_enabled() and (p1.requires_grad or p2.requires_grad)):
-        dists, found = torch.ops.kith.knn_points(p1, p2, lengths1, lengths2, norm, K)
-    else:
-        dists, found = _knn_points(p1, p2, lengths1, lengths2, norm, K)
-    idx = found.clamp(min=0)
+    traced = torch.compiler.is_compiling() or (torch.is_grad_enabled() and (p1.requires_grad or p2.requires_grad))
+    dists, found = (torch.ops.kith.knn_points if traced else _knn_points)(p1, p2, lengths1, lengths2, norm, K)
     if not return_nn:
-        return KNN(dists, idx, None)
+        return KNN(dists, found.clamp(min=0) if traced else found.clamp_(min=0), None)
+    idx = found.clamp(min=0)
     # Rows behind lengths1 name p2[n, 0], as pytorch3d's do; what they lack by lengths2 is 0, as theirs.
     missing = found < 0
     if lengths1 is not None:

@@ -226,7 +226,9 @@ def _call(operator: Any, function: Any, *arguments: Any) -> Any:
 
 
 def _columns(values: Any, name: str) -> Tensor:
-    return tensor(values, name).view(-1, 1) if tensor(values, name).ndim == 1 else values
+    """As a matrix, without a gradient: edges have none."""
+    rows = tensor(values, name).detach()
+    return rows.view(-1, 1) if rows.ndim == 1 else rows
 
 
 def _offsets(batches: List[Tuple[Optional[Tensor], int]], batch_size: Optional[int]) -> List[Tensor]:

@@ -29,33 +29,46 @@ from table import PAGE, RECORD, page_with, unpaired  # noqa: E402
 
 def fetched(suite: Suite, folder: Path) -> Path:
     """The sources of a suite: a folder of those given, else the repository at its commit or the source distribution."""
-    given = os.environ.get("KITH_PEERS_SOURCES")
     if not suite.repository and not suite.package:
         return HERE  # tests of an installed package
-    of = suite.sources or suite.name
-    sources = Path(given) / of if given else folder / f"{of}-{suite.version[:12]}"
-    if not sources.exists():
-        if given:
+    of, given = suite.sources or suite.name, os.environ.get("KITH_PEERS_SOURCES")
+    if given:
+        sources = Path(given) / of
+        if not sources.exists():
             raise SystemExit(f"KITH_PEERS_SOURCES: {sources} is not there")
-        sources.mkdir(parents=True)
-        if suite.repository:
-            def git(*arguments: str) -> None:
-                subprocess.run(["git", "-C", str(sources), *arguments], check=True)
-            git("init", "--quiet")
-            git("fetch", "--quiet", "--depth=1", "--filter=blob:none", f"https://github.com/{suite.repository}", suite.version)
-            git("sparse-checkout", "set", "--no-cone", *(f"/{path}" for path in suite.paths))
-            git("checkout", "--quiet", "FETCH_HEAD")
-        else:
-            with tempfile.TemporaryDirectory() as download:
-                pip("download", "--no-deps", "--no-binary", ":all:", "-d", download, f"{suite.package}=={suite.version}")
-                with tarfile.open(next(Path(download).glob("*.tar.gz"))) as archive:
-                    archive.extractall(download, filter="data")
-                top, = (path for path in Path(download).iterdir() if path.is_dir())
-                sources.rmdir()
-                subprocess.run(["cp", "-r", str(top), str(sources)], check=True)
+    else:
+        sources = folder / f"{of}-{suite.version[:12]}"
+        if not sources.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+                try:
+                    (of_repository if suite.repository else of_package)(suite, Path(unfinished)).rename(sources)
+                except subprocess.CalledProcessError as error:
+                    raise SystemExit(f"{suite.name}: its tests could not be fetched; KITH_PEERS_SOURCES names a folder that has them. "
+                                     f"{error}") from None
     overlay = HERE / "overlays" / suite.name
     if overlay.exists():
         subprocess.run(["cp", "-r", f"{overlay}/.", str(sources)], check=True)
+    return sources
+
+
+def of_repository(suite: Suite, folder: Path) -> Path:
+    """What is needed of the repository, at its commit."""
+    sources = folder / "sources"
+    sources.mkdir()
+    for arguments in (("init",), ("fetch", "--depth=1", "--filter=blob:none", f"https://github.com/{suite.repository}", suite.version),
+                      ("sparse-checkout", "set", "--no-cone", *(f"/{path}" for path in suite.paths)), ("checkout", "FETCH_HEAD")):
+        quiet = () if arguments[0] == "sparse-checkout" else ("--quiet",)
+        subprocess.run(["git", "-C", str(sources), arguments[0], *quiet, *arguments[1:]], check=True)
+    return sources
+
+
+def of_package(suite: Suite, folder: Path) -> Path:
+    """The source distribution."""
+    pip("download", "--no-deps", "--no-binary", suite.package, "-d", str(folder), f"{suite.package}=={suite.version}")
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder / "archive", filter="data")
+    sources, = (folder / "archive").iterdir()
     return sources
 
 
