@@ -73,8 +73,9 @@ def main(arguments: list[str]) -> int:
     tests = [str(root / test) if test.endswith(".py") else test for test in suite.tests]
     options = [] if suite.repository or suite.package else ["--pyargs"]
     options += [] if suite.settings else ["-c", str(HERE / "pytest.ini")]
-    pytest.main(["-q", "-p", "no:cacheprovider", "--disable-warnings", "--import-mode=append", "--tb=short", "--no-header", "--continue-on-collection-errors", "--rootdir", str(root), *options,
-                 *(["-k", suite.keyword] if suite.keyword else []), *tests], plugins=plugins)
+    options += ["-k", suite.keyword] if suite.keyword else []
+    pytest.main(["-q", "-p", "no:cacheprovider", "--disable-warnings", "--import-mode=append", "--tb=short", "--no-header",
+                 "--continue-on-collection-errors", "--rootdir", str(root), *options, *tests], plugins=plugins)
     Path(record).write_text(json.dumps({key: list(value) for key, value in sorted(outcome.tests.items())}, indent=1) + "\n")
     return 0
 

@@ -23,8 +23,8 @@ class Suite:
     settings: bool = False  # pytest's are the project's own
 
 
-_FAISS = ("binary_factory", "binary_io", "binary_search_params", "build_blocks", "clone", "contrib", "contrib_with_scipy", "documentation",
-          "extra_distances", "factory", "index", "index_accuracy", "index_binary", "index_composite", "io", "merge_index",
+_FAISS = ("binary_factory", "binary_io", "binary_search_params", "build_blocks", "clone", "contrib", "contrib_with_scipy",
+          "documentation", "extra_distances", "factory", "index", "index_accuracy", "index_binary", "index_composite", "io", "merge_index",
           "meta_index", "referenced_objects", "search_params", "swig_wrapper", "wheel_smoke")
 
 SUITES = (
@@ -36,8 +36,8 @@ SUITES = (
     Suite("pytorch3d", "pytorch3d: knn, ball_query, chamfer, points_normals", "9381c4016376345bb795b97c45a6c2de66db354a",
           ("tests/test_knn.py", "tests/test_ball_query.py", "tests/test_chamfer.py", "tests/test_points_normals.py"),
           repository="facebookresearch/pytorch3d",
-          paths=("tests/__init__.py", "tests/common_testing.py", "tests/test_knn.py", "tests/test_ball_query.py", "tests/test_chamfer.py",
-                 "tests/test_points_normals.py", "pytorch3d"), needs=("torch", "iopath")),
+          paths=("tests/__init__.py", "tests/common_testing.py", "tests/test_knn.py", "tests/test_ball_query.py",
+                 "tests/test_chamfer.py", "tests/test_points_normals.py", "pytorch3d"), needs=("torch", "iopath")),
     Suite("torch_cluster", "torch_cluster: knn, radius, nearest", "3d1d9e3967c77c757a68d8aad37d0171e93018e2",
           ("test/test_knn.py", "test/test_radius.py", "test/test_nearest.py"), repository="rusty1s/pytorch_cluster",
           paths=("test", "torch_cluster"), needs=("torch", "scipy")),
@@ -48,8 +48,8 @@ SUITES = (
           ("sklearn.neighbors.tests.test_neighbors", "sklearn.neighbors.tests.test_graph",
            "sklearn.neighbors.tests.test_neighbors_pipeline", "sklearn.cluster.tests.test_dbscan"), needs=("scikit-learn==1.9.1",), adapter="sklearn"),
     Suite("sklearn_users", "scikit-learn: what is built on neighbours", "1.9.1",
-          ("sklearn.manifold.tests.test_isomap", "sklearn.manifold.tests.test_locally_linear", "sklearn.manifold.tests.test_spectral_embedding",
-           "sklearn.manifold.tests.test_t_sne", "sklearn.neighbors.tests.test_lof", "sklearn.neighbors.tests.test_nca",
+          ("sklearn.manifold.tests.test_isomap", "sklearn.manifold.tests.test_locally_linear",
+           "sklearn.manifold.tests.test_spectral_embedding", "sklearn.manifold.tests.test_t_sne", "sklearn.neighbors.tests.test_lof", "sklearn.neighbors.tests.test_nca",
            "sklearn.neighbors.tests.test_nearest_centroid", "sklearn.cluster.tests.test_optics", "sklearn.cluster.tests.test_hdbscan",
            "sklearn.cluster.tests.test_spectral", "sklearn.cluster.tests.test_mean_shift",
            "sklearn.feature_selection.tests.test_mutual_info", "sklearn.impute.tests.test_knn",

@@ -34,8 +34,8 @@ def definition(metric: str, q: Any, x: Any, p: float) -> float:
         return float(definitions[metric]())
 
 
-METRICS = [("METRIC_L2", 0.0), ("METRIC_INNER_PRODUCT", 0.0), ("METRIC_L1", 0.0), ("METRIC_Linf", 0.0), ("METRIC_Lp", 0.5), ("METRIC_Lp", 1.0),
-           ("METRIC_Lp", 2.0), ("METRIC_Lp", 3.0), ("METRIC_Lp", 0.0), ("METRIC_Canberra", 0.0), ("METRIC_BrayCurtis", 0.0),
+METRICS = [("METRIC_L2", 0.0), ("METRIC_INNER_PRODUCT", 0.0), ("METRIC_L1", 0.0), ("METRIC_Linf", 0.0), ("METRIC_Lp", 0.5),
+           ("METRIC_Lp", 1.0), ("METRIC_Lp", 2.0), ("METRIC_Lp", 3.0), ("METRIC_Lp", 0.0), ("METRIC_Canberra", 0.0), ("METRIC_BrayCurtis", 0.0),
            ("METRIC_JensenShannon", 0.0), ("METRIC_Jaccard", 0.0), ("METRIC_NaNEuclidean", 0.0), ("METRIC_GOWER", 0.0)]
 
 

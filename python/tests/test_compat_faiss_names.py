@@ -131,8 +131,9 @@ def test_other_kinds_of_index() -> None:
         with pytest.raises(ours.AnotherKind, match="kith searches vectors as they are|description"):
             use()
     assert ours.IndexIVFFlat is ours.IndexIVFFlat and isinstance(ours.IndexIVFFlat, type)
-    with pytest.raises(AttributeError, match="IndxFlat"):
-        ours.IndxFlat  # noqa: B018
+    for misspelt in ("IndxFlat", "IndexFaltL2", "index_facory"):
+        with pytest.raises(AttributeError, match=misspelt):
+            getattr(ours, misspelt)
     index = ours.IndexFlatL2(6)
     with pytest.raises(NotImplementedError, match="params"):
         index.search(QUERIES, 1, params=object())

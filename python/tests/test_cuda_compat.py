@@ -60,6 +60,52 @@ def test_knn_gpu_of_torch() -> None:
     np.testing.assert_array_equal(np.take_along_axis(QUERIES @ POINTS.T, on_host(places), 1), products.cpu())
 
 
+def test_by_pointers() -> None:
+    distances, indices = np.empty((9, 4), np.float32), np.empty((9, 4), np.int64)
+    args = faiss.GpuDistanceParams()
+    args.k, args.dims, args.numVectors, args.numQueries = 4, 6, 300, 9
+    args.vectors, args.queries = faiss.swig_ptr(np.ascontiguousarray(POINTS.T)), faiss.swig_ptr(of_torch(QUERIES))
+    args.vectorsRowMajor = False
+    args.outDistances, args.outIndices = faiss.swig_ptr(distances), faiss.swig_ptr(indices)
+    faiss.bfKnn(faiss.StandardGpuResources(), args)
+    np.testing.assert_array_equal(distances, DISTANCES)
+    np.testing.assert_array_equal(indices, INDICES)
+    every = faiss.pairwise_distance_gpu(faiss.StandardGpuResources(), QUERIES, POINTS)
+    np.testing.assert_array_equal(every, faiss.pairwise_distances(QUERIES, POINTS))
+
+
+def test_ids_and_bits() -> None:
+    ids, bits = np.arange(300) * 7, np.random.default_rng(0).integers(0, 256, (300, 4)).astype(np.uint8)
+    mapped, binary = faiss.IndexIDMap2(faiss.IndexFlatL2(6)), faiss.IndexBinaryFlat(32)
+    mapped.add_with_ids(POINTS, ids)
+    binary.add(bits)
+    there = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, mapped)
+    np.testing.assert_array_equal(there.search(QUERIES, 4)[1], ids[INDICES])
+    np.testing.assert_array_equal(on_host(there.search(of_torch(QUERIES), 4)[1]), ids[INDICES])
+    np.testing.assert_array_equal(faiss.index_gpu_to_cpu(there).reconstruct(14), POINTS[2])
+    there = faiss.index_binary_cpu_to_gpu(faiss.StandardGpuResources(), 0, binary)
+    for found, expected in zip((*there.search(bits[:5], 4), *there.range_search(bits[:5], 12)),
+                               (*binary.search(bits[:5], 4), *binary.range_search(bits[:5], 12))):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_neighbors_of_torch() -> None:
+    """Edges and balls on the device are those of the host."""
+    x, y = torch.randn(200, 3), torch.randn(50, 3)
+    of_x, of_y = torch.arange(200) // 100, torch.arange(50) // 25
+    calls: list[tuple[Any, Any]] = [
+        (kith.torch.radius, (x, y, 0.8, of_x, of_y)), (kith.torch.radius_graph, (x, 0.8, of_x)),
+        (kith.torch.knn_graph, (x, 4, of_x)), (kith.torch.nearest, (x, y, of_x, of_y))]
+    for function, arguments in calls:
+        there = function(*(part.cuda() if isinstance(part, torch.Tensor) else part for part in arguments))
+        assert there.is_cuda and torch.equal(there.cpu(), function(*arguments))
+    p1, p2, lengths = torch.randn(3, 20, 3), torch.randn(3, 30, 3), torch.tensor([30, 2, 0])
+    there = kith.torch.ball_query(p1.cuda(), p2.cuda(), lengths2=lengths.cuda(), K=5, radius=1.2)
+    here = kith.torch.ball_query(p1, p2, lengths2=lengths, K=5, radius=1.2)
+    for found, expected in zip(there, here):
+        assert found is not None and found.is_cuda and torch.equal(found.cpu(), expected)
+
+
 @pytest.mark.parametrize("make", [of_torch, of_cupy])
 def test_cuvs(make: Any) -> None:
     points, queries = make(POINTS), make(QUERIES)

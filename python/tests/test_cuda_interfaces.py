@@ -268,7 +268,7 @@ def test_faiss_on_the_device() -> None:
     assert indices.is_cuda and vectors.is_cuda
     np.testing.assert_array_equal(indices.cpu(), INDICES)
     np.testing.assert_array_equal(vectors.cpu(), POINTS[INDICES])
-    np.testing.assert_array_equal(tensors.reconstruct_n(0, 300), POINTS)
+    np.testing.assert_array_equal(tensors.reconstruct_n(0, 300).cpu(), POINTS)
     lims, _, ids = tensors.range_search(on_device(QUERIES), 20.0)
     np.testing.assert_array_equal(ids.cpu(), here.range_search(QUERIES, 20.0)[2])
     assert lims.is_cuda

@@ -93,7 +93,8 @@ def pairs(x: Any, y: Any, r: float, of_x: Any, of_y: Any) -> list[tuple[int, int
 def test_radius(batches: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = (part.to(getattr(torch, dtype)) for part in (cloud(60, 2), cloud(25, 2, seed=1)))
     of_x, of_y = {"none": (torch.zeros(60, dtype=torch.int64), torch.zeros(25, dtype=torch.int64)),
-                  "some": (torch.arange(60) // 20, torch.arange(25) // 9), "gaps": (torch.arange(60) // 20 * 3, torch.arange(25) // 9 + 1)}[batches]
+                  "some": (torch.arange(60) // 20, torch.arange(25) // 9),
+                  "gaps": (torch.arange(60) // 20 * 3, torch.arange(25) // 9 + 1)}[batches]
     given = {} if batches == "none" else {"batch_x": of_x, "batch_y": of_y}
     expected = pairs(x, y, 0.8, of_x, of_y)
     for most in (1 << 25, 10):  # by candidates, and by a search of each example

@@ -303,10 +303,10 @@ def written(found: tuple[Any, Any], outputs: tuple[Any, Any]) -> tuple[Any, Any]
         if given is None:
             result.append(values)
             continue
-        whole = name == "I"
-        if tuple(given.shape) != tuple(values.shape) or str(given.dtype).split(".")[-1] not in (("int64", "int32") if whole else ("float32",)):
-            raise WrongArgument(f"{name}: expected {'int64 or int32' if whole else 'float32'} of shape {tuple(values.shape)}, got "
-                                f"{given.dtype} of {tuple(given.shape)}")
+        types = ("int64", "int32") if name == "I" else ("float32",)
+        if tuple(given.shape) != tuple(values.shape) or str(given.dtype).split(".")[-1] not in types:
+            raise WrongArgument(f"{name}: expected {' or '.join(types)} of shape {tuple(values.shape)}, got {given.dtype} of "
+                                f"{tuple(given.shape)}")
         given[...] = values if is_tensor(given) == is_tensor(values) else beside(given, on_host(values))
         result.append(given)
     return result[0], result[1]
