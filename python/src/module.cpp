@@ -15,6 +15,7 @@
 #include "devices.h"
 #include "distances.h"
 #include "exchange.h"
+#include "float_state.h"
 #include "gil.h"
 #include "information.h"
 #include "interrupt.h"
@@ -257,6 +258,7 @@ NB_MODULE(_core, module) {
     add_devices(module);
     add_distances(module);
     add_exchange(module);
+    add_float_state(module);
     add_information(module);
     add_match(module);
     add_recommend(module);

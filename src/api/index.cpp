@@ -205,8 +205,9 @@ RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, co
 Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Options& options,
                             const TakeRadiusRows& take) const {
     return api::guarded([&] {
+        const TakeRadiusRows handed_on = machine::for_caller(take);
         state_->check_queries(queries, options);
-        return state_->run_radius(&queries, r, options, {.take = &take});
+        return state_->run_radius(&queries, r, options, {.take = &handed_on});
     });
 }
 
@@ -229,8 +230,9 @@ RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options)
 
 Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
     return api::guarded([&] {
+        const TakeRadiusRows handed_on = machine::for_caller(take);
         state_->check_call(options);
-        return state_->run_radius(nullptr, r, options, {.take = &take});
+        return state_->run_radius(nullptr, r, options, {.take = &handed_on});
     });
 }
 

@@ -8,6 +8,7 @@
 #include "io/errors.h"
 #include "io/spool.h"
 #include "kith/csr.h"
+#include "machine/float_state.h"
 
 namespace kith {
 
@@ -54,6 +55,7 @@ CsrWriter::CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t p
 CsrWriter::~CsrWriter() = default;
 
 void CsrWriter::append(const RadiusRows& rows) {
+    const machine::FloatState state;
     State& s = *state_;
     const std::int64_t added = rows.offsets[rows.count], before = s.starts.back();
     if (rows.first != static_cast<std::int64_t>(s.starts.size()) - 1)
@@ -73,6 +75,7 @@ void CsrWriter::append(const RadiusRows& rows) {
 }
 
 void CsrWriter::finish() {
+    const machine::FloatState state;
     State& s = *state_;
     FileWriter file(s.outputs, s.path);
     io::ZipWriter zip([&](const void* bytes, std::int64_t count) { file.write(bytes, count); });
@@ -84,6 +87,7 @@ void CsrWriter::finish() {
 }
 
 void write_csr(const std::string& path, const RadiusNeighbors& neighbors, std::int64_t points) {
+    const machine::FloatState state;
     OutputSet outputs;
     outputs.add_bytes("the output", path);
     const bool f64 = neighbors.f64 || neighbors.distances.size() != neighbors.ids.size();

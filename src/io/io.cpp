@@ -10,6 +10,7 @@
 #include "io/output_set.h"
 #include "io/path.h"
 #include "kith/memory.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -97,6 +98,7 @@ MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) 
 
 MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options, bool held)
     : state_(std::make_unique<State>()) {
+    const machine::FloatState state;
     io::SourcePath parsed = io::parse_source(path);
     parsed.location.held = held && !parsed.rows;
     parsed.location.proceed = options.proceed;
@@ -125,6 +127,7 @@ const FileInfo& MatrixReader::info() const {
 }
 
 void MatrixReader::read(std::int64_t first, std::int64_t count, void* out) {
+    const machine::FloatState state;
     const std::int64_t rows = state_->info.rows;
     if (first < 0 || count < 0 || first > rows || count > rows - first) {
         io::bad_argument(
@@ -138,6 +141,7 @@ Matrix read_matrix(const std::string& path, const std::string& format) {
 }
 
 Matrix read_matrix(const std::string& path, const ReadOptions& options) {
+    const machine::FloatState state;
     MatrixReader reader(path, options, true);
     Matrix matrix;
     matrix.info = reader.info();
@@ -160,6 +164,7 @@ Matrix read_matrix(const std::string& path, const ReadOptions& options) {
 }
 
 std::vector<std::string> data_sets(const std::string& path, const std::string& format) {
+    const machine::FloatState state;
     io::Location location = io::parse_source(path).location;
     location.gzipped = io::is_gzip_name(format);
     const io::Format& known = io::format_of(location.file, format);
@@ -189,6 +194,7 @@ MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info, bool f
 }
 
 void MatrixWriter::open(OutputSet& outputs, const std::string& path, const FileInfo& info) {
+    const machine::FloatState state;
     io::Part& part = outputs.state().part(path);
     if (!part.format) io::bad_argument(fmt::format("{}: expected a matrix, and a file of bytes was added", path));
     if (info.rows < 1 || info.cols < 1 || io::matrix_bytes(info.rows, info.cols, info.type) < 0) {
@@ -211,6 +217,7 @@ const FileInfo& MatrixWriter::info() const {
 }
 
 void MatrixWriter::append(const void* rows, std::int64_t count) {
+    const machine::FloatState state;
     if (count < 0 || count > state_->info.rows - state_->appended) {
         io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}", state_->part->path,
                                      state_->info.rows - state_->appended, count));
@@ -221,6 +228,7 @@ void MatrixWriter::append(const void* rows, std::int64_t count) {
 }
 
 void MatrixWriter::commit() {
+    const machine::FloatState state;
     if (state_->appended != state_->info.rows) {
         io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}", state_->part->path,
                                      state_->info.rows, state_->appended));

@@ -9,6 +9,7 @@
 #include "io/errors.h"
 #include "io/input.h"
 #include "io/path.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -53,6 +54,7 @@ OutputSet::OutputSet(bool force, std::function<bool()> keep_going)
 OutputSet::~OutputSet() = default;
 
 void OutputSet::reads(const std::string& what, const std::string& path) {
+    const machine::FloatState state;
     if (path.empty()) return;
     const Location location = parse_source(path).location;
     state_->reads.push_back({what, path, identity_of(location.file), normal_dataset(location.dataset)});
@@ -139,6 +141,7 @@ void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& p
 }
 
 void OutputSet::commit() {
+    const machine::FloatState state;
     for (const auto& part : state_->parts) {
         if (!part->written) bad_argument(fmt::format("{}: expected to be written before commit", part->path));
     }

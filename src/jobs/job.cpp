@@ -20,6 +20,7 @@
 #include "kith/error.h"
 #include "kith/output.h"
 #include "kith/version.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -315,6 +316,7 @@ JobInfo info_of(const Job& job) {
 }
 
 JobInfo info(const std::string& folder) {
+    const machine::FloatState state;
     return info_of(read_job(folder));
 }
 

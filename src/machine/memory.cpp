@@ -17,9 +17,14 @@
 
 #include "kith/error.h"
 #include "kith/memory.h"
+#include "machine/float_state.h"
 
 namespace kith::machine {
 namespace {
+
+// What recently_free_memory() says, and since when. No lock, which a fork() could leave held: at worst two threads look
+// at once.
+constinit std::atomic<std::int64_t> taken{0}, recently_free{-1};
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
@@ -154,15 +159,13 @@ std::int64_t free_memory(const std::string& root) {
 }
 
 std::int64_t recently_free_memory() {
-    // No lock, which a fork() could leave held: at worst two threads look at once.
-    static std::atomic<std::int64_t> taken{0}, free{-1};
     constexpr std::int64_t nanoseconds = 100'000'000;
     const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-    if (free < 0 || now - taken > nanoseconds) {
-        free = free_memory("");
+    if (recently_free < 0 || now - taken > nanoseconds) {
+        recently_free = free_memory("");
         taken = now;
     }
-    return free;
+    return recently_free;
 }
 
 }  // namespace kith::machine
@@ -174,6 +177,7 @@ std::int64_t free_memory() {
 }
 
 void require_memory(std::int64_t bytes, const std::string& what) {
+    const machine::FloatState state;
     const std::int64_t free = free_memory();
     if (bytes <= free) return;
     throw Error(ErrorCode::out_of_memory, fmt::format("{} takes {} of memory; {} are free", what,
