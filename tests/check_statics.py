@@ -3,8 +3,8 @@
 
 A child of fork() may find a guard of a function-local static held by a thread that it does not have, and threads and
 destructors that still run at exit may use what exit() has destroyed. So there is no guard, no registered destructor, no
-dynamic initialiser (nvcc's registration of its kernels excepted), and no variable of a function: constants, and atomics
-of namespaces (src/machine/lasting.h) serve.
+dynamic initialiser, and no variable of a function: constants, and atomics of namespaces (src/machine/lasting.h) serve. What
+nvcc makes of its own is excepted: the registration of its kernels, and the guards within the stubs that launch them.
 
 usage: check_statics.py [--nm NM] [--objdump OBJDUMP] LIBRARY...
 """
@@ -15,9 +15,10 @@ import sys
 
 OF_THE_STANDARD_LIBRARY = re.compile(r"_Z(GV)?ZNK?St")  # such as counts of those that wait for an atomic
 MUTABLE = re.compile(r"\.t?(data|bss)(\._Z.*)?$")
+KERNELS, LAUNCH = "__sti____cudaRegisterAll", "__device_stub__"  # nvcc's
+GUARD = "__cxa_guard_acquire"
 REGISTERS = {"__cxa_atexit": "registers a destructor for exit()", "__cxa_thread_atexit": "has a thread_local with a destructor",
-             "__cxa_guard_acquire": "makes a static under a guard"}
-KERNELS = "__sti____cudaRegisterAll"  # nvcc's
+             GUARD: "makes a static under a guard"}
 
 
 def symbols(nm, library):
@@ -47,13 +48,12 @@ def demangled(name):
 
 
 def complaints_of(nm, objdump, library):
-    kernels = set()
-    for where, name, section in symbols(nm, library):
-        if name.startswith(KERNELS):
-            kernels.add(where)
-        elif name in REGISTERS:
+    found = list(symbols(nm, library))
+    kernels = {where for where, name, _ in found if KERNELS in name}
+    for where, name, section in found:
+        if name in REGISTERS and not (name == GUARD and where in kernels):
             yield f"{where}: {REGISTERS[name]} ({name})"
-        elif OF_THE_STANDARD_LIBRARY.match(name):
+        elif OF_THE_STANDARD_LIBRARY.match(name) or LAUNCH in name:
             continue
         elif name.startswith("_ZGV"):
             yield f"{where}: {demangled(name)}"
