@@ -226,8 +226,7 @@ NB_MODULE(_core, module) {
         .def_prop_ro("fallbacks", fallbacks_of)
         .def("__reduce__",
              [](const Report& report) {
-                 return nb::make_tuple(nb::module_::import_("kith._results").attr("restored_report"),
-                                       nb::make_tuple(state_of(report)));
+                 return nb::make_tuple(imported("kith._results", "restored_report"), nb::make_tuple(state_of(report)));
              })
         .def("__repr__", text_of);
 

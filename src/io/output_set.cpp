@@ -129,6 +129,7 @@ void OutputSet::add_big_ann_truth(const std::string& what, const std::string& pa
 
 void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric, bool train,
                                    bool test) {
+    const machine::FloatState state;
     require_named(what, path);
     const Format& format = format_of(path, "hdf5");
     const auto add_part = [&](const char* dataset) -> Part& {
