@@ -140,9 +140,16 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
     });
 }
 
-Index::~Index() = default;
+Index::~Index() {
+    const machine::FloatState state;
+    state_.reset();
+}
 Index::Index(Index&&) noexcept = default;
-Index& Index::operator=(Index&&) noexcept = default;
+Index& Index::operator=(Index&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 std::int64_t Index::size() const {
     return state_->n;

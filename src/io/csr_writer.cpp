@@ -50,9 +50,14 @@ struct CsrWriter::State {
     }
 };
 
-CsrWriter::CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t points, bool f64)
-    : state_(std::make_unique<State>(outputs, path, points, f64)) {}
-CsrWriter::~CsrWriter() = default;
+CsrWriter::CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t points, bool f64) {
+    const machine::FloatState state;
+    state_ = std::make_unique<State>(outputs, path, points, f64);
+}
+CsrWriter::~CsrWriter() {
+    const machine::FloatState state;
+    state_.reset();
+}
 
 void CsrWriter::append(const RadiusRows& rows) {
     const machine::FloatState state;

@@ -118,9 +118,16 @@ MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options, 
     state_->info.rows = count;
 }
 
-MatrixReader::~MatrixReader() = default;
+MatrixReader::~MatrixReader() {
+    const machine::FloatState state;
+    state_.reset();
+}
 MatrixReader::MatrixReader(MatrixReader&&) noexcept = default;
-MatrixReader& MatrixReader::operator=(MatrixReader&&) noexcept = default;
+MatrixReader& MatrixReader::operator=(MatrixReader&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 const FileInfo& MatrixReader::info() const {
     return state_->info;
@@ -188,6 +195,7 @@ MatrixWriter::MatrixWriter(OutputSet& outputs, const std::string& path, const Fi
 
 MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info, bool force)
     : state_(std::make_unique<State>()) {
+    const machine::FloatState state;
     state_->own = std::make_unique<OutputSet>(force);
     state_->own->add("the output", path, info.format);
     open(*state_->own, path, info);
@@ -208,9 +216,16 @@ void MatrixWriter::open(OutputSet& outputs, const std::string& path, const FileI
     state_->sink = part.format->create(part.target, state_->info);
 }
 
-MatrixWriter::~MatrixWriter() = default;
+MatrixWriter::~MatrixWriter() {
+    const machine::FloatState state;
+    state_.reset();
+}
 MatrixWriter::MatrixWriter(MatrixWriter&&) noexcept = default;
-MatrixWriter& MatrixWriter::operator=(MatrixWriter&&) noexcept = default;
+MatrixWriter& MatrixWriter::operator=(MatrixWriter&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 const FileInfo& MatrixWriter::info() const {
     return state_->info;
@@ -243,6 +258,7 @@ void MatrixWriter::commit() {
 // ---------------------------------------------------------------- help
 
 bool has_format(const std::string& name) {
+    const machine::FloatState state;
     const auto formats = io::formats();
     const auto named = [&](const io::Format& format) { return format.name == name; };
     return std::any_of(formats.begin(), formats.end(), named) && (name != "hdf5" || io::has_hdf5()) &&
@@ -250,6 +266,7 @@ bool has_format(const std::string& name) {
 }
 
 std::string formats_help() {
+    const machine::FloatState state;
     std::string help;
     for (const io::Format& format : io::formats()) {
         const char* what = has_format(format.name) ? format.what : "not in this build";

@@ -51,7 +51,10 @@ using namespace io;
 
 OutputSet::OutputSet(bool force, std::function<bool()> keep_going)
     : state_(std::make_unique<State>(State{force, std::move(keep_going), {}, {}, {}})) {}
-OutputSet::~OutputSet() = default;
+OutputSet::~OutputSet() {
+    const machine::FloatState state;
+    state_.reset();
+}
 
 void OutputSet::reads(const std::string& what, const std::string& path) {
     const machine::FloatState state;
@@ -103,6 +106,7 @@ Part& OutputSet::State::part(const std::string& path) const {
 }
 
 void OutputSet::add(const std::string& what, const std::string& path, const std::string& format_name) {
+    const machine::FloatState state;
     require_named(what, path);
     Location location = parse_target(path);
     const Format& format = format_of(location.file, format_name);
@@ -118,11 +122,13 @@ void OutputSet::add(const std::string& what, const std::string& path, const std:
 }
 
 void OutputSet::add_bytes(const std::string& what, const std::string& path) {
+    const machine::FloatState state;
     require_named(what, path);
     state_->add(what, path, {path, ""}, nullptr);
 }
 
 void OutputSet::add_big_ann_truth(const std::string& what, const std::string& path) {
+    const machine::FloatState state;
     require_named(what, path);
     state_->add(what, path, {path, ""}, &format_of(path, "truth"));
 }
@@ -159,18 +165,28 @@ struct FileWriter::State {
 };
 
 FileWriter::FileWriter(OutputSet& outputs, const std::string& path) {
+    const machine::FloatState state;
     Part& part = outputs.state().part(path);
     state_ = std::make_unique<State>(State{part, open_plain(*part.target.pending)});
 }
-FileWriter::~FileWriter() = default;
+FileWriter::~FileWriter() {
+    const machine::FloatState state;
+    state_.reset();
+}
 FileWriter::FileWriter(FileWriter&&) noexcept = default;
-FileWriter& FileWriter::operator=(FileWriter&&) noexcept = default;
+FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 void FileWriter::write(const void* bytes, std::int64_t count) {
+    const machine::FloatState state;
     state_->output->write(bytes, count);
 }
 
 void FileWriter::finish() {
+    const machine::FloatState state;
     state_->output->finish();
     state_->part.written = true;
 }

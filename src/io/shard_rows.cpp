@@ -91,8 +91,14 @@ struct ShardRows::State {
     }
 };
 
-ShardRows::ShardRows(const std::string& beside) : state_(std::make_unique<State>(beside)) {}
-ShardRows::~ShardRows() = default;
+ShardRows::ShardRows(const std::string& beside) {
+    const machine::FloatState state;
+    state_ = std::make_unique<State>(beside);
+}
+ShardRows::~ShardRows() {
+    const machine::FloatState state;
+    state_.reset();
+}
 
 void ShardRows::append(const RadiusRows& rows) {
     const machine::FloatState state;

@@ -235,6 +235,7 @@ void require_no_job(const std::string& folder) {
 }
 
 std::string name(const WorkUnit& unit) {
+    const machine::FloatState state;
     return fmt::format("s{:05}-q{:05}", unit.shard, unit.block);
 }
 
@@ -321,6 +322,7 @@ JobInfo info(const std::string& folder) {
 }
 
 std::vector<std::string> files_of(const JobInfo& job) {
+    const machine::FloatState state;
     std::vector<std::string> files = job.base.paths;
     files.insert(files.end(), job.queries.paths.begin(), job.queries.paths.end());
     files.push_back(manifest_path(job.folder));
