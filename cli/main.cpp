@@ -130,13 +130,15 @@ int run_tool(int argc, char** argv) {
     return finish(run());
 }
 
+std::terminate_handler before_ours = std::abort;
+
 // Where not even an exception can be allocated, which ends a program by std::terminate(), or its message cannot.
 [[noreturn]] void terminated() {
     try {
         if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
     } catch (const std::bad_alloc&) {
     } catch (...) {
-        std::abort();
+        before_ours();
     }
     remove_temporary_files();
     constexpr std::string_view line = "kith: out of memory\n";
@@ -146,7 +148,7 @@ int run_tool(int argc, char** argv) {
 
 // Before the initialisers of what this program is linked of, which allocate.
 [[gnu::constructor(101)]] void end_by_terminated() {
-    std::set_terminate(terminated);
+    before_ours = std::set_terminate(terminated);
 }
 
 }  // namespace

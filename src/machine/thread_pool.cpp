@@ -259,8 +259,10 @@ void ThreadPool::close() {
         posts_.fetch_add(1, std::memory_order_relaxed);
         posted_.notify_all();
     }
-    for (const auto& worker : workers_)
+    for (const auto& worker : workers_) {
         if (worker->finished) pthread_join(worker->thread, nullptr);
+        else pthread_detach(worker->thread);
+    }
 }
 
 }  // namespace kith::machine

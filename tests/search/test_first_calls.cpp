@@ -14,6 +14,11 @@
 #include "kith/kith.h"
 #include "kith/radius.h"
 
+// Processes here end, and fork, while threads are at work, which ThreadSanitizer takes for threads that were forgotten.
+extern "C" const char* __tsan_default_options() {  // NOLINT(bugprone-reserved-identifier)
+    return "report_thread_leaks=0";
+}
+
 namespace {
 
 constexpr int attempts = 40;
