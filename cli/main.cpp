@@ -1,17 +1,23 @@
 // The command line tool: parses, runs the chosen command, maps every error to one line and an exit code.
+#include <unistd.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
 #include <algorithm>
+#include <cfenv>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "command.h"
 #include "interrupt.h"
 #include "kith/error.h"
+#include "kith/output.h"
 #include "kith/version.h"
 #include "say.h"
 
@@ -124,11 +130,34 @@ int run_tool(int argc, char** argv) {
     return finish(run());
 }
 
+std::terminate_handler before_ours = std::abort;
+
+// Where not even an exception can be allocated, which ends a program by std::terminate(), or its message cannot.
+[[noreturn]] void terminated() {
+    try {
+        if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+    } catch (...) {
+        before_ours();
+    }
+    remove_temporary_files();
+    constexpr std::string_view line = "kith: out of memory\n";
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
+    _exit(exit_device);
+}
+
+// Before the initialisers of what this program is linked of, which allocate.
+[[gnu::constructor(101)]] void end_by_terminated() {
+    before_ours = std::set_terminate(terminated);
+}
+
 }  // namespace
 }  // namespace kith::cli
 
 int main(int argc, char** argv) {
     using namespace kith::cli;
+    // What a library that was loaded into this process may have changed.
+    std::fesetenv(FE_DFL_ENV);
     claim_standard_files();
     catch_signals();
     try {

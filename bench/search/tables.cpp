@@ -7,6 +7,7 @@
 #include "kith/error.h"
 #include "search/distance_kernels.h"
 #include "search/kato.h"
+#include "search/latency.h"
 #include "search/paths.h"
 #include "search/radius.h"
 #include "search/rule_regret.h"
@@ -47,6 +48,7 @@ const std::vector<SearchTable>& tables() {
     static const std::vector<SearchTable> all = [] {
         std::vector<SearchTable> list{{.name = kato_table, .run = run_kato},
                                       {.name = "radius", .run = run_radius, .of_paper = false, .resume = false},
+                                      {.name = "latency", .run = run_latency, .of_paper = false, .resume = false},
                                       {.name = streams_table, .run = run_streams},
                                       {.name = kernels_table, .run = run_kernels, .of_paper = false, .mean = true},
                                       {.name = throughput_table, .run = run_kernels, .mean = true},

@@ -100,7 +100,8 @@ def _host(array: Any, name: str, kinds: str = "fiu", expected: str = "numbers") 
 
 def _float64(array: Any, name: str) -> np.ndarray[Any, Any]:
     host = _host(array, name)
-    wider: np.ndarray[Any, Any] = _exactly(host, host.astype(np.float64, copy=False), name)
+    with _core.FloatState():  # where subnormal numbers are read as 0, they would be converted to it
+        wider: np.ndarray[Any, Any] = _exactly(host, host.astype(np.float64, copy=False), name)
     return wider
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from . import _core
 from ._index import Index
 
 # Neighbours that are kept from their counting for the clusters; where there are more they are found twice.
@@ -29,7 +30,8 @@ def density_clusters(index: Index, eps: float, min_samples: int, weights: Any = 
         if weights is None:
             found = np.diff(offsets)
         else:
-            found = np.array([np.sum(weights[indices[a:b]]) for a, b in zip(offsets[:-1], offsets[1:])])
+            with _core.FloatState():
+                found = np.array([np.sum(weights[indices[a:b]]) for a, b in zip(offsets[:-1], offsets[1:])])
         core[first:first + len(found)] = found >= min_samples
         if kept is not None:
             size += indices.nbytes

@@ -71,7 +71,8 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     -------
     iterator of RadiusBlock
         All rows, in order, of the queries' kind on their device. The search goes on in a thread while the caller works; it
-        ends where the iterator is closed or dropped.
+        ends where the iterator is closed or dropped. A child of ``fork()`` has not that thread: there the iterator raises
+        RuntimeError.
 
     Raises
     ------
@@ -244,9 +245,10 @@ class _Closed(BaseException):
 
 
 class _Handover:
-    """One block at a time, from the thread that searches to the caller's."""
+    """One block at a time, from the thread that searches to the caller's: in the process that has that thread."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._changed = threading.Condition()
         self._waiting: list[Any] = []
         self.closed = False
@@ -265,10 +267,18 @@ class _Handover:
             self._changed.notify_all()
             return self._waiting.pop()
 
-    def close(self) -> None:
+    def was_forked(self) -> bool:
+        """Whether this is a child, whose parent has the thread and perhaps the lock."""
+        return os.getpid() != self._process
+
+    def end(self, thread: threading.Thread) -> None:
+        """Nobody wants more: the thread's search is cancelled, and waited for."""
+        if self.was_forked():
+            return
         with self._changed:
             self.closed = True
             self._changed.notify_all()
+        thread.join()
 
 
 def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, progress: Progress) -> Iterator[RadiusBlock]:
@@ -298,6 +308,9 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
     _SEARCHING[handover] = thread
     try:
         while True:
+            if handover.was_forked():
+                raise RuntimeError("radius_blocks: this iterator was begun before the process was forked, and its search "
+                                   "goes on in the parent alone; begin another in the child")
             block = handover.get()
             if block is None:
                 return
@@ -307,8 +320,7 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
             yield RadiusBlock(first, kind.of_numpy(like, distances), kind.of_numpy(like, _int64(indices)),
                               kind.of_numpy(like, _int64(offsets)))
     finally:
-        handover.close()
-        thread.join()
+        handover.end(thread)
         _SEARCHING.pop(handover, None)
 
 
@@ -319,5 +331,4 @@ _SEARCHING: dict[_Handover, threading.Thread] = {}
 def _end() -> None:
     """Iterators that are left over: a thread that is at work when the interpreter ends could not be joined any more."""
     for handover, thread in list(_SEARCHING.items()):
-        handover.close()
-        thread.join()
+        handover.end(thread)

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "matrix.h"
 
 namespace nb = nanobind;
@@ -54,10 +55,13 @@ const Exchange* exchange_of(nb::handle array) {
 
 // A view that is negated when it is read: DLPack's description does not tell.
 bool negated_when_read(nb::handle tensor) {
-    static PyObject* const method = PyUnicode_InternFromString("is_neg");
-    const nb::object answer = nb::steal(PyObject_CallMethodObjArgs(tensor.ptr(), method, nullptr));
-    if (!answer.is_valid()) throw nb::python_error();
-    return !answer.is(Py_False);
+    static PyObject* method = nullptr;  // as long as the process, under the GIL
+    if (!method) method = PyUnicode_InternFromString("is_neg");
+    HeldAtExit held;
+    PyObject* const answer = PyObject_CallMethodObjArgs(tensor.ptr(), method, nullptr);
+    held.returned();
+    if (!answer) throw nb::python_error();
+    return !nb::steal(answer).is(Py_False);
 }
 
 bool searched(ElementType type) {

@@ -66,6 +66,15 @@ inline nanobind::object call(nanobind::handle callable, const nanobind::tuple& a
     return nanobind::steal(result);
 }
 
+// module.name, importing the module where nobody has.
+inline nanobind::object imported(const char* module, const char* name) {
+    HeldAtExit held;
+    PyObject* const found = PyImport_ImportModule(module);
+    held.returned();
+    if (found == nullptr) throw nanobind::python_error();
+    return nanobind::steal(found).attr(name);
+}
+
 // Runs the handlers of the signals that have come, functions of Python's also. Raises what they raise.
 inline void check_signals() {
     HeldAtExit held;

@@ -83,9 +83,13 @@ Block take(nb::handle object, const char* name, const char* expected, Array& kee
 
 // What kith._arrays makes of an array that is to be written to; `array` or a view of it.
 nb::object writable_interface(nb::handle array, const char* name) {
-    static const nb::handle function =
-        nb::object(nb::module_::import_("kith._arrays").attr("array_interface")).release();
-    return function(array, name, nb::none(), true);
+    // As long as the process, and under the GIL, which importing may give away: no guard of C++ is held meanwhile.
+    static nb::handle function;
+    if (!function) {
+        nb::object found = imported("kith._arrays", "array_interface");
+        if (!function) function = found.release();
+    }
+    return call(function, nb::make_tuple(array, name, nb::none(), true));
 }
 
 template <std::size_t Size>

@@ -15,6 +15,7 @@
 #include "devices.h"
 #include "distances.h"
 #include "exchange.h"
+#include "float_state.h"
 #include "gil.h"
 #include "information.h"
 #include "interrupt.h"
@@ -225,8 +226,7 @@ NB_MODULE(_core, module) {
         .def_prop_ro("fallbacks", fallbacks_of)
         .def("__reduce__",
              [](const Report& report) {
-                 return nb::make_tuple(nb::module_::import_("kith._results").attr("restored_report"),
-                                       nb::make_tuple(state_of(report)));
+                 return nb::make_tuple(imported("kith._results", "restored_report"), nb::make_tuple(state_of(report)));
              })
         .def("__repr__", text_of);
 
@@ -257,6 +257,7 @@ NB_MODULE(_core, module) {
     add_devices(module);
     add_distances(module);
     add_exchange(module);
+    add_float_state(module);
     add_information(module);
     add_match(module);
     add_recommend(module);

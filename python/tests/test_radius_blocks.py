@@ -130,3 +130,23 @@ def test_the_interpreter_ends_with_an_iterator_that_is_left_over(left: str) -> N
                "print(next(blocks).first)\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+
+
+@pytest.mark.parametrize("child", ["next(blocks)", "blocks.close(); raise RuntimeError('forked')", "del blocks; raise RuntimeError('forked')"])
+def test_a_child_of_a_fork_has_no_iterator_of_its_parents(child: str) -> None:
+    program = ("import kith, numpy, os, signal, sys\n"
+               "points = numpy.arange(100000.0).reshape(-1, 1)\n"
+               "blocks = kith.radius_blocks(points, None, 10, memory=1 << 16, device='cpu', threads=2)\n"
+               "rows = len(next(blocks).offsets) - 1\n"
+               "pid = os.fork()\n"
+               "if not pid:\n"
+               "    signal.alarm(30)\n"
+               "    try:\n"
+               f"        {child}\n"
+               "    except RuntimeError as error:\n"
+               "        sys.exit(0 if 'forked' in str(error) else 1)\n"
+               "    sys.exit(2)\n"
+               "status = os.waitpid(pid, 0)[1]\n"
+               "print(status, rows + sum(len(block.offsets) - 1 for block in blocks))\n")
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=90)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 100000\n", "")

@@ -224,6 +224,29 @@ def test_the_interpreter_ends_while_threads_search(points: int, progress: str) -
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_interpreter_ends_while_arrays_are_read() -> None:
+    # What the core calls of Python's loses the GIL to the end, which takes long here as it does on a GPU.
+    program = ("import kith, kith._arrays, numpy, sys, threading, time\n"
+               "sys.setswitchinterval(1e-5)\n"
+               "points = numpy.random.default_rng(0).random((30, 4), dtype='float32')\n"
+               "index = kith.Index(points, device='cpu', threads=1)\n"
+               "found = kith._arrays.array_interface\n"
+               "def slow(*given):\n"
+               "    for _ in range(500): pass\n"
+               "    return found(*given)\n"
+               "kith._arrays.array_interface = slow\n"
+               "def search():\n"
+               "    while True: index.search(points, 3)\n"
+               "class Late:\n"
+               "    def __del__(self, sleep=time.sleep): sleep(0.3)\n"
+               "late = Late()\n"
+               "for _ in range(8): threading.Thread(target=search, daemon=True).start()\n"
+               "time.sleep(0.2)\n")
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_threads_run_side_by_side() -> None:
     index = kith.Index(POINTS)
     expected = index.search(QUERIES, 5).indices

@@ -182,7 +182,8 @@ private:
         Options options = options_;
         if (options_.progress)
             options.progress = [&](const Progress& p) {
-                return options_.progress({done + p.done, pairs_, seconds(), p.stage});
+                const machine::FloatState state;
+                return machine::for_caller(options_.progress)(Progress{done + p.done, pairs_, seconds(), p.stage});
             };
         for (const std::size_t i : which) {
             count(one(batches_[i], options));

@@ -12,6 +12,7 @@
 #include "kith/c.h"
 #include "kith/functor.h"
 #include "kith/kith.h"
+#include "machine/float_state.h"
 
 namespace kith::c {
 
@@ -21,6 +22,7 @@ int fail(int code, const char* message) noexcept;
 // Runs f; no exception leaves it.
 template <class F>
 int guarded(F f) noexcept {
+    const machine::FloatState state;
     try {
         f();
         return KITH_OK;

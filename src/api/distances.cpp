@@ -160,7 +160,7 @@ Report distances_by_rows(const MatrixView& points, const MatrixView& queries, co
                 const std::int64_t count = std::min(most, queries.rows - first);
                 run(prepared, {api::rows_of(queries, first, count), plan, options.f64, options.stream, progress, out});
                 allocating = false;  // what has been handed on is not made again
-                take(first, count, rows.data());
+                machine::for_caller(take)(first, count, rows.data());
             }
         };
         return with_points(points, queries, options, by_blocks);

@@ -140,9 +140,16 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
     });
 }
 
-Index::~Index() = default;
+Index::~Index() {
+    const machine::FloatState state;
+    state_.reset();
+}
 Index::Index(Index&&) noexcept = default;
-Index& Index::operator=(Index&&) noexcept = default;
+Index& Index::operator=(Index&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 std::int64_t Index::size() const {
     return state_->n;
@@ -205,8 +212,9 @@ RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, co
 Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Options& options,
                             const TakeRadiusRows& take) const {
     return api::guarded([&] {
+        const TakeRadiusRows handed_on = machine::for_caller(take);
         state_->check_queries(queries, options);
-        return state_->run_radius(&queries, r, options, {.take = &take});
+        return state_->run_radius(&queries, r, options, {.take = &handed_on});
     });
 }
 
@@ -229,8 +237,9 @@ RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options)
 
 Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
     return api::guarded([&] {
+        const TakeRadiusRows handed_on = machine::for_caller(take);
         state_->check_call(options);
-        return state_->run_radius(nullptr, r, options, {.take = &take});
+        return state_->run_radius(nullptr, r, options, {.take = &handed_on});
     });
 }
 

@@ -86,7 +86,7 @@ std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& op
 
 MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan) {
     return api::guarded([&] {
-        const planner::KnownMachine& known = planner::known_machine(machine);
+        const planner::KnownMachine known = planner::known_machine(machine);
         const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q),
                      d = static_cast<double>(shape.d);
         const char* const metric = name(options.metric.id);

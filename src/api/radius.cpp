@@ -243,8 +243,9 @@ RadiusCounts radius_counts(const MatrixView& points, const MatrixView& queries, 
 Report radius_blocks(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options,
                      const TakeRadiusRows& take) {
     return api::guarded([&] {
+        const TakeRadiusRows handed_on = machine::for_caller(take);
         check(points, queries);
-        return api::radius_once(points, &queries, r, options, {.take = &take});
+        return api::radius_once(points, &queries, r, options, {.take = &handed_on});
     });
 }
 
@@ -269,8 +270,9 @@ RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, cons
 Report radius_graph_blocks(const MatrixView& points, const Radius& r, const Options& options,
                            const TakeRadiusRows& take) {
     return api::guarded([&] {
+        const TakeRadiusRows handed_on = machine::for_caller(take);
         api::check_view(points, "points");
-        return api::radius_once(points, nullptr, r, options, {.take = &take});
+        return api::radius_once(points, nullptr, r, options, {.take = &handed_on});
     });
 }
 

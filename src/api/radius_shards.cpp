@@ -25,7 +25,7 @@ Report list(const MatrixView& shard, std::int64_t first_point, const MatrixView&
         for (std::int64_t& id : ids) id += first_point;
         RadiusRows given = rows;
         given.ids = ids.data();
-        take(given);
+        machine::for_caller(take)(given);
     };
     return api::radius_once(shard, &queries, r, options, {.take = &among_all, .own = own, .keys = true});
 }

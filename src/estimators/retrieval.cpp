@@ -148,20 +148,23 @@ Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int6
 }
 
 double precision_at(const Retrieved& retrieved, const std::vector<std::int64_t>& labels, std::int64_t first) {
-    const std::int64_t others = retrieved.images - 1;
-    if (static_cast<std::int64_t>(labels.size()) != retrieved.images)
-        refuse("labels: {}; expected {}, one of each image", labels.size(), retrieved.images);
-    if (first < 1 || first > others) refuse("first: {}; expected 1 to {}", first, others);
-    if (retrieved.asked.empty() || retrieved.order.size() != retrieved.asked.size() * static_cast<std::size_t>(others))
-        refuse("retrieved: {} images asked, {} in order; expected {} for each", retrieved.asked.size(),
-               retrieved.order.size(), others);
-    std::int64_t right = 0;
-    for (std::size_t i = 0; i < retrieved.asked.size(); ++i)
-        for (std::int64_t j = 0; j < first; ++j)
-            right += labels[static_cast<std::size_t>(
-                         retrieved.order[i * static_cast<std::size_t>(others) + static_cast<std::size_t>(j)])] ==
-                     labels[static_cast<std::size_t>(retrieved.asked[i])];
-    return static_cast<double>(right) / (static_cast<double>(retrieved.asked.size()) * static_cast<double>(first));
+    return api::guarded([&] {
+        const std::int64_t others = retrieved.images - 1;
+        if (static_cast<std::int64_t>(labels.size()) != retrieved.images)
+            refuse("labels: {}; expected {}, one of each image", labels.size(), retrieved.images);
+        if (first < 1 || first > others) refuse("first: {}; expected 1 to {}", first, others);
+        if (retrieved.asked.empty() ||
+            retrieved.order.size() != retrieved.asked.size() * static_cast<std::size_t>(others))
+            refuse("retrieved: {} images asked, {} in order; expected {} for each", retrieved.asked.size(),
+                   retrieved.order.size(), others);
+        std::int64_t right = 0;
+        for (std::size_t i = 0; i < retrieved.asked.size(); ++i)
+            for (std::int64_t j = 0; j < first; ++j)
+                right += labels[static_cast<std::size_t>(
+                             retrieved.order[i * static_cast<std::size_t>(others) + static_cast<std::size_t>(j)])] ==
+                         labels[static_cast<std::size_t>(retrieved.asked[i])];
+        return static_cast<double>(right) / (static_cast<double>(retrieved.asked.size()) * static_cast<double>(first));
+    });
 }
 
 }  // namespace kith

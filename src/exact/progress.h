@@ -8,6 +8,7 @@
 
 #include "kith/error.h"
 #include "kith/types.h"
+#include "machine/float_state.h"
 
 namespace kith {
 
@@ -31,9 +32,12 @@ public:
         if (!callback_ || cancelled()) return;
         const auto now = std::chrono::steady_clock::now();
         if (now - last_ < std::chrono::milliseconds(milliseconds_between.load(std::memory_order_relaxed))) return;
+        const machine::FloatState state;  // a callback of the library's own comes from where its caller's is
         const double seconds = std::chrono::duration<double>(now - start_).count();
         try {
-            if (!callback_({done_.load(std::memory_order_relaxed), total_, seconds, stage})) cancelled_ = true;
+            if (!machine::for_caller(callback_)(
+                    Progress{done_.load(std::memory_order_relaxed), total_, seconds, stage}))
+                cancelled_ = true;
         } catch (...) {  // not through the threads of a search: the caller gets it at its end
             thrown_ = std::current_exception();
             cancelled_ = true;

@@ -5,6 +5,7 @@
 
 #include "io/errors.h"
 #include "io/output_set.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -123,6 +124,7 @@ void describe(Hdf5Output& file, const MatrixView& points) {
 
 void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
                           const MatrixView& train, const MatrixView& test) {
+    const machine::FloatState state;
     using namespace io;
     require_complete(path, neighbors);
     require_host(path, "train", train);

@@ -7,6 +7,7 @@
 #include "io/format.h"
 #include "io/zip.h"
 #include "kith/io.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -79,6 +80,7 @@ void require_result(const std::string& path, const Neighbors& found, std::int64_
 }  // namespace io
 
 void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors, std::int64_t points) {
+    const machine::FloatState state;
     using namespace io;
     require_result(path, neighbors, points);
     FileWriter file(outputs, path);
@@ -93,6 +95,7 @@ void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& nei
 }
 
 void write_csr(const std::string& path, const Neighbors& neighbors, std::int64_t points) {
+    const machine::FloatState state;
     OutputSet outputs;
     outputs.add_bytes("the output", path);
     write_csr(outputs, path, neighbors, points);

@@ -8,6 +8,7 @@
 #include "io/path.h"
 #include "io/unzip.h"
 #include "kith/csr.h"
+#include "machine/float_state.h"
 
 namespace kith {
 
@@ -145,6 +146,7 @@ std::size_t put_row(CsrMatrix& m, std::size_t first, std::size_t last, std::size
 }  // namespace
 
 bool is_csr(const std::string& path, const ReadOptions& options) {
+    const machine::FloatState state;
     const io::SourcePath source = io::parse_source(path);
     if (!source.location.dataset.empty() || source.rows) return false;
     if (std::string_view(io::format_of(path, options.format).name) != "npz" || io::is_gzip_name(options.format))
@@ -156,6 +158,7 @@ bool is_csr(const std::string& path, const ReadOptions& options) {
 }
 
 CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed) {
+    const machine::FloatState state;
     const std::vector<io::ZipMember> members = members_of(path, proceed);
     const io::ZipMember* const format = find(members, "format");
     if (!format) io::bad_file(path, "no array format; expected scipy's .npz of a sparse matrix");

@@ -8,6 +8,7 @@
 #include "io/errors.h"
 #include "io/spool.h"
 #include "kith/csr.h"
+#include "machine/float_state.h"
 
 namespace kith {
 
@@ -49,11 +50,17 @@ struct CsrWriter::State {
     }
 };
 
-CsrWriter::CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t points, bool f64)
-    : state_(std::make_unique<State>(outputs, path, points, f64)) {}
-CsrWriter::~CsrWriter() = default;
+CsrWriter::CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t points, bool f64) {
+    const machine::FloatState state;
+    state_ = std::make_unique<State>(outputs, path, points, f64);
+}
+CsrWriter::~CsrWriter() {
+    const machine::FloatState state;
+    state_.reset();
+}
 
 void CsrWriter::append(const RadiusRows& rows) {
+    const machine::FloatState state;
     State& s = *state_;
     const std::int64_t added = rows.offsets[rows.count], before = s.starts.back();
     if (rows.first != static_cast<std::int64_t>(s.starts.size()) - 1)
@@ -73,6 +80,7 @@ void CsrWriter::append(const RadiusRows& rows) {
 }
 
 void CsrWriter::finish() {
+    const machine::FloatState state;
     State& s = *state_;
     FileWriter file(s.outputs, s.path);
     io::ZipWriter zip([&](const void* bytes, std::int64_t count) { file.write(bytes, count); });
@@ -84,6 +92,7 @@ void CsrWriter::finish() {
 }
 
 void write_csr(const std::string& path, const RadiusNeighbors& neighbors, std::int64_t points) {
+    const machine::FloatState state;
     OutputSet outputs;
     outputs.add_bytes("the output", path);
     const bool f64 = neighbors.f64 || neighbors.distances.size() != neighbors.ids.size();

@@ -74,7 +74,7 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
     return 0;
 }
 
-H5FD_class_t make_driver() {
+constexpr H5FD_class_t make_driver() {
     H5FD_class_t driver = hdf5_driver("kith", 511, sizeof(void*));  // given an Hdf5Device
     driver.open = open_file;
     driver.close = close_file;
@@ -89,7 +89,7 @@ H5FD_class_t make_driver() {
 }  // namespace
 
 Hdf5Handle Hdf5Device::open() {
-    static const H5FD_class_t driver = make_driver();
+    static constexpr H5FD_class_t driver = make_driver();
     Hdf5Device* self = this;
     const Hdf5Handle access = hdf5_access(driver, &self);
     if (!access.valid()) return {};

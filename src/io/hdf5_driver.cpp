@@ -8,41 +8,17 @@
 
 namespace kith::io {
 
-namespace {
-
-haddr_t end_of_addresses(const H5FD_t* file, H5FD_mem_t) {
+haddr_t hdf5_end_of_addresses(const H5FD_t* file, H5FD_mem_t) {
     return hdf5_driver_file<Hdf5DriverFile>(file)->end_of_addresses;
 }
 
-herr_t set_end_of_addresses(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+herr_t hdf5_set_end_of_addresses(H5FD_t* file, H5FD_mem_t, haddr_t end) {
     hdf5_driver_file<Hdf5DriverFile>(file)->end_of_addresses = end;
     return 0;
 }
 
-haddr_t end_of_file(const H5FD_t* file, H5FD_mem_t) {
+haddr_t hdf5_end_of_file(const H5FD_t* file, H5FD_mem_t) {
     return hdf5_driver_file<Hdf5DriverFile>(file)->end_of_file;
-}
-
-}  // namespace
-
-H5FD_class_t hdf5_driver(const char* name, int number, std::size_t info_bytes) {
-    H5FD_class_t driver{};
-#if H5_VERSION_GE(1, 13, 0)
-    driver.version = H5FD_CLASS_VERSION;
-    driver.value = static_cast<H5FD_class_value_t>(number);
-#else
-    static_cast<void>(number);
-#endif
-    driver.name = name;
-    driver.maxaddr = static_cast<haddr_t>(INT64_MAX);
-    driver.fc_degree = H5F_CLOSE_WEAK;
-    driver.fapl_size = info_bytes;
-    driver.get_eoa = end_of_addresses;
-    driver.set_eoa = set_end_of_addresses;
-    driver.get_eof = end_of_file;
-    static constexpr H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
-    std::copy(std::begin(map), std::end(map), driver.fl_map);
-    return driver;
 }
 
 Hdf5Handle hdf5_access(const H5FD_class_t& driver, const void* info) {

@@ -1,8 +1,10 @@
 // What kith's two file drivers of the HDF5 library have in common: addresses, reading, their table of functions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "io/hdf5_session.h"
 #if H5_VERSION_GE(1, 13, 0)
@@ -27,9 +29,29 @@ const File* hdf5_driver_file(const H5FD_t* file) {
     return static_cast<const File*>(reinterpret_cast<const Hdf5DriverFile*>(file));
 }
 
+haddr_t hdf5_end_of_addresses(const H5FD_t* file, H5FD_mem_t);
+herr_t hdf5_set_end_of_addresses(H5FD_t* file, H5FD_mem_t, haddr_t end);
+haddr_t hdf5_end_of_file(const H5FD_t* file, H5FD_mem_t);
+
 // A driver that keeps addresses as above; open, close, cmp, query, read and write are still to be set. `number` is one
 // of those for a program's own use; `info_bytes` is the size of what opening takes, which the library copies.
-H5FD_class_t hdf5_driver(const char* name, int number, std::size_t info_bytes);
+constexpr H5FD_class_t hdf5_driver(const char* name, [[maybe_unused]] int number, std::size_t info_bytes) {
+    H5FD_class_t driver{};
+#if H5_VERSION_GE(1, 13, 0)
+    driver.version = H5FD_CLASS_VERSION;
+    driver.value = static_cast<H5FD_class_value_t>(number);
+#endif
+    driver.name = name;
+    driver.maxaddr = static_cast<haddr_t>(INT64_MAX);
+    driver.fc_degree = H5F_CLOSE_WEAK;
+    driver.fapl_size = info_bytes;
+    driver.get_eoa = hdf5_end_of_addresses;
+    driver.set_eoa = hdf5_set_end_of_addresses;
+    driver.get_eof = hdf5_end_of_file;
+    constexpr H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
+    std::copy(std::begin(map), std::end(map), driver.fl_map);
+    return driver;
+}
 
 // Access to files through `driver`, which must live as long as the process; opening is given `info`. Invalid where the
 // library refuses it.

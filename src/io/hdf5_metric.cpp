@@ -8,6 +8,7 @@
 #include "io/hdf5_output.h"
 #include "io/input.h"
 #include "io/path.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -97,6 +98,7 @@ void Hdf5Output::set_metric(const Metric& metric) {
 }  // namespace io
 
 std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* by_kith) {
+    const machine::FloatState state;
     using namespace io;
     const std::string name_of_file = parse_source(path).location.file;
     const OpenFile opened({name_of_file});

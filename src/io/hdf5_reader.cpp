@@ -63,7 +63,7 @@ herr_t refuse_to_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const v
     return -1;
 }
 
-H5FD_class_t make_driver() {
+constexpr H5FD_class_t make_driver() {
     H5FD_class_t driver = hdf5_driver("kith_read", 510, sizeof(Opening));
     driver.open = open_file;
     driver.close = close_file;
@@ -77,7 +77,7 @@ H5FD_class_t make_driver() {
 }  // namespace
 
 Hdf5Handle hdf5_open_to_read(const OpenFile& file) {
-    static const H5FD_class_t driver = make_driver();
+    static constexpr H5FD_class_t driver = make_driver();
     const Opening source{file.descriptor(), file.size()};
     const Hdf5Handle access = hdf5_access(driver, &source);
     if (!access.valid()) return {};

@@ -53,10 +53,7 @@ Hdf5Handle::~Hdf5Handle() {
     if (failed) H5Eset_current_stack(stack);
 }
 
-std::recursive_mutex& Hdf5Session::mutex() {
-    static std::recursive_mutex one;
-    return one;
-}
+constinit ProcessMutex Hdf5Session::mutex;
 
 Hdf5Handle hdf5_type(ElementType type) {
     switch (type) {

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +17,7 @@
 
 #include "io/format.h"
 #include "io/input.h"
+#include "io/process_mutex.h"
 
 namespace kith::io {
 
@@ -30,7 +30,7 @@ using herr_t = int;
 // closed while one is held.
 class Hdf5Session {
 public:
-    Hdf5Session() : lock_(mutex()) {
+    Hdf5Session() : lock_(mutex, "HDF5") {
         H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
         H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     }
@@ -39,8 +39,8 @@ public:
     Hdf5Session& operator=(const Hdf5Session&) = delete;
 
 private:
-    static std::recursive_mutex& mutex();
-    std::lock_guard<std::recursive_mutex> lock_;
+    static ProcessMutex mutex;
+    ProcessLock lock_;
     H5E_auto2_t print_ = nullptr;
     void* data_ = nullptr;
 };

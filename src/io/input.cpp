@@ -14,6 +14,7 @@
 #include "io/gzip.h"
 #include "io/standard_input.h"
 #include "kith/memory.h"
+#include "machine/float_state.h"
 
 namespace kith::io {
 namespace {
@@ -48,7 +49,7 @@ private:
 }  // namespace
 
 void require_proceed(const Proceed& proceed) {
-    if (proceed && !proceed()) throw Error(ErrorCode::cancelled, "cancelled");
+    if (proceed && !machine::for_caller(proceed)()) throw Error(ErrorCode::cancelled, "cancelled");
 }
 
 void ByteInput::read_at(std::int64_t offset, void* out, std::int64_t count) {

@@ -10,6 +10,7 @@
 #include "io/output_set.h"
 #include "io/path.h"
 #include "kith/memory.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -97,6 +98,7 @@ MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) 
 
 MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options, bool held)
     : state_(std::make_unique<State>()) {
+    const machine::FloatState state;
     io::SourcePath parsed = io::parse_source(path);
     parsed.location.held = held && !parsed.rows;
     parsed.location.proceed = options.proceed;
@@ -116,15 +118,23 @@ MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options, 
     state_->info.rows = count;
 }
 
-MatrixReader::~MatrixReader() = default;
+MatrixReader::~MatrixReader() {
+    const machine::FloatState state;
+    state_.reset();
+}
 MatrixReader::MatrixReader(MatrixReader&&) noexcept = default;
-MatrixReader& MatrixReader::operator=(MatrixReader&&) noexcept = default;
+MatrixReader& MatrixReader::operator=(MatrixReader&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 const FileInfo& MatrixReader::info() const {
     return state_->info;
 }
 
 void MatrixReader::read(std::int64_t first, std::int64_t count, void* out) {
+    const machine::FloatState state;
     const std::int64_t rows = state_->info.rows;
     if (first < 0 || count < 0 || first > rows || count > rows - first) {
         io::bad_argument(
@@ -138,6 +148,7 @@ Matrix read_matrix(const std::string& path, const std::string& format) {
 }
 
 Matrix read_matrix(const std::string& path, const ReadOptions& options) {
+    const machine::FloatState state;
     MatrixReader reader(path, options, true);
     Matrix matrix;
     matrix.info = reader.info();
@@ -160,6 +171,7 @@ Matrix read_matrix(const std::string& path, const ReadOptions& options) {
 }
 
 std::vector<std::string> data_sets(const std::string& path, const std::string& format) {
+    const machine::FloatState state;
     io::Location location = io::parse_source(path).location;
     location.gzipped = io::is_gzip_name(format);
     const io::Format& known = io::format_of(location.file, format);
@@ -183,12 +195,14 @@ MatrixWriter::MatrixWriter(OutputSet& outputs, const std::string& path, const Fi
 
 MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info, bool force)
     : state_(std::make_unique<State>()) {
+    const machine::FloatState state;
     state_->own = std::make_unique<OutputSet>(force);
     state_->own->add("the output", path, info.format);
     open(*state_->own, path, info);
 }
 
 void MatrixWriter::open(OutputSet& outputs, const std::string& path, const FileInfo& info) {
+    const machine::FloatState state;
     io::Part& part = outputs.state().part(path);
     if (!part.format) io::bad_argument(fmt::format("{}: expected a matrix, and a file of bytes was added", path));
     if (info.rows < 1 || info.cols < 1 || io::matrix_bytes(info.rows, info.cols, info.type) < 0) {
@@ -202,15 +216,23 @@ void MatrixWriter::open(OutputSet& outputs, const std::string& path, const FileI
     state_->sink = part.format->create(part.target, state_->info);
 }
 
-MatrixWriter::~MatrixWriter() = default;
+MatrixWriter::~MatrixWriter() {
+    const machine::FloatState state;
+    state_.reset();
+}
 MatrixWriter::MatrixWriter(MatrixWriter&&) noexcept = default;
-MatrixWriter& MatrixWriter::operator=(MatrixWriter&&) noexcept = default;
+MatrixWriter& MatrixWriter::operator=(MatrixWriter&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 const FileInfo& MatrixWriter::info() const {
     return state_->info;
 }
 
 void MatrixWriter::append(const void* rows, std::int64_t count) {
+    const machine::FloatState state;
     if (count < 0 || count > state_->info.rows - state_->appended) {
         io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}", state_->part->path,
                                      state_->info.rows - state_->appended, count));
@@ -221,6 +243,7 @@ void MatrixWriter::append(const void* rows, std::int64_t count) {
 }
 
 void MatrixWriter::commit() {
+    const machine::FloatState state;
     if (state_->appended != state_->info.rows) {
         io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}", state_->part->path,
                                      state_->info.rows, state_->appended));
@@ -235,6 +258,7 @@ void MatrixWriter::commit() {
 // ---------------------------------------------------------------- help
 
 bool has_format(const std::string& name) {
+    const machine::FloatState state;
     const auto formats = io::formats();
     const auto named = [&](const io::Format& format) { return format.name == name; };
     return std::any_of(formats.begin(), formats.end(), named) && (name != "hdf5" || io::has_hdf5()) &&
@@ -242,6 +266,7 @@ bool has_format(const std::string& name) {
 }
 
 std::string formats_help() {
+    const machine::FloatState state;
     std::string help;
     for (const io::Format& format : io::formats()) {
         const char* what = has_format(format.name) ? format.what : "not in this build";

@@ -15,12 +15,15 @@
 
 #include "io/errors.h"
 #include "io/input.h"
+#include "machine/float_state.h"
 
 namespace kith::io {
 namespace {
 
 constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
+// Of the temporary files of this process.
+constinit std::atomic<unsigned> part_counter{0};
 constexpr std::size_t copy_block = std::size_t{8} << 20;
 
 // `offset` is where the bytes go, for the message.
@@ -151,9 +154,8 @@ void PendingFile::create_temporary() {
     }
     constexpr std::size_t longest = 200;  // leaves room for the rest within the 255 bytes of a name
     if (name.size() > longest) name.resize(longest);
-    static std::atomic<unsigned> counter{0};
     for (;;) {
-        temporary_ = (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), counter++)).string();
+        temporary_ = (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), part_counter++)).string();
         // Before the file is there: a signal may come in between.
         name_.emplace(temporary_);
         // Not for others to read before it has the mode of the file that it replaces.
@@ -188,7 +190,7 @@ void PendingFile::copy_old(const std::function<bool()>& keep_going) {
     copied_ = true;
     std::vector<std::byte> block(copy_block);
     for (std::int64_t offset = 0;;) {
-        if (keep_going && !keep_going()) throw Error(ErrorCode::cancelled, "cancelled");
+        if (keep_going && !machine::for_caller(keep_going)()) throw Error(ErrorCode::cancelled, "cancelled");
         const ssize_t got = ::read(from, block.data(), block.size());
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) bad_file(file_, fmt::format("offset {}: cannot read: {}", offset, std::strerror(errno)));

@@ -9,6 +9,7 @@
 #include "io/errors.h"
 #include "io/input.h"
 #include "io/path.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -50,9 +51,13 @@ using namespace io;
 
 OutputSet::OutputSet(bool force, std::function<bool()> keep_going)
     : state_(std::make_unique<State>(State{force, std::move(keep_going), {}, {}, {}})) {}
-OutputSet::~OutputSet() = default;
+OutputSet::~OutputSet() {
+    const machine::FloatState state;
+    state_.reset();
+}
 
 void OutputSet::reads(const std::string& what, const std::string& path) {
+    const machine::FloatState state;
     if (path.empty()) return;
     const Location location = parse_source(path).location;
     state_->reads.push_back({what, path, identity_of(location.file), normal_dataset(location.dataset)});
@@ -101,6 +106,7 @@ Part& OutputSet::State::part(const std::string& path) const {
 }
 
 void OutputSet::add(const std::string& what, const std::string& path, const std::string& format_name) {
+    const machine::FloatState state;
     require_named(what, path);
     Location location = parse_target(path);
     const Format& format = format_of(location.file, format_name);
@@ -116,17 +122,20 @@ void OutputSet::add(const std::string& what, const std::string& path, const std:
 }
 
 void OutputSet::add_bytes(const std::string& what, const std::string& path) {
+    const machine::FloatState state;
     require_named(what, path);
     state_->add(what, path, {path, ""}, nullptr);
 }
 
 void OutputSet::add_big_ann_truth(const std::string& what, const std::string& path) {
+    const machine::FloatState state;
     require_named(what, path);
     state_->add(what, path, {path, ""}, &format_of(path, "truth"));
 }
 
 void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric, bool train,
                                    bool test) {
+    const machine::FloatState state;
     require_named(what, path);
     const Format& format = format_of(path, "hdf5");
     const auto add_part = [&](const char* dataset) -> Part& {
@@ -139,6 +148,7 @@ void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& p
 }
 
 void OutputSet::commit() {
+    const machine::FloatState state;
     for (const auto& part : state_->parts) {
         if (!part->written) bad_argument(fmt::format("{}: expected to be written before commit", part->path));
     }
@@ -155,18 +165,28 @@ struct FileWriter::State {
 };
 
 FileWriter::FileWriter(OutputSet& outputs, const std::string& path) {
+    const machine::FloatState state;
     Part& part = outputs.state().part(path);
     state_ = std::make_unique<State>(State{part, open_plain(*part.target.pending)});
 }
-FileWriter::~FileWriter() = default;
+FileWriter::~FileWriter() {
+    const machine::FloatState state;
+    state_.reset();
+}
 FileWriter::FileWriter(FileWriter&&) noexcept = default;
-FileWriter& FileWriter::operator=(FileWriter&&) noexcept = default;
+FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
+    const machine::FloatState state;
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 void FileWriter::write(const void* bytes, std::int64_t count) {
+    const machine::FloatState state;
     state_->output->write(bytes, count);
 }
 
 void FileWriter::finish() {
+    const machine::FloatState state;
     state_->output->finish();
     state_->part.written = true;
 }

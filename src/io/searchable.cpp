@@ -11,6 +11,7 @@
 
 #include "kith/error.h"
 #include "kith/memory.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace {
@@ -29,7 +30,8 @@ std::int64_t integer_at(const Matrix& matrix, std::size_t index) {
 }
 
 void go_on(std::size_t index, const std::function<bool()>& proceed) {
-    if (proceed && index % asked_every == 0 && !proceed()) throw Error(ErrorCode::cancelled, "cancelled");
+    if (proceed && index % asked_every == 0 && !machine::for_caller(proceed)())
+        throw Error(ErrorCode::cancelled, "cancelled");
 }
 
 template <class T>
@@ -61,6 +63,7 @@ void convert_all(Matrix& matrix, std::size_t cells, ElementType type, const std:
 }  // namespace
 
 Matrix searchable(Matrix matrix, const std::string& what, const std::function<bool()>& proceed) {
+    const machine::FloatState state;
     if (matrix.info.type != ElementType::i32 && matrix.info.type != ElementType::i64) return matrix;
     const auto cells = static_cast<std::size_t>(matrix.info.rows * matrix.info.cols);
     std::size_t missing = 0;

@@ -7,6 +7,7 @@
 #include "io/spool.h"
 #include "kith/csr.h"
 #include "kith/shards.h"
+#include "machine/float_state.h"
 
 namespace kith {
 
@@ -90,10 +91,17 @@ struct ShardRows::State {
     }
 };
 
-ShardRows::ShardRows(const std::string& beside) : state_(std::make_unique<State>(beside)) {}
-ShardRows::~ShardRows() = default;
+ShardRows::ShardRows(const std::string& beside) {
+    const machine::FloatState state;
+    state_ = std::make_unique<State>(beside);
+}
+ShardRows::~ShardRows() {
+    const machine::FloatState state;
+    state_.reset();
+}
 
 void ShardRows::append(const RadiusRows& rows) {
+    const machine::FloatState state;
     State& s = *state_;
     if (rows.first == 0) {
         if (!s.begins.empty()) s.end_shard();
@@ -117,6 +125,7 @@ void ShardRows::append(const RadiusRows& rows) {
 
 void ShardRows::hand_on(std::int64_t first, std::int64_t dimensions, const Options& options, std::int64_t bytes,
                         const TakeRadiusRows& take) {
+    const machine::FloatState state;
     State& s = *state_;
     if (s.begins.empty()) io::bad_argument(fmt::format("{}: no rows; expected those of one shard at least", s.path));
     s.end_shard();
@@ -158,8 +167,9 @@ void ShardRows::hand_on(std::int64_t first, std::int64_t dimensions, const Optio
             views.push_back({0, count, part.offsets.data(), part.ids.data(), nullptr, part.keys.data()});
         const RadiusNeighbors all = merge_radius(views, dimensions, options);
         parts.clear();
-        take({first + row, count, all.offsets.data(), all.ids.data(), options.f64 ? nullptr : all.distances.data(),
-              options.f64 ? all.distances64.data() : nullptr});
+        machine::for_caller(take)(RadiusRows{first + row, count, all.offsets.data(), all.ids.data(),
+                                             options.f64 ? nullptr : all.distances.data(),
+                                             options.f64 ? all.distances64.data() : nullptr});
         row += count;
     }
 }

@@ -11,12 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "io/errors.h"
 #include "io/input.h"
+#include "io/process_mutex.h"
 #include "kith/memory.h"
 
 namespace kith::io {
@@ -66,15 +66,20 @@ void copy_to(int fd, const std::string& folder, const Proceed& proceed) {
     }
 }
 
+// What is left of standard input once it has been read.
+struct StandardInput {
+    ProcessMutex mutex;  // of the others
+    int copy = -1;
+    bool begun = false;
+};
+constinit StandardInput input;
+
 }  // namespace
 
 int copy_of_standard_input(const Proceed& proceed) {
-    static std::mutex mutex;
-    static int copy = -1;
-    static bool begun = false;
-    const std::lock_guard lock(mutex);
-    if (copy >= 0) return copy;
-    if (std::exchange(begun, true)) bad_file("standard input", "was not read to its end before");
+    const ProcessLock lock(input.mutex, "standard input");
+    if (input.copy >= 0) return input.copy;
+    if (std::exchange(input.begun, true)) bad_file("standard input", "was not read to its end before");
     std::string folder;
     const int fd = temporary_file(folder);
     try {
@@ -83,8 +88,7 @@ int copy_of_standard_input(const Proceed& proceed) {
         ::close(fd);
         throw;
     }
-    copy = fd;
-    return copy;
+    return input.copy = fd;
 }
 
 bool is_standard_input(std::string_view file) {

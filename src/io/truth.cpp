@@ -7,6 +7,7 @@
 #include "io/errors.h"
 #include "io/flat.h"
 #include "io/output_set.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace io {
@@ -92,6 +93,7 @@ SinkPtr create_truth(const Target& target, const FileInfo&) {
 }  // namespace io
 
 void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neighbors& neighbors) {
+    const machine::FloatState state;
     using namespace io;
     const std::int64_t q = neighbors.queries, k = neighbors.k;
     const bool wide = neighbors.distances.empty();
@@ -122,6 +124,7 @@ void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
 }
 
 Neighbors read_big_ann_truth(const std::string& path) {
+    const machine::FloatState state;
     using namespace io;
     std::unique_ptr<ByteInput> input = open_bytes({path});
     const TruthShape shape = examine(*input);

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "kith/error.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -58,12 +59,13 @@ int create(const std::string& path) {
     return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
+constinit std::atomic<int> beside_counter{0};
+
 // A file of this process' own beside `path`, open, or -1; `name` becomes its path.
 int create_beside(const std::string& path, std::string& name) {
-    static std::atomic<int> counter{0};
     const Process own = this_process();  // each time: after a fork it is another
     for (;;) {
-        name = fmt::format("{}{}{}-{}-{}", path, beside, own.host, own.pid, counter++);
+        name = fmt::format("{}{}{}-{}-{}", path, beside, own.host, own.pid, beside_counter++);
         // One of an earlier process of the same number may have stayed.
         if (const int descriptor = create(name); descriptor >= 0 || errno != EEXIST) return descriptor;
     }
@@ -132,6 +134,7 @@ struct Claim::State {
     }
 
     void renew_until_the_end() {
+        const machine::FloatState state;
         std::unique_lock<std::mutex> lock(mutex);
         const std::chrono::duration<double> pause(lease / renewals);
         while (!end.wait_for(lock, pause, [&] { return ending; })) {

@@ -15,6 +15,7 @@
 #include "kith/kith.h"
 #include "kith/memory.h"
 #include "kith/searchable.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -146,6 +147,7 @@ void read_checksums(Job& job, Stop& stop) {
 }  // namespace
 
 JobInfo init(const std::string& folder, const InitOptions& options) {
+    const machine::FloatState state;
     check_options(options);
     require_no_job(folder);
     Stop stop(options.on_step);

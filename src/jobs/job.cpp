@@ -20,6 +20,7 @@
 #include "kith/error.h"
 #include "kith/output.h"
 #include "kith/version.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -234,6 +235,7 @@ void require_no_job(const std::string& folder) {
 }
 
 std::string name(const WorkUnit& unit) {
+    const machine::FloatState state;
     return fmt::format("s{:05}-q{:05}", unit.shard, unit.block);
 }
 
@@ -315,10 +317,12 @@ JobInfo info_of(const Job& job) {
 }
 
 JobInfo info(const std::string& folder) {
+    const machine::FloatState state;
     return info_of(read_job(folder));
 }
 
 std::vector<std::string> files_of(const JobInfo& job) {
+    const machine::FloatState state;
     std::vector<std::string> files = job.base.paths;
     files.insert(files.end(), job.queries.paths.begin(), job.queries.paths.end());
     files.push_back(manifest_path(job.folder));

@@ -9,6 +9,7 @@
 #include "jobs/stop.h"
 #include "kith/error.h"
 #include "kith/memory.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -35,6 +36,7 @@ void append(std::vector<T>& all, const std::vector<T>& part) {
 }  // namespace
 
 void merge(const std::string& folder, const std::function<void(const Neighbors&)>& take, const MergeOptions& options) {
+    const machine::FloatState state;
     Stop stop(options.on_step);
     const Job job = read_job(folder);
     Options form;
@@ -45,12 +47,14 @@ void merge(const std::string& folder, const std::function<void(const Neighbors&)
         stop.at("merging", static_cast<double>(block), static_cast<double>(job.blocks()));
         const std::optional<PartialNeighbors> merged = merger.block(block);
         // What is damaged is found in one go.
-        if (merged && merger.missing() == 0 && merger.damaged().empty()) take(finish(*merged, form));
+        if (merged && merger.missing() == 0 && merger.damaged().empty())
+            machine::for_caller(take)(finish(*merged, form));
     }
     if (merger.missing() > 0 || !merger.damaged().empty()) refuse_incomplete(job, merger);
 }
 
 Neighbors merge(const std::string& folder, const MergeOptions& options) {
+    const machine::FloatState state;
     const JobInfo job = info(folder);
     Neighbors all;
     all.queries = job.queries.rows;

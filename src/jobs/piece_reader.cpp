@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kith/error.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -52,6 +53,7 @@ void PieceReader::read_ahead(std::int64_t piece) {
     if (has(piece)) return;
     drop();
     const auto read = [this, piece] {
+        const machine::FloatState state;
         return read_piece(of_, of_.pieces[static_cast<std::size_t>(piece)], [this] { return !dropped_; });
     };
     try {

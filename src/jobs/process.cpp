@@ -52,7 +52,7 @@ Process this_process() {
 }
 
 bool is_gone(const Process& process) {
-    static const Process own = this_process();
+    const Process own = this_process();
     if (own.boot.empty() || own.pid_namespace.empty() || process.pid < 1) return false;
     if (process.host != own.host || process.boot != own.boot || process.pid_namespace != own.pid_namespace)
         return false;

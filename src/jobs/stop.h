@@ -6,6 +6,7 @@
 #include "kith/error.h"
 #include "kith/groundtruth.h"
 #include "kith/stopwatch.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 
@@ -36,11 +37,12 @@ public:
     // Asks the caller again, where that was some time ago.
     bool goes_on() {
         if (!on_step_ || stopped_) return !stopped_;
+        const machine::FloatState state;  // a search or a reader calls from where its caller is
         const double now = clock_.seconds();
         if (now < next_) return true;
         next_ = now + apart;
         step_.seconds = now;
-        stopped_ = !on_step_(step_);
+        stopped_ = !machine::for_caller(on_step_)(step_);
         return !stopped_;
     }
     void check() {

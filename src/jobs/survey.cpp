@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "jobs/unit_file.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -77,6 +78,7 @@ Status Surveyor::look(bool tidy) {
 }
 
 Status status(const std::string& folder) {
+    const machine::FloatState state;
     const Job job = read_job(folder);
     Claims claims(job.claims(), unknown_lease);
     return Surveyor(job, claims).look(false);

@@ -12,6 +12,7 @@
 #include "jobs/stop.h"
 #include "kith/error.h"
 #include "kith/plan.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -113,6 +114,7 @@ std::vector<std::int64_t> different(const std::vector<Sample>& samples) {
 }  // namespace
 
 Verification verify(const std::string& folder, const VerifyOptions& asked) {
+    const machine::FloatState state;
     if (asked.sample < 0) throw Error(ErrorCode::invalid_argument, "sample: expected at least 0");
     Stop stop(asked.on_step);
     const Job job = read_job(folder);

@@ -12,6 +12,7 @@
 
 #include "jobs/unit_file.h"
 #include "kith/error.h"
+#include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
@@ -145,6 +146,7 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     const Stopwatch clock;
     const std::optional<WorkUnit> next = next_ == no_unit ? std::nullopt : std::optional(job_.unit(next_));
     const PartialNeighbors found = search_.run(unit, next, [&](const Progress& progress) {
+        const machine::FloatState state;  // the search calls from where its caller is
         // Preparing the points and their keys count nothing.
         const bool searching = std::string_view(progress.stage) == "search" && progress.total > 0;
         if (searching) share_ = std::clamp(progress.done / progress.total, 0.0, 1.0);
@@ -170,7 +172,7 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     if (claim) result_.taken_over += claim->was_taken_over();
     result_.pairs += pairs;
     result_.seconds += clock.seconds();
-    if (options_.on_unit) options_.on_unit({unit, pairs, clock.seconds()});
+    if (options_.on_unit) machine::for_caller(options_.on_unit)(UnitDone{unit, pairs, clock.seconds()});
 }
 
 // Of all workers: `pairs` of the unit at hand and this worker's rate, and what the others said last.
@@ -186,6 +188,7 @@ Step UnitWorker::standing(double pairs, double rate) const {
 }
 
 RunResult run(const std::string& folder, const RunOptions& options) {
+    const machine::FloatState state;
     checked_lease(options.lease);
     if (options.units < 0)
         throw Error(ErrorCode::invalid_argument, fmt::format("units is {}: expected at least 0", options.units));
@@ -195,6 +198,7 @@ RunResult run(const std::string& folder, const RunOptions& options) {
 }
 
 bool run_unit(const std::string& folder, const WorkUnit& unit, const RunOptions& options) {
+    const machine::FloatState state;
     checked_lease(options.lease);
     Stop stop(options.on_step);
     const Job job = checked_job(folder, stop);

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -15,6 +16,9 @@
 namespace kith::machine {
 
 namespace {
+
+// What default_threads() says; 0: not counted yet.
+constinit std::atomic<int> counted{0};
 
 // The first number of OMP_NUM_THREADS, or 0.
 int threads_of_environment() {
@@ -73,7 +77,9 @@ int count_threads(const std::string& root) {
 }
 
 int default_threads() {
-    static const int threads = count_threads("");
+    // Two threads may both count.
+    int threads = counted.load(std::memory_order_relaxed);
+    if (threads == 0) counted.store(threads = count_threads(""), std::memory_order_relaxed);
     return threads;
 }
 

@@ -3,36 +3,39 @@
 
 #include <pthread.h>
 
+#include "machine/lasting.h"
+
 namespace kith::machine {
 
 namespace {
 
-constinit std::atomic<ThreadPool*> shared{nullptr};
+constinit Lasting<ThreadPool> shared;
 // The parent's pool in a child, which has none of its workers and perhaps a mutex that nobody will unlock.
 constinit std::atomic<ThreadPool*> forgotten{nullptr};
-constinit std::atomic<bool> closing{false};
+constinit std::atomic<bool> forgets{false}, closing{false};
 
-[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
-    if (ThreadPool* const pool = shared.exchange(nullptr)) forgotten = pool;
-});
+void forget_pool() {
+    if (ThreadPool* const pool = shared.release()) forgotten = pool;
+}
+
+// Before there is a pool; registered twice it does no harm.
+bool forget_at_fork() {
+    if (!forgets) forgets = pthread_atfork(nullptr, nullptr, forget_pool) == 0;
+    return forgets;
+}
 
 // At the exit of the process, or before the library is unloaded. The pool stays where it is: other threads and later
 // destructors may still search.
-struct AtExit {
-    ~AtExit() {
-        closing = true;
-        if (ThreadPool* const pool = shared) pool->close();
-    }
-};
-const AtExit at_exit;
+[[gnu::destructor]] void close_pool() {
+    closing = true;
+    if (ThreadPool* const pool = shared.made()) pool->close();
+}
 
-// Null once the process ends.
+// Null once the process ends, and where a child could not forget it.
 ThreadPool* pool() {
-    if (ThreadPool* const pool = shared) return pool;
-    if (closing) return nullptr;
-    auto made = std::make_unique<ThreadPool>(default_threads());
-    ThreadPool* expected = nullptr;
-    return shared.compare_exchange_strong(expected, made.get()) ? made.release() : expected;
+    if (ThreadPool* const pool = shared.made()) return pool;
+    if (closing || !forget_at_fork()) return nullptr;
+    return &shared.get([] { return std::make_unique<ThreadPool>(default_threads()); });
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <utility>
+
+#include "machine/float_state.h"
 
 namespace kith::machine {
 
@@ -226,8 +227,7 @@ void ThreadPool::await_post(std::unique_lock<std::mutex>& lock) {
 
 void ThreadPool::serve(Worker& self) {
     within_task = true;
-    // Not that of the thread whose call came first.
-    std::fesetenv(FE_DFL_ENV);
+    const FloatState state;
     std::unique_lock lock(mutex_);
     while (!closed_) {
         Job* job = jobs_;
@@ -259,8 +259,10 @@ void ThreadPool::close() {
         posts_.fetch_add(1, std::memory_order_relaxed);
         posted_.notify_all();
     }
-    for (const auto& worker : workers_)
+    for (const auto& worker : workers_) {
         if (worker->finished) pthread_join(worker->thread, nullptr);
+        else pthread_detach(worker->thread);
+    }
 }
 
 }  // namespace kith::machine

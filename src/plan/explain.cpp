@@ -9,6 +9,7 @@
 #include "cpu/filter/tuning.h"
 #include "exact/ceil_div.h"
 #include "gpu/search/tuning.h"
+#include "machine/float_state.h"
 #include "plan/planner.h"
 
 namespace kith {
@@ -40,42 +41,45 @@ std::string path_name(const Plan& p) {
 }
 
 double prepared_bytes(const Shape& shape, const Plan& plan) {
-    if (plan.host_points != HostPoints::none) return static_cast<double>(plan.held_bytes);
-    const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
-    const double tree =
-        plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
-    if (plan.tries_tree) {
-        Plan filter = plan;
-        filter.tries_tree = false;
-        return std::max(tree, prepared_bytes(shape, filter));
-    }
-    switch (plan.path) {
-        case Path::tree:
-            return tree;
-        case Path::gemm_f16:
-        case Path::clustered:
-            return 2 * coordinates;
-        case Path::gemm_bf16:
-            return panel_bytes(plan, tile_words(plan, shape.d, 2));
-        case Path::gemm_i8:
-            if (plan.device != host_memory) return 3 * coordinates;
-            // With rows in f32 behind the panels, and a term more of each.
-            return panel_bytes(plan, tile_words(plan, shape.d, 4)) + panel_bytes(plan, shape.d + 1);
-        case Path::gemm_f32:
-        case Path::direct_f32:
-            return plan.device == host_memory ? panel_bytes(plan, shape.d) : 4 * coordinates;
-        case Path::projected:
-            if (plan.device != host_memory)
-                return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
-            return planner::projected_bytes(shape);
-        case Path::exact:
-        case Path::select:
-            break;
-    }
-    return 0;
+    return machine::in_float_state([&]() -> double {
+        if (plan.host_points != HostPoints::none) return static_cast<double>(plan.held_bytes);
+        const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
+        const double tree =
+            plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
+        if (plan.tries_tree) {
+            Plan filter = plan;
+            filter.tries_tree = false;
+            return std::max(tree, prepared_bytes(shape, filter));
+        }
+        switch (plan.path) {
+            case Path::tree:
+                return tree;
+            case Path::gemm_f16:
+            case Path::clustered:
+                return 2 * coordinates;
+            case Path::gemm_bf16:
+                return panel_bytes(plan, tile_words(plan, shape.d, 2));
+            case Path::gemm_i8:
+                if (plan.device != host_memory) return 3 * coordinates;
+                // With rows in f32 behind the panels, and a term more of each.
+                return panel_bytes(plan, tile_words(plan, shape.d, 4)) + panel_bytes(plan, shape.d + 1);
+            case Path::gemm_f32:
+            case Path::direct_f32:
+                return plan.device == host_memory ? panel_bytes(plan, shape.d) : 4 * coordinates;
+            case Path::projected:
+                if (plan.device != host_memory)
+                    return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
+                return planner::projected_bytes(shape);
+            case Path::exact:
+            case Path::select:
+                break;
+        }
+        return 0;
+    });
 }
 
 std::string explain(const Plan& p) {
+    const machine::FloatState state;
     std::string text;
     const auto line = [&text](const char* key, const std::string& value) {
         text += fmt::format("{:<12} {}\n", key, value);

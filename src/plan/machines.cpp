@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "exact/refuse.h"
 
@@ -137,15 +138,14 @@ double rate_for_k(const std::vector<Rate>& rates, double d, double k) {
 
 }  // namespace
 
-const std::vector<KnownMachine>& known_machines() {
-    static const std::vector<KnownMachine> list = {h100(), h200(), zen5()};
-    return list;
+std::vector<KnownMachine> known_machines() {
+    return {h100(), h200(), zen5()};
 }
 
-const KnownMachine& known_machine(std::string_view name) {
+KnownMachine known_machine(std::string_view name) {
     std::string names;
-    for (const KnownMachine& m : known_machines()) {
-        if (name == m.facts.name) return m;
+    for (KnownMachine& m : known_machines()) {
+        if (name == m.facts.name) return std::move(m);
         names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", m.facts.name, m.facts.what);
     }
     refuse("machine: '{}'; expected one of {}", name, names);

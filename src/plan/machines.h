@@ -26,9 +26,9 @@ struct KnownMachine {
     double prepared_values = 0;  // coordinates a second; 0: in the rates
     std::vector<Rate> rates;     // by path, d, k
 };
-const std::vector<KnownMachine>& known_machines();
+std::vector<KnownMachine> known_machines();
 // Throws invalid_argument with the list.
-const KnownMachine& known_machine(std::string_view name);
+KnownMachine known_machine(std::string_view name);
 
 // Pairs a second of such a search there: interpolated between the measured d and k as powers of them, beyond the
 // largest d by its reciprocal. 0 where neither the metric nor the path was measured.

@@ -331,8 +331,8 @@ double projected_bytes(const Shape& s) {
     return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
 }
 
-const std::vector<PathFacts>& paths() {
-    static const std::vector<PathFacts> list = {
+std::span<const PathFacts> paths() {
+    static constexpr PathFacts list[] = {
         {Path::tree, true, true, "boxes of points that are too far are left out, the others in binary64"},
         {Path::projected, true, true,
          "a matrix product filters, along the directions in which points differ most if a sample has such, "

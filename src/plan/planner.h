@@ -2,6 +2,7 @@
 // so any machine can be planned for and tested.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -122,7 +123,7 @@ struct PathFacts {
     bool on_cpu, on_gpu;
     const char* what;
 };
-const std::vector<PathFacts>& paths();
+std::span<const PathFacts> paths();
 // "" when `path` serves the metric and type on that kind of device, else the reason why not.
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu);
 

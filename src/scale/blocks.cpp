@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "machine/float_state.h"
+
 namespace kith::scale {
 
 namespace {
@@ -25,6 +27,7 @@ public:
 
     // On the thread of a device.
     void serve(int device) {
+        const machine::FloatState state;
         for (std::int64_t block = take(device); block >= 0; block = take(device)) {
             std::exception_ptr error;
             try {
@@ -92,6 +95,7 @@ private:
             counted = done;
         };
         const std::function<bool(const Progress&)> watch = [&](const Progress& progress) {
+            const machine::FloatState state;
             count(progress.done);
             const std::lock_guard lock(mutex_);
             return !stopped_;

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "kith/error.h"
+#include "machine/float_state.h"
 
 namespace kith {
 namespace {
@@ -36,6 +37,7 @@ double element_bytes(ElementType type) {
 }
 
 std::string bytes_text(double bytes) {
+    const machine::FloatState state;
     static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     std::size_t unit = 0;
     for (; bytes >= 999.5 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
@@ -46,29 +48,33 @@ std::string bytes_text(double bytes) {
 }
 
 double held_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queries, std::int64_t results) {
-    const RowBytes bytes = bytes_of(sizes);
-    const double rows = static_cast<double>(points) * bytes.point + static_cast<double>(queries) * bytes.query +
-                        static_cast<double>(results) * bytes.result;
-    return static_cast<double>(process_bytes) + rows / (1 - workspace_share);
+    return machine::in_float_state([&] {
+        const RowBytes bytes = bytes_of(sizes);
+        const double rows = static_cast<double>(points) * bytes.point + static_cast<double>(queries) * bytes.query +
+                            static_cast<double>(results) * bytes.result;
+        return static_cast<double>(process_bytes) + rows / (1 - workspace_share);
+    });
 }
 
 RowCut cut_by_memory(const RowSizes& sizes, const std::string& who) {
-    const RowBytes bytes = bytes_of(sizes);
-    const double query = bytes.query + bytes.result;
-    const auto memory = static_cast<double>(sizes.memory - process_bytes),
-               most = static_cast<double>(sizes.most_queries);
-    const double queries = sizes.fixed_queries ? most : std::min(most, std::floor(memory * query_share / query));
-    const double points = std::floor((memory * (1 - workspace_share) - queries * query) / bytes.point);
-    if (queries < 1 || points < 1) {
-        const double least = static_cast<double>(process_bytes) +
-                             (query + bytes.point) / std::min(query_share, 1 - query_share - workspace_share);
-        throw Error(
-            ErrorCode::out_of_memory,
-            fmt::format("memory: {}; {} needs {} at least{}", bytes_text(static_cast<double>(sizes.memory)), who,
-                        bytes_text(least), sizes.fixed_queries ? ", and more for blocks of query_rows" : ""));
-    }
-    return {static_cast<std::int64_t>(queries), static_cast<std::int64_t>(points),
-            static_cast<std::int64_t>(static_cast<double>(sizes.memory) * workspace_share)};
+    return machine::in_float_state([&] {
+        const RowBytes bytes = bytes_of(sizes);
+        const double query = bytes.query + bytes.result;
+        const auto memory = static_cast<double>(sizes.memory - process_bytes),
+                   most = static_cast<double>(sizes.most_queries);
+        const double queries = sizes.fixed_queries ? most : std::min(most, std::floor(memory * query_share / query));
+        const double points = std::floor((memory * (1 - workspace_share) - queries * query) / bytes.point);
+        if (queries < 1 || points < 1) {
+            const double least = static_cast<double>(process_bytes) +
+                                 (query + bytes.point) / std::min(query_share, 1 - query_share - workspace_share);
+            throw Error(
+                ErrorCode::out_of_memory,
+                fmt::format("memory: {}; {} needs {} at least{}", bytes_text(static_cast<double>(sizes.memory)), who,
+                            bytes_text(least), sizes.fixed_queries ? ", and more for blocks of query_rows" : ""));
+        }
+        return RowCut{static_cast<std::int64_t>(queries), static_cast<std::int64_t>(points),
+                      static_cast<std::int64_t>(static_cast<double>(sizes.memory) * workspace_share)};
+    });
 }
 
 }  // namespace kith

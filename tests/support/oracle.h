@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -19,6 +20,21 @@
 namespace oracle {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The floating-point state that the definitions are in, while one lives; then the caller's again.
+class FloatState {
+public:
+    FloatState() {
+        std::fegetenv(&callers_);
+        std::fesetenv(FE_DFL_ENV);
+    }
+    ~FloatState() { std::fesetenv(&callers_); }
+    FloatState(const FloatState&) = delete;
+    FloatState& operator=(const FloatState&) = delete;
+
+private:
+    std::fenv_t callers_{};
+};
 
 // ---------------------------------------------------------------- elements
 
@@ -61,6 +77,7 @@ struct Matrix {
 };
 
 inline Matrix decode(const kith::MatrixView& m) {
+    const FloatState state;
     Matrix out{m.rows, m.cols, {}};
     for (std::int64_t i = 0; i < m.rows; ++i) {
         for (std::int64_t j = 0; j < m.cols; ++j) {
@@ -396,6 +413,7 @@ inline const Definition& definition(const std::string& metric) {
 
 // The rank of a pair as the order sees it: no value (inf - inf) counts as +inf, -0 as 0.
 inline Value ordered_rank(const Definition& metric, const Parameters& params, const Pair& pair) {
+    const FloatState state;
     Value rank = metric.rank(pair, params);
     if (std::isnan(rank.value)) return {infinity};
     if (rank.value == 0) rank.value = 0.0;
@@ -416,6 +434,7 @@ inline bool has_nan(const double* v, std::int64_t d) {
 // `graph`: query i is point i and never its own neighbour.
 inline Answer search(const Definition& metric, const Parameters& params, const Matrix& points, const Matrix& queries,
                      std::int64_t k, bool graph = false) {
+    const FloatState state;
     const int d = static_cast<int>(points.cols);
     const auto cells = static_cast<std::size_t>(queries.rows * k);
     Answer out{queries.rows, k, std::vector<std::int64_t>(cells), std::vector<Value>(cells)};
@@ -447,6 +466,7 @@ inline Answer search(const Definition& metric, const Parameters& params, const M
     };
     std::atomic<std::int64_t> next{0};
     const auto work = [&] {
+        const FloatState own;
         for (std::int64_t row; (row = next++) < queries.rows;) answer(row);
     };
     // Where that takes milliseconds, a few threads share it, if they can be had.

@@ -29,6 +29,7 @@ public:
     // "" where `got` is right: the same ids, and the bits of the distances rounded to its type. Ids may differ, and
     // distances be off, by the slack of a metric that has one.
     std::string difference(const kith::Neighbors& got) const {
+        const oracle::FloatState state;
         const bool f64 = !got.distances64.empty();
         const std::size_t cells = answer_.ids.size();
         if (got.queries != answer_.queries || got.k != answer_.k || got.ids.size() != cells ||

@@ -34,9 +34,14 @@ QueryTerms with_error(double error) {
     return terms;
 }
 
+bool tighten(Candidates& list) {
+    std::vector<float> upper;
+    return list.tighten(upper);
+}
+
 // Whether the list keeps the pair with that id when its threshold falls.
 bool keeps(Candidates& list, std::int64_t id) {
-    list.tighten();
+    tighten(list);
     for (const cpu::Candidate& c : list.list())
         if (c.id == id) return true;
     return false;
@@ -91,7 +96,7 @@ TEST(Threshold, IsOfTheKthUpperValue) {
         ASSERT_EQ(static_cast<std::size_t>(k), list.list().size());
         // One more lowers it to that of k - 1.
         list.append(-1, 0, k);
-        list.tighten();
+        tighten(list);
         ASSERT_EQ(static_cast<std::size_t>(k), list.list().size()) << "k " << k;
     }
     // Fewer than k say nothing.
@@ -106,7 +111,7 @@ TEST(Threshold, IsOfTheKthUpperValue) {
 TEST(Threshold, KeepsWhatEqualsIt) {
     Candidates list(2, with_error(0), room);
     for (std::int64_t i = 0; i < 10; ++i) list.append(0, 0, i);
-    list.tighten();
+    tighten(list);
     EXPECT_EQ(0.0f, list.threshold());
     EXPECT_EQ(10u, list.list().size());
     for (const cpu::Isa isa : {cpu::Isa::baseline, cpu::Isa::avx2, cpu::Isa::avx512}) {
@@ -127,7 +132,7 @@ TEST(Threshold, NeverRises) {
     list.lower(2);
     EXPECT_EQ(1.0f, list.threshold());
     list.append(5, 0, 0);
-    list.tighten();
+    tighten(list);
     EXPECT_EQ(1.0f, list.threshold());
 }
 

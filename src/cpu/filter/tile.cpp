@@ -2,6 +2,7 @@
 #include "cpu/filter/tile.h"
 
 #include "cpu/simd/dispatch.h"
+#include "machine/lasting.h"
 
 namespace kith::cpu {
 
@@ -19,14 +20,21 @@ namespace amx {
 const ByteKernels& byte_kernel_table();
 const Tiles& pair_tiles();
 }  // namespace amx
+
+namespace {
+// Those of avx512_bf16 with the tiles of amx.
+constinit machine::Lasting<const PairKernels> pairs_in_registers;
+}  // namespace
 #endif
 
 const PairKernels* pair_kernels(Isa isa) {
 #if defined(__x86_64__)
     if (!has_avx512(isa) || !supports_bf16()) return nullptr;
     const PairKernels& kernels = avx512_bf16::pair_kernel_table();
-    static const PairKernels in_registers{amx::pair_tiles(), kernels.round_row, kernels.product};
-    return isa == Isa::amx ? &in_registers : &kernels;
+    if (isa != Isa::amx) return &kernels;
+    return &pairs_in_registers.get([&] {
+        return std::make_unique<PairKernels>(PairKernels{amx::pair_tiles(), kernels.round_row, kernels.product});
+    });
 #else
     static_cast<void>(isa);
     return nullptr;

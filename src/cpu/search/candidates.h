@@ -60,9 +60,9 @@ public:
 
     // The k-th smallest upper value bounds the k-th distance key: lowers the threshold to it and drops what is above.
     // False if that left the list nearly full.
-    bool tighten() {
+    // `upper` is for what it computes: one serves many lists.
+    bool tighten(std::vector<float>& upper) {
         if (list_.size() >= rank_) {
-            static thread_local std::vector<float> upper;
             upper.resize(list_.size());
             for (std::size_t i = 0; i < list_.size(); ++i) upper[i] = list_[i].high;
             const float kth = kth_(upper.data(), std::ssize(upper), static_cast<std::int64_t>(rank_));

@@ -32,7 +32,8 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::
     const std::int64_t rows = block_bytes / (8 * d), lists = kept_bytes / TopK::bytes(k);
     c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1, max_queries);
     c.blocks = (q + c.queries - 1) / c.queries;
-    c.points = std::clamp<std::int64_t>(rows / 8 * 8, 8, max_points);
+    // Of few points no more room than they take: a small search is hardly more than what it allocates.
+    c.points = std::clamp<std::int64_t>(rows / 8 * 8, 8, std::min(max_points, (n + 7) / 8 * 8));
     // Enough tasks for every thread, of whole tiles.
     const std::int64_t wanted = c.blocks >= 2 * threads ? 1 : (4 * threads + c.blocks - 1) / c.blocks;
     const std::int64_t tiles = (n + c.points - 1) / c.points;

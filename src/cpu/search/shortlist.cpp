@@ -100,7 +100,7 @@ void Shortlist::make_room(std::int64_t i) {
         list.list().clear();
         return;
     }
-    if (!list.tighten()) {
+    if (!list.tighten(upper_)) {
         refined_[at] += static_cast<double>(list.list().size());
         causes_[at] = exact::Cause::full_list;
         refine(i);
@@ -144,7 +144,7 @@ void Shortlist::finish_query(std::int64_t i) {
     if (!filtered(i)) return;
     const auto at = static_cast<std::size_t>(i);
     candidates_[at].set_rank(search_.k);
-    candidates_[at].tighten();
+    candidates_[at].tighten(upper_);
     refine(i);
     if (!guesses_[at]) return;
     // Every point of the answer has a value within this, and none within a guess has been dropped.

@@ -181,6 +181,7 @@ private:
     std::vector<exact::Cause> causes_;
     std::vector<QueryTerms> terms_;
     std::vector<Candidates> candidates_;
+    std::vector<float> upper_;  // for their tighten()
     std::vector<TopK> best_;
     std::vector<char> guesses_;  // whether a query does
     std::size_t part_ = 0;       // of guessed_parts, in which the points are

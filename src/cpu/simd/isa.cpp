@@ -1,6 +1,8 @@
 // Instruction sets by name, and which of them this machine has.
 #include "cpu/simd/isa.h"
 
+#include <atomic>
+
 #include "kith/error.h"
 
 #if defined(__x86_64__)
@@ -52,53 +54,69 @@ bool has_f16c() {
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
+// A bit for each Isa, and those of more instructions.
+constexpr unsigned bit_of(Isa isa) {
+    return 1u << static_cast<int>(isa);
+}
+constexpr unsigned bf16 = 1u << isa_count, vnni = bf16 << 1;
+
+unsigned ask_processor() {
+    unsigned sets = bit_of(Isa::baseline);
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2") || !has_f16c())
+        return sets;
+    sets |= bit_of(Isa::avx2);
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512bw"))
+        return sets;
+    sets |= bit_of(Isa::avx512);
+    if (has_amx()) sets |= bit_of(Isa::amx);
+    if (__builtin_cpu_supports("avx512bf16")) sets |= bf16;
+    if (__builtin_cpu_supports("avx512vnni")) sets |= vnni;
+    return sets;
+}
+
+// Asked once: in a virtual machine cpuid takes tens of microseconds. 0: not yet. Two threads may both ask.
+constinit std::atomic<unsigned> known_sets{0};
+
+unsigned sets() {
+    unsigned known = known_sets.load(std::memory_order_relaxed);
+    if (known == 0) known_sets.store(known = ask_processor(), std::memory_order_relaxed);
+    return known;
+}
+
 }  // namespace
-#endif
 
 bool supported(Isa isa) {
-#if defined(__x86_64__)
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();
-    if (isa == Isa::avx2) return has_avx2;
-    if (isa == Isa::amx) {
-        static const bool yes = supported(Isa::avx512) && has_amx();
-        return yes;
-    }
-    if (isa == Isa::avx512) {
-        return has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-    }
-    return true;
-#else
-    return isa == Isa::baseline;
-#endif
+    return sets() & bit_of(isa);
 }
 
 bool supports_bf16() {
-#if defined(__x86_64__)
-    // Asked once: on a virtual machine the instruction takes microseconds.
-    static const bool yes = supported(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
-    return yes;
-#else
-    return false;
-#endif
+    return sets() & bf16;
 }
 
 bool supports_vnni() {
-#if defined(__x86_64__)
-    static const bool yes = supported(Isa::avx512) && __builtin_cpu_supports("avx512vnni");
-    return yes;
+    return sets() & vnni;
+}
 #else
-    return false;
-#endif
+bool supported(Isa isa) {
+    return isa == Isa::baseline;
 }
 
+bool supports_bf16() {
+    return false;
+}
+
+bool supports_vnni() {
+    return false;
+}
+#endif
+
 Isa best_isa() {
-    static const Isa best = supported(Isa::amx)      ? Isa::amx
-                            : supported(Isa::avx512) ? Isa::avx512
-                            : supported(Isa::avx2)   ? Isa::avx2
-                                                     : Isa::baseline;
-    return best;
+    return supported(Isa::amx)      ? Isa::amx
+           : supported(Isa::avx512) ? Isa::avx512
+           : supported(Isa::avx2)   ? Isa::avx2
+                                    : Isa::baseline;
 }
 
 Isa isa_named(const std::string& text) {

@@ -222,10 +222,10 @@ __global__ void __launch_bounds__(close_threads)
 }
 
 // Whether the current device runs code of close_kernel that waits for the kernel before it.
+enum Answer { unknown, yes, no };
+constinit std::array<std::atomic<Answer>, max_devices> close_answers{};
 bool close_waits() {
-    enum Answer { unknown, yes, no };
-    static std::array<std::atomic<Answer>, max_devices> answers{};
-    std::atomic<Answer>& answer = answers.at(static_cast<std::size_t>(current_device()));
+    std::atomic<Answer>& answer = close_answers.at(static_cast<std::size_t>(current_device()));
     if (answer == unknown) {
         cudaFuncAttributes attributes{};
         check(cudaFuncGetAttributes(&attributes, close_kernel<false>), "cudaFuncGetAttributes");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "gpu/filter/augmented.h"
@@ -294,16 +295,16 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool
 using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
                             const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
                             CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+inline constinit std::atomic<Encode> found_encoder = nullptr;
 inline Encode encoder() {
-    static const Encode found = [] {
-        void* function = nullptr;
-        cudaDriverEntryPointQueryResult result{};
-        check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result),
-              "cuTensorMapEncodeTiled");
-        if (result != cudaDriverEntryPointSuccess)
-            throw Error(ErrorCode::device, "device: the driver has no tensor maps");
-        return reinterpret_cast<Encode>(function);
-    }();
+    if (const Encode found = found_encoder.load(std::memory_order_relaxed)) return found;
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result),
+          "cuTensorMapEncodeTiled");
+    if (result != cudaDriverEntryPointSuccess) throw Error(ErrorCode::device, "device: the driver has no tensor maps");
+    const auto found = reinterpret_cast<Encode>(function);
+    found_encoder.store(found, std::memory_order_relaxed);
     return found;
 }
 

@@ -2,6 +2,9 @@
 #include "gpu/metric/kernels.h"
 
 #include <array>
+#include <memory>
+
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -9,13 +12,23 @@ namespace kith::gpu {
 #include "kith/metrics.def"
 #undef KITH_METRIC
 
-const MetricKernels& metric_kernels(MetricId id) {
-    static const std::array tables = {
+namespace {
+
+using Tables = std::array<MetricKernels, static_cast<std::size_t>(MetricId::formula)>;
+constinit machine::Lasting<const Tables> tables;
+
+std::unique_ptr<const Tables> make_tables() {
+    return std::make_unique<const Tables>(Tables{
 #define KITH_METRIC(name, type, aliases, what) name##_kernels(),
 #include "kith/metrics.def"
 #undef KITH_METRIC
-    };
-    return tables.at(static_cast<std::size_t>(id));
+    });
+}
+
+}  // namespace
+
+const MetricKernels& metric_kernels(MetricId id) {
+    return tables.get(make_tables).at(static_cast<std::size_t>(id));
 }
 
 }  // namespace kith::gpu

@@ -3,6 +3,7 @@
 
 #include "gpu/points/prepare_filter.h"
 #include "gpu/runtime/device.h"
+#include "machine/float_state.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,6 +33,7 @@ void ChunkStream::start_copy() {
     following_ = std::min(points_.n, first + plan_.chunk_points);
     cudaEvent_t const copied = copied_[started_++ % 2].get();
     const auto copy = [this, first, copied, count = following_ - first] {
+        const machine::FloatState state;
         const DeviceScope scope(points_.device);
         DeviceRows rows = upload(points_.source, first, count, false, copy_.get(), {&stop_});
         check(cudaEventRecord(copied, copy_.get()), "cudaEventRecord");

@@ -2,26 +2,24 @@
 #include "gpu/runtime/call_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <utility>
 
-#include "gpu/runtime/device.h"
 #include "gpu/runtime/tuning.h"
 
 namespace kith::gpu {
 
-thread_local CallMemory* CallMemory::current = nullptr;
+constinit thread_local CallMemory* CallMemory::current = nullptr;
 
 struct CallMemory::Idle {
     std::mutex mutex;
     Blocks blocks;
 };
 
-// Never destroyed: the driver may be gone before they would be.
+constinit std::array<machine::Lasting<CallMemory::Idle>, max_devices> CallMemory::idle_blocks;
+
 CallMemory::Idle& CallMemory::idle(int device) {
-    static auto& all = *new std::array<Idle, max_devices>;
-    return all.at(static_cast<std::size_t>(device));
+    return idle_blocks.at(static_cast<std::size_t>(device)).get();
 }
 
 void* CallMemory::Blocks::take(std::size_t of_bytes) {

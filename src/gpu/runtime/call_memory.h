@@ -4,13 +4,16 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "gpu/runtime/device.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/in_flight.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -55,8 +58,9 @@ private:
         void give_back(cudaStream_t stream) noexcept;
     };
     struct Idle;
+    static std::array<machine::Lasting<Idle>, max_devices> idle_blocks;
     static Idle& idle(int device);
-    static thread_local CallMemory* current;
+    static constinit thread_local CallMemory* current;
     static CallMemory* of(int device, cudaStream_t stream);
 
     TrimAtEnd trim_;  // the last to go

@@ -8,12 +8,14 @@
 
 #include <cublas_v2.h>
 
+#include <array>
 #include <mutex>
 #include <utility>
 
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/library.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -37,10 +39,18 @@ struct Cublas {
     }
 };
 
+constinit machine::Lasting<const Cublas> loaded;
+
 const Cublas& cublas() {
-    static const Cublas one;
-    return one;
+    return loaded.get();
 }
+
+// Handles of each device that nobody has.
+struct Handles {
+    std::mutex mutex;
+    std::array<std::vector<cublasHandle_t>, max_devices> unused;
+};
+constinit machine::Lasting<Handles> handles;
 
 void check_cublas(cublasStatus_t status, const char* what) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -54,8 +64,8 @@ class Handle {
 public:
     Handle() : device_(current_device()) {
         {
-            const std::lock_guard lock(mutex());
-            auto& free = unused()[static_cast<std::size_t>(device_)];
+            const std::lock_guard lock(handles.get().mutex);
+            auto& free = handles.get().unused[static_cast<std::size_t>(device_)];
             if (!free.empty()) {
                 handle_ = free.back();
                 free.pop_back();
@@ -64,22 +74,14 @@ public:
         if (!handle_) check_cublas(cublas().create(&handle_), "cublasCreate");
     }
     ~Handle() {
-        const std::lock_guard lock(mutex());
-        unused()[static_cast<std::size_t>(device_)].push_back(handle_);
+        const std::lock_guard lock(handles.get().mutex);
+        handles.get().unused[static_cast<std::size_t>(device_)].push_back(handle_);
     }
     Handle(const Handle&) = delete;
     Handle& operator=(const Handle&) = delete;
     cublasHandle_t get() const { return handle_; }
 
 private:
-    static std::mutex& mutex() {
-        static std::mutex one;
-        return one;
-    }
-    static std::vector<std::vector<cublasHandle_t>>& unused() {
-        static auto* const all = new std::vector<std::vector<cublasHandle_t>>(max_devices);
-        return *all;
-    }
     int device_;
     cublasHandle_t handle_ = nullptr;
 };

@@ -8,11 +8,15 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "gpu/backend.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/handles.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -23,10 +27,11 @@ namespace {
 constinit std::atomic<bool> forked = false;
 enum class DeviceSearch { not_begun, running, found_none, found_some };
 constinit std::atomic<DeviceSearch> search_for_devices = DeviceSearch::not_begun;
-[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+void mark_child() {
     const DeviceSearch search = search_for_devices;
     if (search == DeviceSearch::running || search == DeviceSearch::found_some) forked = true;
-});
+}
+constinit std::atomic<bool> marks_children = false;
 constexpr const char* after_fork =
     "CUDA cannot be used in a process that was forked from one that has used it (start it anew instead, as with "
     "multiprocessing's \"spawn\")";
@@ -36,39 +41,60 @@ struct Presence {
     std::string reason;
 };
 
-const Presence& presence() {
-    // Before the guard of `p` is taken, which a child would wait for, and until it is free.
+std::unique_ptr<const Presence> look_for_devices() {
+    // Before the driver is asked, whose locks a child may find held. Registered twice it does no harm.
+    if (!marks_children) {
+        if (pthread_atfork(nullptr, nullptr, mark_child) != 0) throw std::bad_alloc();
+        marks_children = true;
+    }
     DeviceSearch expected = DeviceSearch::not_begun;
     search_for_devices.compare_exchange_strong(expected, DeviceSearch::running);
-    static const Presence p = [] {
-        Presence found;
-        const cudaError_t status = cudaGetDeviceCount(&found.count);
-        if (status != cudaSuccess) {
-            cudaGetLastError();
-            found.count = 0;
-            int driver = 0;
-            cudaDriverGetVersion(&driver);
-            found.reason = driver == 0 ? "no NVIDIA driver" : cudaGetErrorString(status);
-            if (status == cudaErrorInitializationError) found.reason += ", as in a process forked from a user of CUDA";
-        } else if (found.count == 0) {
-            found.reason = "no CUDA device";
-        }
-        found.count = found.count < max_devices ? found.count : max_devices;
-        return found;
-    }();
-    search_for_devices = p.count > 0 ? DeviceSearch::found_some : DeviceSearch::found_none;
-    return p;
+    auto found = std::make_unique<Presence>();
+    const cudaError_t status = cudaGetDeviceCount(&found->count);
+    if (status != cudaSuccess) {
+        cudaGetLastError();
+        found->count = 0;
+        int driver = 0;
+        cudaDriverGetVersion(&driver);
+        found->reason = driver == 0 ? "no NVIDIA driver" : cudaGetErrorString(status);
+        if (status == cudaErrorInitializationError) found->reason += ", as in a process forked from a user of CUDA";
+    } else if (found->count == 0) {
+        found->reason = "no CUDA device";
+    }
+    found->count = found->count < max_devices ? found->count : max_devices;
+    search_for_devices = found->count > 0 ? DeviceSearch::found_some : DeviceSearch::found_none;
+    return found;
+}
+
+constinit machine::Lasting<const Presence> known_presence;
+
+const Presence& presence() {
+    return known_presence.get(look_for_devices);
 }
 
 // Held while the dynamic linker is asked, and through every fork(): a child that finds the linker's lists half changed
 // by a thread of its parent cannot ask it any more.
-std::mutex& linker_mutex() {
-    static auto* const mutex = [] {
-        static auto* const made = new std::mutex;  // never destroyed: children of exiting processes fork, too
-        pthread_atfork([] { made->lock(); }, [] { made->unlock(); }, [] { made->unlock(); });
-        return made;
-    }();
-    return *mutex;
+constinit std::mutex linker_mutex;
+constinit std::atomic<bool> linker_held_at_fork = false;
+// Whether the thread that forks has it: what holds it at a fork may be registered twice.
+constinit thread_local bool holds_linker = false;
+
+void hold_linker() {
+    if (holds_linker) return;
+    linker_mutex.lock();
+    holds_linker = true;
+}
+
+void release_linker() {
+    if (std::exchange(holds_linker, false)) linker_mutex.unlock();
+}
+
+std::unique_lock<std::mutex> lock_linker() {
+    if (!linker_held_at_fork) {
+        if (pthread_atfork(hold_linker, release_linker, release_linker) != 0) throw std::bad_alloc();
+        linker_held_at_fork = true;
+    }
+    return std::unique_lock(linker_mutex);
 }
 
 // How many shared objects were loaded since the process began: while that stays, what was not among them is not now.
@@ -83,18 +109,21 @@ unsigned long long loads_so_far() {
     return loads;
 }
 
+// Whether has_context() has ever said so.
+constinit std::atomic<bool> context_seen = false;
+// What loads_so_far() said when the driver was not loaded; under the linker's mutex.
+constinit unsigned long long driver_absent_after = 0;
+
 // Whether somebody in this process has made a CUDA context: without one no memory is a device's. Starts nothing, and
 // opens no device.
 bool has_context() {
-    static std::atomic<bool> seen = false;
-    if (seen) return true;
-    const std::lock_guard lock(linker_mutex());
-    static unsigned long long absent_after = 0;
+    if (context_seen) return true;
+    const std::unique_lock lock = lock_linker();
     const unsigned long long loads = loads_so_far();
-    if (loads == absent_after) return false;
+    if (loads == driver_absent_after) return false;
     void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!driver) {
-        absent_after = loads;
+        driver_absent_after = loads;
         return false;
     }
     const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
@@ -112,7 +141,7 @@ bool has_context() {
         }
     }
     dlclose(driver);
-    if (found) seen = true;
+    if (found) context_seen = true;
     return found;
 }
 
@@ -141,20 +170,17 @@ struct KnownDevice {
     std::int64_t total_bytes = 0;
 };
 
+constinit std::array<machine::Lasting<const KnownDevice>, max_devices> known_devices;
+
 const KnownDevice& known_device(int device) {
-    static std::array<KnownDevice, max_devices> known;
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    KnownDevice& entry = known.at(static_cast<std::size_t>(device));
-    if (entry.attributes.capability == 0) {
+    return known_devices.at(static_cast<std::size_t>(device)).get([device] {
         cudaDeviceProp p{};
         check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
-        entry.name = p.name;
-        entry.total_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
-        entry.attributes = {p.multiProcessorCount, p.major * 10 + p.minor, static_cast<int>(p.sharedMemPerBlockOptin),
-                            p.l2CacheSize};
-    }
-    return entry;
+        const DeviceAttributes attributes{p.multiProcessorCount, p.major * 10 + p.minor,
+                                          static_cast<int>(p.sharedMemPerBlockOptin), p.l2CacheSize};
+        return std::make_unique<const KnownDevice>(
+            KnownDevice{p.name, attributes, static_cast<std::int64_t>(p.totalGlobalMem)});
+    });
 }
 
 }  // namespace

@@ -16,11 +16,12 @@ namespace kith::gpu {
 
 namespace {
 
+constinit std::array<cudaMemPool_t, max_devices> pools{};
+constinit std::mutex pools_mutex;
+
 // The pool of a device, made at first use and kept for the life of the process.
 cudaMemPool_t pool(int device) {
-    static std::array<cudaMemPool_t, max_devices> pools{};
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(pools_mutex);
     cudaMemPool_t& p = pools.at(static_cast<std::size_t>(device));
     if (!p) {
         cudaMemPoolProps props{};

@@ -6,6 +6,7 @@
 #include "gpu/backend.h"
 #include "gpu/runtime/library.h"
 #include "kith/error.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -37,9 +38,10 @@ struct Nvrtc {
     }
 };
 
+constinit machine::Lasting<const Nvrtc> loaded;
+
 const Nvrtc& nvrtc() {
-    static const Nvrtc one;
-    return one;
+    return loaded.get();
 }
 
 void check_nvrtc(nvrtcResult status, const char* what) {

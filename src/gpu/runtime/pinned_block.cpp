@@ -4,6 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "machine/lasting.h"
+
 namespace kith::gpu {
 
 namespace {
@@ -12,16 +14,12 @@ struct Pool {
     std::mutex mutex;
     std::vector<void*> idle;
 };
-// Never destroyed: the driver may be gone before it would be.
-Pool& pool() {
-    static auto* const made = new Pool;
-    return *made;
-}
+constinit machine::Lasting<Pool> pool;
 
 }  // namespace
 
 PinnedBlock::PinnedBlock(cudaStream_t stream) {
-    Pool& blocks = pool();
+    Pool& blocks = pool.get();
     const std::lock_guard lock(blocks.mutex);
     if (blocks.idle.empty()) {
         constexpr int fresh = 8;
@@ -39,7 +37,7 @@ PinnedBlock::PinnedBlock(cudaStream_t stream) {
 PinnedBlock::~PinnedBlock() {
     writing_.settle();
     if (!data_) return;
-    Pool& blocks = pool();
+    Pool& blocks = pool.get();
     const std::lock_guard lock(blocks.mutex);
     blocks.idle.push_back(data_);
 }

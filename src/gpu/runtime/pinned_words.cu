@@ -6,6 +6,7 @@
 
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -15,11 +16,7 @@ struct PinnedPool {
     std::mutex mutex;
     std::vector<unsigned long long*> idle;
 };
-// Never destroyed: the driver may be gone before it would be.
-PinnedPool& pinned_pool() {
-    static auto* const pool = new PinnedPool;
-    return *pool;
-}
+constinit machine::Lasting<PinnedPool> pinned_pool;
 
 __global__ void copy_kernel(const unsigned long long* from, int count, unsigned long long* to) {
     const auto i = static_cast<int>(threadIdx.x);
@@ -29,7 +26,7 @@ __global__ void copy_kernel(const unsigned long long* from, int count, unsigned 
 }  // namespace
 
 PinnedWords::PinnedWords() : data_(nullptr) {
-    PinnedPool& pool = pinned_pool();
+    PinnedPool& pool = pinned_pool.get();
     const std::lock_guard lock(pool.mutex);
     if (pool.idle.empty()) {
         constexpr int blocks = 32;
@@ -45,7 +42,7 @@ PinnedWords::PinnedWords() : data_(nullptr) {
 PinnedWords::~PinnedWords() {
     copy_.settle();
     if (!data_) return;
-    PinnedPool& pool = pinned_pool();
+    PinnedPool& pool = pinned_pool.get();
     const std::lock_guard lock(pool.mutex);
     pool.idle.push_back(data_);
 }

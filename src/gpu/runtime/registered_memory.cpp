@@ -14,6 +14,7 @@
 
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -28,11 +29,7 @@ struct Registry {
     std::mutex mutex;
     std::map<std::uintptr_t, Range> ranges;  // by their starts
 };
-// Never destroyed: the driver may be gone before it would be.
-Registry& registry() {
-    static auto* const made = new Registry;
-    return *made;
-}
+constinit machine::Lasting<Registry> registry;
 
 void* pointer(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -124,7 +121,7 @@ void unpin(std::uintptr_t data, int device) noexcept {
 
 RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
     const auto start = reinterpret_cast<std::uintptr_t>(data), end = start + static_cast<std::uintptr_t>(bytes);
-    Registry& all = registry();
+    Registry& all = registry.get();
     const std::lock_guard lock(all.mutex);
     const auto after = all.ranges.upper_bound(start);
     if (after != all.ranges.begin())
@@ -160,7 +157,7 @@ RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
 
 RegisteredMemory::~RegisteredMemory() {
     if (start_ == 0 || used_before_fork()) return;
-    Registry& all = registry();
+    Registry& all = registry.get();
     const std::lock_guard lock(all.mutex);
     const auto held = all.ranges.find(start_);
     if (held == all.ranges.end() || --held->second.owners > 0) return;
@@ -170,7 +167,7 @@ RegisteredMemory::~RegisteredMemory() {
 }
 
 std::size_t RegisteredMemory::count() {
-    Registry& all = registry();
+    Registry& all = registry.get();
     const std::lock_guard lock(all.mutex);
     return all.ranges.size();
 }

@@ -6,13 +6,15 @@
 #include "gpu/runtime/handles.h"
 #include "gpu/runtime/in_flight.h"
 #include "gpu/runtime/tuning.h"
+#include "machine/float_state.h"
+#include "machine/lasting.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -58,12 +60,10 @@ struct SharedRing {
     std::unique_ptr<Ring> ring;
 };
 
+constinit std::array<machine::Lasting<SharedRing>, max_devices> rings;
+
 SharedRing& shared_ring(int device) {
-    // Never destroyed: at the exit of the process the driver may be gone before.
-    static auto& rings = *new std::map<int, SharedRing>;
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    return rings[device];
+    return rings.at(static_cast<std::size_t>(device)).get();
 }
 
 // From the calling thread, between two pieces.
@@ -114,6 +114,7 @@ public:
 
 private:
     void work(int thread) noexcept {
+        const machine::FloatState state;
         try {
             check(cudaSetDevice(device_), "cudaSetDevice");
             for (int turn = 0;; ++turn) {

@@ -9,6 +9,7 @@
 
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -38,11 +39,11 @@ struct Pool {
     std::mutex mutex;
     std::vector<std::unique_ptr<Graph>> idle;
 };
-// Never destroyed: the driver may be gone before it would be.
+template <class Graph>
+constinit machine::Lasting<Pool<Graph>> pools;
 template <class Graph>
 Pool<Graph>& pool() {
-    static auto* const all = new Pool<Graph>;
-    return *all;
+    return pools<Graph>.get();
 }
 
 dim3 cluster_of(const cudaLaunchConfig_t& config) {

@@ -16,6 +16,7 @@
 #include "gpu/runtime/waited_launch.h"
 #include "gpu/select/ragged.h"
 #include "gpu/select/selector.h"
+#include "machine/lasting.h"
 
 namespace kith::gpu {
 
@@ -96,6 +97,13 @@ void run_job(const Entry& entry, const Selector& selector, const Rows& in, const
     finish_rows(in, lengths, job.n, job.rows, job.k, job.largest, job.ids, out, job.stream);
 }
 
+// Pairs of events that no timer has, of each device.
+struct IdleEvents {
+    std::mutex mutex;
+    std::array<std::vector<std::pair<Event, Event>>, max_devices> free;
+};
+constinit machine::Lasting<IdleEvents> idle_events;
+
 // Device time between two points of a stream. Its events come from a pool that lives as long as the process: making
 // them takes as long as a small selection.
 class DeviceTimer {
@@ -104,8 +112,8 @@ public:
         check(cudaEventRecord(events_.first.get(), stream_), "cudaEventRecord");
     }
     ~DeviceTimer() {
-        const std::lock_guard lock(pool().mutex);
-        pool().free[static_cast<std::size_t>(device_)].push_back(std::move(events_));
+        const std::lock_guard lock(idle_events.get().mutex);
+        idle_events.get().free[static_cast<std::size_t>(device_)].push_back(std::move(events_));
     }
     DeviceTimer(const DeviceTimer&) = delete;
     DeviceTimer& operator=(const DeviceTimer&) = delete;
@@ -119,18 +127,10 @@ public:
 
 private:
     using Events = std::pair<Event, Event>;
-    struct Pool {
-        std::mutex mutex;
-        std::array<std::vector<Events>, max_devices> free;
-    };
-    static Pool& pool() {
-        static auto* const all = new Pool;  // never destroyed: CUDA may be gone by then
-        return *all;
-    }
     static Events taken(int device) {
         {
-            const std::lock_guard lock(pool().mutex);
-            std::vector<Events>& free = pool().free[static_cast<std::size_t>(device)];
+            const std::lock_guard lock(idle_events.get().mutex);
+            std::vector<Events>& free = idle_events.get().free[static_cast<std::size_t>(device)];
             if (!free.empty()) {
                 Events events = std::move(free.back());
                 free.pop_back();
@@ -148,6 +148,8 @@ private:
 // Up to so many values that lie on the device, two events are a tenth of what their caller waits for.
 constexpr std::int64_t most_untimed = 1 << 24;
 constinit std::atomic<bool> small_ones_timed = false;
+// Whether enqueued work has left memory in the pool, which the next call that may wait gives back.
+constinit std::atomic<bool> left_in_pool = false;
 
 }  // namespace
 
@@ -177,11 +179,9 @@ void select(const SelectRequest& request) {
     const std::int64_t k = selection.k;
     const DeviceScope scope(plan.device);
     auto* const stream = static_cast<cudaStream_t>(caller_stream);
-    // What enqueued work has left in the pool is given back by the next call that may wait.
-    static std::atomic<bool> left = false;
     std::optional<TrimAtEnd> trim;
-    if (enqueue) left = true;
-    else if (left.exchange(false)) trim_pool(plan.device, stream);
+    if (enqueue) left_in_pool = true;
+    else if (left_in_pool.exchange(false)) trim_pool(plan.device, stream);
     if (!enqueue) trim.emplace(plan.device, stream);
     const Entry entry = entry_of(plan.selector);
     const Selector& selector = *find_selector(plan.selector);

@@ -246,18 +246,20 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     sync_blocks(blocks);
 }
 
+// A bit for each device that has been told what the kernel takes: telling it takes as long as a launch.
+template <class T, int held>
+constinit std::atomic<std::uint64_t> allowed = 0;
+
 template <class T, int held>
 void launch(const SelectJob& job, const ClusterJob& cluster) {
     const auto kernel = select_in_registers<T, held>;
-    // Both calls take as long as the launch.
-    static std::atomic<std::uint64_t> allowed = 0;
     static_assert(max_devices <= 64);
     const std::uint64_t device = std::uint64_t{1} << current_device();
-    if (!(allowed & device)) {
+    if (!(allowed<T, held> & device)) {
         allow_shared_memory(kernel);
         if (tuning::has_clusters(device_attributes().capability))
             check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
-        allowed |= device;
+        allowed<T, held> |= device;
     }
     const Sampling sampling = sampling_of(cluster.k, cluster.blocks, held);
     cudaLaunchAttribute attribute{};
