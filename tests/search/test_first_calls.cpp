@@ -81,8 +81,8 @@ int forked_in_a_first_call(std::chrono::microseconds after) {
 }
 
 TEST(FirstCalls, AChildForkedDuringTheFirstSearchAnswers) {
-#ifdef KITH_SANITIZED_ADDRESSES
-    GTEST_SKIP() << "the child may find AddressSanitizer's allocator locked by a thread of its parent";
+#ifdef KITH_SANITIZED
+    GTEST_SKIP() << "the child may find the sanitizer's allocator locked by a thread of its parent";
 #endif
     int answered = 0;
     for (int i = 0; i < attempts; ++i)
