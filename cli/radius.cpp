@@ -264,7 +264,7 @@ void add_radius(CLI::App& app, CommandRun& run) {
     command->add_option("--format", args->format, "Format of the input, where its name does not say")
         ->type_name("NAME")
         ->group("Input");
-    add_distance(*command, args->distance);
+    add_distance(*command, args->distance, {.metric = "euclidean"});
     const char* output = "Output (without a file: a table of the first rows)";
     command
         ->add_option("--csr", args->csr,

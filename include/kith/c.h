@@ -74,7 +74,7 @@ KITH_EXPORT size_t kith_type_size(int32_t type);
 
 /* KITH_METRIC_sqeuclidean = 0, KITH_METRIC_euclidean, ...: the order of metrics.def, to which lines are only added. */
 enum kith_metric {
-    KITH_METRIC_default = -1, /* sqeuclidean; where an index is searched, the metric of that index */
+    KITH_METRIC_default = -1, /* sqeuclidean, of radii and of kith_match() euclidean; of an index its own */
 #define KITH_METRIC(name, type, aliases, what) KITH_METRIC_##name,
 #include "kith/metrics.def"
 #undef KITH_METRIC
@@ -228,8 +228,9 @@ typedef struct kith_radius_rows {
 typedef int (*kith_take_radius_rows)(const kith_radius_rows* rows, void* context);
 
 /* All points within a radius of each query, handed to `take` from the calling thread, all rows in order. points n x d,
- * queries q x d; NULL: the points among themselves, each without itself unless include_self. r: of all queries, or,
- * where radii is not NULL, of each its own: q x 1 or 1 x q of f64 in host memory. Points at a distance of at most r, as
+ * queries q x d; NULL: the points among themselves, each without itself unless include_self. KITH_METRIC_default is
+ * euclidean: r is a distance, not its square. r: of all queries, or, where radii is not NULL, of each its own: q x 1 or
+ * 1 x q of f64 in host memory. Points at a distance of at most r, as
  * the metric reports it in binary64, are within (open: less than r); of inner_product those of a product of at least r.
  */
 KITH_EXPORT int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii,

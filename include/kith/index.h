@@ -51,7 +51,8 @@ public:
     KITH_EXPORT Neighbors graph(std::int64_t k, const Options& options = {}) const;
     KITH_EXPORT Report graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const;
 
-    // As the functions of those names in kith/radius.h. Of points that a GPU has in clusters the first call makes their
+    // As the functions of those names in kith/radius.h: where nobody named a metric, neither of the Index nor of the
+    // call, r and the distances are of euclidean (of search() and graph() sqeuclidean). Of points that a GPU has in clusters the first call makes their
     // filter once more, in their own order, where memory permits.
     KITH_EXPORT RadiusNeighbors radius(const MatrixView& queries, const Radius& r, const Options& options = {}) const;
     KITH_EXPORT RadiusCounts radius_counts(const MatrixView& queries, const Radius& r,

@@ -105,7 +105,8 @@ struct FunctorMetric;  // kith/functor.h
 // x), not scaled either, and `inner_product` a similarity: the largest product comes first.
 struct Metric {
     MetricId id = MetricId::sqeuclidean;
-    bool chosen = false;  // named, if only as sqeuclidean: an Index refuses another metric than its own
+    bool chosen = false;  // named, if only as sqeuclidean: an Index refuses another metric than its own, and one that
+                          // is left alone is euclidean within a radius (kith/radius.h) and of match()
     // minkowski: the exponent, >= 1; +infinity is chebyshev.
     double p = 2.0;
     // mahalanobis: the inverse covariance, d x d, f64, row-major, host, symmetric and positive definite; copied by the

@@ -49,8 +49,8 @@ def described(array: Any, stream: int) -> ArrayInterface | None:
     library, a copy, another stream than `stream`."""
 
 class MetricSettings:
-    def __init__(self, metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str,
-                 start: float) -> None: ...
+    def __init__(self, metric: str | None, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool,
+                 formula: str, start: float) -> None: ...
 
 class Settings:
     def __init__(self, f64: bool, device: str, memory: int, threads: int, path: str, selector: str, isa: str, stream: int,

@@ -1,8 +1,6 @@
 // Index: points that are validated and prepared once; each call is validated, planned and run.
 #include "kith/index.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "api/device_group.h"
@@ -10,12 +8,12 @@
 #include "api/host_view.h"
 #include "api/kato.h"
 #include "api/radius.h"
+#include "api/radius_root.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "api/variances.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
-#include "kith/error.h"
 #include "kith/functor.h"
 #include "plan/by_selector.h"
 
@@ -59,15 +57,30 @@ struct Index::State {
         return true;
     }
 
+    // Whether a search by radius is of euclidean among points of sqeuclidean: nobody named a metric, or the call that
+    // one where the Index has none.
+    bool takes_roots(const Options& call) const {
+        return !api::is_named(options.metric) &&
+               (!api::is_named(call.metric) || call.metric.id == api::usual_radius_metric);
+    }
+
     // Metric and device are the index' own: a call may leave them alone or name the same.
     void check_call(const Options& call) const {
-        if (api::is_named(call.metric) && !is_own(call.metric))
-            throw Error(ErrorCode::invalid_argument,
-                        call.metric.id == options.metric.id
-                            ? fmt::format("metric: {} with other parameters than this index was prepared for",
-                                          name(call.metric.id))
-                            : fmt::format("metric: {}; this index was prepared for {}", name(call.metric.id),
-                                          name(options.metric.id)));
+        if (api::is_named(call.metric) && !is_own(call.metric)) refuse_metric(call.metric);
+        check_device(call);
+    }
+    void check_radius(const MatrixView* queries, const Options& call) const {
+        if (queries) check_queries(*queries);
+        if (api::is_named(call.metric) && !takes_roots(call) && !is_own(call.metric)) refuse_metric(call.metric);
+        check_device(call);
+    }
+    [[noreturn]] void refuse_metric(const Metric& named) const {
+        const char* const own = name(options.metric.id);
+        if (named.id == options.metric.id)
+            refuse("metric: {} with other parameters than this index was prepared for", own);
+        refuse("metric: {}; this index was prepared for {}", name(named.id), own);
+    }
+    void check_device(const Options& call) const {
         if (call.path == api::kato_path) refuse("path: 'kato' serves graph() of points; an Index has no grids");
         const std::string own = device();
         const bool other = !call.device.empty() && call.device != "auto" && call.device != own &&
@@ -85,14 +98,14 @@ struct Index::State {
         return single->run(queries ? *queries : single->points(), k, !queries, call, progress, out);
     }
 
-    void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
-        check_queries(queries, call);
-        api::check_k(k, queries.rows);
-    }
-    void check_queries(const MatrixView& queries, const Options& call) const {
+    void check_queries(const MatrixView& queries) const {
         api::check_view(queries, "queries");
         api::check_dimensions(d, queries.cols);
+    }
+    void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
+        check_queries(queries);
         check_call(call);
+        api::check_k(k, queries.rows);
     }
 
     // The same of a radius.
@@ -100,10 +113,13 @@ struct Index::State {
                       const api::RadiusWants& wants) const {
         const std::int64_t q = queries ? queries->rows : n;
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
-        api::radii_of(r, q, metric);
-        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        const auto run = [&](const api::RadiusCall& radius) {
+            api::radii_of(radius.r, q, metric);
+            if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+            return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
+        };
         const api::RadiusCall radius{queries, r, call, progress, wants};
-        return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
+        return takes_roots(call) ? api::run_rooted(radius, n, d, run) : run(radius);
     }
 };
 
@@ -186,7 +202,7 @@ Report Index::graph_into(std::int64_t k, const Options& options, const Neighbors
 
 RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_queries(queries, options);
+        state_->check_radius(&queries, options);
         return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
             return state_->run_radius(&queries, r, options, {.take = &take});
         });
@@ -195,7 +211,7 @@ RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const 
 
 RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_queries(queries, options);
+        state_->check_radius(&queries, options);
         return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
             return state_->run_radius(&queries, r, options, {.counts = counts});
         });
@@ -205,14 +221,14 @@ RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, co
 Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Options& options,
                             const TakeRadiusRows& take) const {
     return api::guarded([&] {
-        state_->check_queries(queries, options);
+        state_->check_radius(&queries, options);
         return state_->run_radius(&queries, r, options, {.take = &take});
     });
 }
 
 RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_call(options);
+        state_->check_radius(nullptr, options);
         return api::collect_radius(size(), options.f64, [&](const TakeRadiusRows& take) {
             return state_->run_radius(nullptr, r, options, {.take = &take});
         });
@@ -221,7 +237,7 @@ RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) con
 
 RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_call(options);
+        state_->check_radius(nullptr, options);
         return api::collect_counts(
             size(), [&](std::int64_t* counts) { return state_->run_radius(nullptr, r, options, {.counts = counts}); });
     });
@@ -229,7 +245,7 @@ RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options)
 
 Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
     return api::guarded([&] {
-        state_->check_call(options);
+        state_->check_radius(nullptr, options);
         return state_->run_radius(nullptr, r, options, {.take = &take});
     });
 }

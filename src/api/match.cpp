@@ -19,7 +19,7 @@ Matches match(const MatrixView& a, const MatrixView& b, const MatchOptions& opti
         if (!(ratio > 0 && ratio <= 1)) refuse("ratio: {}; expected above 0, up to 1", ratio);
         if (tested && b.rows < 2) refuse("b: {} rows; a ratio expected a second nearest", b.rows);
         Options search_as = options.search;
-        if (!api::is_named(search_as.metric)) search_as.metric = MetricId::euclidean;
+        search_as.metric = api::named_or(search_as.metric, MetricId::euclidean);
         search_as.f64 = true;
         if (tested && api::traits_of(search_as.metric.id).similarity)
             refuse("metric: '{}' is a similarity; a ratio expected a distance", name(search_as.metric.id));

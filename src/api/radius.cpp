@@ -181,9 +181,11 @@ RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int6
     return all;
 }
 
-Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
+Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& given,
                    const RadiusWants& wants) {
-    check_options(options);
+    check_options(given);
+    Options options = given;
+    options.metric = named_or(given.metric, usual_radius_metric);
     const std::int64_t q = queries ? queries->rows : points.rows;
     const int threads = threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(points.rows));

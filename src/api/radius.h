@@ -12,6 +12,9 @@
 
 namespace kith::api {
 
+// Of searches by radius whose caller left the metric alone: r is a distance, not its square.
+constexpr MetricId usual_radius_metric = MetricId::euclidean;
+
 // What is asked for.
 struct RadiusWants {
     std::int64_t* counts = nullptr;  // of each query, unless null: then only these are

@@ -15,6 +15,15 @@ inline bool is_named(const Metric& metric) {
     return metric.chosen || metric.id != Metric{}.id;
 }
 
+// The metric that a caller named; `usual`, with what else was set, of one that was left alone.
+inline Metric named_or(Metric metric, MetricId usual) {
+    if (!is_named(metric)) {
+        metric.id = usual;
+        metric.chosen = true;
+    }
+    return metric;
+}
+
 planner::MetricFacts facts(const MetricSpec& metric);
 
 // This machine, asked once per call; GPUs are not looked at, and CUDA is not started, where Options::device is "cpu".
