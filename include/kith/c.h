@@ -46,12 +46,21 @@ KITH_EXPORT const char* kith_version(void);
 
 /* ---------------------------------------------------------------- matrices */
 
-enum kith_type { KITH_F32 = 0, KITH_F64, KITH_F16, KITH_BF16, KITH_I8, KITH_U8 };
+enum kith_type {
+    KITH_F32 = 0,
+    KITH_F64,
+    KITH_F16,
+    KITH_BF16,
+    KITH_I8,
+    KITH_U8,
+    KITH_I32, /* kith_options.lengths only, as is i64: such elements are not searched */
+    KITH_I64
+};
 enum kith_layout { KITH_ROW_MAJOR = 0, KITH_COLUMN_MAJOR = 1 };
 enum { KITH_HOST = -1 }; /* the device of host memory; 0, 1, ... are CUDA ordinals, so set it always */
 
 /* A matrix in the caller's memory, one row per point. `data` must stay valid and unchanged during the call that takes
- * it, no longer. */
+ * it, no longer; NULL where there are no rows. Of matrices that may be left out the pointer to the struct is NULL. */
 typedef struct kith_matrix {
     const void* data;
     int64_t rows;
@@ -150,9 +159,9 @@ typedef struct kith_options {
                           (default): nothing is known */
     const kith_matrix* variances; /* seuclidean: d x 1 or 1 x d, f64, host, above zero; NULL (default): estimated */
     int32_t include_self; /* graph only: row i begins with id i at its distance to itself, and k counts it; default 0 */
-    const kith_matrix* lengths; /* select only: rows x 1 of i64, in host memory or where the matrix lies: of row i only
-                                   the first lengths[i] values are there, the rest of a shorter result is missing; NULL
-                                   (default): all are */
+    const kith_matrix* lengths; /* select only: rows x 1 of i64 or i32, in host memory or where the matrix lies: of row
+                                   i only the first lengths[i] values are there, the rest of a shorter result is
+                                   missing; NULL (default): all are */
     int32_t enqueue; /* select on a GPU: only enqueues the work on `stream` and returns, as within the capture of a CUDA
                         graph; values, lengths and results lie on that device until it is over; default 0 */
 
@@ -196,7 +205,8 @@ typedef struct kith_report {
 /* ---------------------------------------------------------------- searches */
 
 /* The k nearest points of each query. points n x d, queries q x d, of any element type, layout and memory each; k >= 1.
- * out: q x k. report: NULL when not wanted. O(n q d) steps of the metric; n x q is never stored. */
+ * n and q may be 0: of no points every neighbour is missing, of no queries nothing is written. out: q x k. report: NULL
+ * when not wanted. O(n q d) steps of the metric; n x q is never stored. */
 KITH_EXPORT int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k,
                             const kith_options* options, const kith_neighbors* out, kith_report* report);
 
@@ -206,13 +216,15 @@ KITH_EXPORT int kith_graph(const kith_matrix* points, int64_t k, const kith_opti
                            kith_report* report);
 
 /* The k smallest (largest) values of each row of a matrix of f32, f64, f16 or bf16 with their column indices, by
- * (value, smaller index), NaN last. 1 <= k <= cols. out: rows x k; out->distances has the matrix' own type. */
+ * (value, smaller index), NaN last. 0 <= k <= cols; rows and cols may be 0. out: rows x k; out->distances has the
+ * matrix' own type. */
 KITH_EXPORT int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options,
                             const kith_neighbors* out, kith_report* report);
 
 /* The distance of each query to each point, the one that kith_search() reports of the pair, to the last bit; NaN where
  * either has a NaN coordinate. out: q rows of n values of f32, or with kith_options.f64 of f64, `stride` values apart
- * (0: n), in host memory or, `device` being its ordinal, on a CUDA device. A path other than "exact" is refused. */
+ * (0: n; at least n), in host memory or, `device` being its ordinal, on a CUDA device. A path other than "exact" is
+ * refused. */
 KITH_EXPORT int kith_distances(const kith_matrix* points, const kith_matrix* queries, const kith_options* options,
                                void* out, int64_t stride, int32_t device, kith_report* report);
 
@@ -248,8 +260,8 @@ typedef struct kith_batch {
 } kith_batch;
 
 /* The k nearest points of each query within its batch, ids counting from the batch's first point; a query of no batch
- * has no neighbours. batches: `count` of them; queries ascend from batch to batch and none is in two, points may be
- * shared. out: q x k. */
+ * has no neighbours. batches: `count` of them, at least 0; queries ascend from batch to batch and none is in two,
+ * points may be shared. out: q x k. */
 KITH_EXPORT int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, const kith_batch* batches,
                                     int64_t count, int64_t k, const kith_options* options, const kith_neighbors* out,
                                     kith_report* report);
@@ -272,8 +284,8 @@ KITH_EXPORT int kith_variances(const kith_matrix* points, double* out);
 /* Points prepared once, searched often, from several threads at once. */
 typedef struct kith_index kith_index;
 
-/* Prepares points (n x d, n and d >= 1) for the metric, device, memory and isa of `options` into *index, which owns all
- * it needs: the caller's points may go. Free it by kith_index_free(). On failure *index is NULL. */
+/* Prepares points (n x d, n >= 0, d >= 1) for the metric, device, memory and isa of `options` into *index, which owns
+ * all it needs: the caller's points may go. Free it by kith_index_free(). On failure *index is NULL. */
 KITH_EXPORT int kith_index_create(const kith_matrix* points, const kith_options* options, kith_index** index);
 /* NULL is permitted. No search may be running. */
 KITH_EXPORT void kith_index_free(kith_index* index);

@@ -65,8 +65,8 @@ struct RadiusRows {
 using TakeRadiusRows = std::function<void(const RadiusRows&)>;
 
 // All points within the radius of each query.
-//   points  n x d, queries q x d: as for search(). Options as there, but that a metric that is left alone is euclidean;
-//   `path` forces a path.
+//   points  n x d, queries q x d: as for search(), n and q may be 0. Options as there, but that a metric that is left
+//   alone is euclidean; `path` forces a path.
 // Complexity: n q d steps of the metric and the size of the answer; n x q is never stored.
 // A point with a NaN coordinate is never returned; a query with one has none.
 // A filter compares all pairs with the radius, and binary64 decides. Several GPUs share the queries, or

@@ -30,8 +30,8 @@ enum class ElementType : std::uint8_t {
     bf16,
     i8,
     u8,
-    i32,  // ids in files; not searchable
-    i64,  // ids in files; not searchable
+    i32,  // ids in files, Options::lengths; not searchable
+    i64,  // likewise
 };
 
 // "f32", "f64", ...
@@ -151,8 +151,8 @@ struct Options {
     Metric metric{};
     bool largest = false;  // select() only: the k largest instead of the k smallest
     bool sorted = true;    // select() only: false permits any order within a row
-    MatrixView lengths{};  // select() only: rows x 1 of i64, in host memory or where the matrix lies: of row i the
-                           // first lengths[i] values alone are there. 0 to cols (on a device cut to that, in host
+    MatrixView lengths{};  // select() only: rows x 1 of i64 or i32, in host memory or where the matrix lies: of row i
+                           // the first lengths[i] values alone are there. 0 to cols (on a device cut to that, in host
                            // memory an error); where they are fewer than k, the rest of a result is missing. Without
                            // data all values of every row are there
     bool include_self = false;  // graph() only: row i begins with id i at its distance to itself, and k counts it

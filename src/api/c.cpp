@@ -61,11 +61,11 @@ kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type
 }
 
 const char* kith_type_name(int32_t type) {
-    return type < KITH_F32 || type > KITH_U8 ? "unknown" : kith::name(static_cast<kith::ElementType>(type));
+    return type < KITH_F32 || type > KITH_I64 ? "unknown" : kith::name(static_cast<kith::ElementType>(type));
 }
 
 size_t kith_type_size(int32_t type) {
-    return type < KITH_F32 || type > KITH_U8 ? 0 : kith::size_of(static_cast<kith::ElementType>(type));
+    return type < KITH_F32 || type > KITH_I64 ? 0 : kith::size_of(static_cast<kith::ElementType>(type));
 }
 
 int kith_metric_named(const char* name, int32_t* metric) {
@@ -159,7 +159,8 @@ int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, do
                        int32_t open, const kith_options* options, int64_t* counts, kith_report* report) {
     return guarded([&] {
         check(report);
-        require(counts, "counts");
+        const kith_matrix* const asked = queries ? queries : points;
+        if (asked && asked->rows > 0) require(counts, "counts");
         const Converted c(options);
         const kith::Radius radius = radius_of(r, radii, open);
         const kith::RadiusCounts found =
@@ -176,6 +177,8 @@ int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, c
         check(report);
         if (count < 0) kith::refuse("count: {}; expected at least 0", count);
         if (count > 0) require(batches, "batches");
+        if (count > INT64_MAX / static_cast<std::int64_t>(sizeof(kith_batch)))
+            kith::refuse("count: {}; the batches pass 2^63 bytes", count);
         std::vector<kith::Batch> all;
         all.reserve(static_cast<std::size_t>(count));
         for (const kith_batch* b = batches; b != batches + count; ++b)

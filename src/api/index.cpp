@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "api/device_group.h"
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/kato.h"
@@ -24,10 +25,10 @@ struct Index::State {
     MetricSpec metric;
     std::int64_t n = 0, d = 0;
     std::unique_ptr<const api::DeviceIndex> single;
-    std::unique_ptr<const api::DeviceGroup> several;  // instead
+    std::unique_ptr<const api::DeviceGroup> several;  // instead; of no points neither
 
     // As Options::device names it.
-    std::string device() const { return single ? single->device() : several->device(); }
+    std::string device() const { return single ? single->device() : several ? several->device() : "cpu"; }
 
     // Whether a metric that a call names is the one that was prepared, with its parameters.
     bool is_own(const Metric& m) const {
@@ -88,18 +89,27 @@ struct Index::State {
         if (other) refuse("device: '{}'; this index was prepared on {}", call.device, own);
     }
 
+    // The options of a call, with the index' own metric and device.
+    Options own_of(const Options& call) const {
+        Options own = call;
+        own.metric = options.metric;
+        own.device = device();
+        return own;
+    }
+
     // Without queries: the points among themselves.
     Report run(const MatrixView* queries, std::int64_t k, const Options& call, const NeighborsView& out) const {
-        api::check_out(out);
         const std::int64_t q = queries ? queries->rows : n;
+        api::check_out(out, q);
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
         if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        if (n == 0 || q == 0) return api::search_without_pairs(q, k, own_of(call), out);
         if (several) return several->run(queries, k, call, progress, out);
         return single->run(queries ? *queries : single->points(), k, !queries, call, progress, out);
     }
 
     void check_queries(const MatrixView& queries) const {
-        api::check_view(queries, "queries");
+        api::check_view(queries, "queries", 0);
         api::check_dimensions(d, queries.cols);
     }
     void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
@@ -116,6 +126,7 @@ struct Index::State {
         const auto run = [&](const api::RadiusCall& radius) {
             api::radii_of(radius.r, q, metric);
             if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+            if (n == 0 || q == 0) return api::radius_without_pairs(q, own_of(radius.options), radius.wants);
             return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
         };
         const api::RadiusCall radius{queries, r, call, progress, wants};
@@ -131,7 +142,7 @@ Index Index::borrowing(const MatrixView& points, const Options& options) {
 
 Index::Index(const MatrixView& points, const Options& options, bool copy) : state_(std::make_unique<State>()) {
     api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         State& s = *state_;
         s.options = options;
         s.options.progress = nullptr;
@@ -141,6 +152,10 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
         api::check_values(points, s.metric, "points", threads, progress);
         s.n = points.rows;
         s.d = points.cols;
+        if (s.n == 0) {
+            api::report_without_pairs(options, 0);
+            return;
+        }
         // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/kato.h"
@@ -85,11 +86,12 @@ void check_options(const Options& options) {
 }
 
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric) {
-    if (!r.each.data) {
+    if (!is_given(r.each, "r")) {
         check_radius(r.r, metric);
         return std::vector<double>(static_cast<std::size_t>(q), r.r);
     }
-    check_f64(r.each, "r");
+    check_f64(r.each, "r", q == 0 ? 0 : 1);
+    if (q == 0 && r.each.rows == 0) return {};
     const bool row = r.each.rows == 1;
     if ((!row && r.each.cols != 1) || r.each.rows * r.each.cols != q)
         refuse("r: {} x {} values; expected one of each of {} queries", r.each.rows, r.each.cols, q);
@@ -193,6 +195,7 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
     radii_of(r, q, metric);
     check_values(points, metric, "points", threads, progress);
     if (queries) check_values(*queries, metric, "queries", threads, progress);
+    if (points.rows == 0 || q == 0) return radius_without_pairs(q, options, wants);
     const RadiusCall call{queries, r, options, progress, wants};
     const ElementType type = queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, q, points.cols, 1, type, false};
@@ -216,8 +219,8 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
 namespace {
 
 void check(const MatrixView& points, const MatrixView& queries) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
+    api::check_view(points, "points", 0);
+    api::check_view(queries, "queries", 0);
     api::check_dimensions(points.cols, queries.cols);
 }
 
@@ -252,7 +255,7 @@ Report radius_blocks(const MatrixView& points, const MatrixView& queries, const 
 
 RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Options& options) {
     return api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         return api::collect_radius(points.rows, options.f64, [&](const TakeRadiusRows& take) {
             return api::radius_once(points, nullptr, r, options, {.take = &take});
         });
@@ -261,7 +264,7 @@ RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Op
 
 RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, const Options& options) {
     return api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         return api::collect_counts(points.rows, [&](std::int64_t* counts) {
             return api::radius_once(points, nullptr, r, options, {.counts = counts});
         });
@@ -271,7 +274,7 @@ RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, cons
 Report radius_graph_blocks(const MatrixView& points, const Radius& r, const Options& options,
                            const TakeRadiusRows& take) {
     return api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         return api::radius_once(points, nullptr, r, options, {.take = &take});
     });
 }
