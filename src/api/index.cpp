@@ -9,6 +9,7 @@
 #include "api/host_view.h"
 #include "api/kato.h"
 #include "api/radius.h"
+#include "api/radius_room.h"
 #include "api/radius_root.h"
 #include "api/request.h"
 #include "api/validate.h"
@@ -127,7 +128,16 @@ struct Index::State {
             api::radii_of(radius.r, q, metric);
             if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
             if (n == 0 || q == 0) return api::radius_without_pairs(q, own_of(radius.options), radius.wants);
-            return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
+            const auto once = [&](const api::RadiusCall& part) {
+                return single ? api::run_radius(*single, part) : api::run_radius(*several, metric, part);
+            };
+            std::vector<std::byte> storage;
+            api::require_room(
+                radius, metric, n,
+                [&] { return queries  ? *queries
+                             : single ? single->points()
+                                      : several->all_points(storage); }, once);
+            return once(radius);
         };
         const api::RadiusCall radius{queries, r, call, progress, wants};
         return takes_roots(call) ? api::run_rooted(radius, n, d, run) : run(radius);
@@ -218,8 +228,8 @@ Report Index::graph_into(std::int64_t k, const Options& options, const Neighbors
 RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const Options& options) const {
     return api::guarded([&] {
         state_->check_radius(&queries, options);
-        return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return state_->run_radius(&queries, r, options, {.take = &take});
+        return api::collect_whole(queries.rows, options.f64, r, [&](const api::RadiusWants& wants) {
+            return state_->run_radius(&queries, r, options, wants);
         });
     });
 }
@@ -244,8 +254,8 @@ Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Op
 RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) const {
     return api::guarded([&] {
         state_->check_radius(nullptr, options);
-        return api::collect_radius(size(), options.f64, [&](const TakeRadiusRows& take) {
-            return state_->run_radius(nullptr, r, options, {.take = &take});
+        return api::collect_whole(size(), options.f64, r, [&](const api::RadiusWants& wants) {
+            return state_->run_radius(nullptr, r, options, wants);
         });
     });
 }

@@ -11,6 +11,7 @@
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/kato.h"
+#include "api/radius_room.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "cpu/search/ball.h"
@@ -63,15 +64,17 @@ KeyBounds key_bounds(const MetricSpec& metric, const double* radii, std::int64_t
     return out;
 }
 
-// Makes room for `added` elements more; blocks grow by half at least.
+// Makes room for `added` elements more: for `all_of_them` where they are known, else blocks grow by half at least.
 template <class T>
-void grow(std::vector<T>& all, std::int64_t added) {
+void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
     const auto wanted = all.size() + static_cast<std::size_t>(added);
     if (wanted <= all.capacity()) return;
-    const std::size_t room = std::max(wanted, all.size() + all.size() / 2);
+    const std::size_t room = all_of_them >= static_cast<std::int64_t>(wanted)
+                                 ? static_cast<std::size_t>(all_of_them)
+                                 : std::max(wanted, all.size() + all.size() / 2);
     // What is there stays until it has been moved.
     const auto bytes = static_cast<std::int64_t>(room * sizeof(T));
-    if (bytes >= least_asked) require_memory(bytes, "r: the points within it, in host memory");
+    if (bytes >= least_asked) require_memory(bytes, "r: what is within it, unless radius_blocks() hands it on,");
     all.reserve(room);
 }
 
@@ -157,7 +160,8 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
     return report;
 }
 
-RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill) {
+RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill,
+                               const WholeAnswer* whole) {
     RadiusNeighbors all;
     all.queries = q;
     all.f64 = f64;
@@ -165,15 +169,23 @@ RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Rep
     all.offsets.push_back(0);
     all.report = fill([&](const RadiusRows& rows) {
         const std::int64_t added = rows.offsets[rows.count], before = all.offsets.back();
-        grow(all.ids, added);
-        if (f64) grow(all.distances64, added);
-        else grow(all.distances, added);
+        const std::int64_t pairs = whole ? whole->pairs : -1;
+        grow(all.ids, added, pairs);
+        if (f64) grow(all.distances64, added, pairs);
+        else grow(all.distances, added, pairs);
         for (std::int64_t i = 1; i <= rows.count; ++i) all.offsets.push_back(before + rows.offsets[i]);
         all.ids.insert(all.ids.end(), rows.ids, rows.ids + added);
         if (f64) all.distances64.insert(all.distances64.end(), rows.distances64, rows.distances64 + added);
         else all.distances.insert(all.distances.end(), rows.distances, rows.distances + added);
     });
     return all;
+}
+
+RadiusNeighbors collect_whole(std::int64_t q, bool f64, const Radius& r,
+                              const std::function<Report(const RadiusWants&)>& fill) {
+    WholeAnswer whole{q, f64, r.each.data ? "the radii" : fmt::format("{}", r.r)};
+    return collect_radius(
+        q, f64, [&](const TakeRadiusRows& take) { return fill({.take = &take, .whole = &whole}); }, &whole);
 }
 
 RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int64_t*)>& fill) {
@@ -203,10 +215,16 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
     Report report;
     if (devices.size() > 1) {
         const DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress, {}, true);
+        require_room(
+            call, metric, points.rows, [&] { return queries ? *queries : points; },
+            [&](const RadiusCall& part) { return run_radius(group, metric, part); });
         report = run_radius(group, metric, call);
         report.prepare_seconds = group.prepare_seconds();
     } else {
         const DeviceIndex index(points, metric, shape, options, false, false, progress, true);
+        require_room(
+            call, metric, points.rows, [&] { return queries ? *queries : points; },
+            [&](const RadiusCall& part) { return run_radius(index, part); });
         report = run_radius(index, call);
         report.prepare_seconds = index.prepared().seconds;
     }
@@ -229,8 +247,8 @@ void check(const MatrixView& points, const MatrixView& queries) {
 RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options) {
     return api::guarded([&] {
         check(points, queries);
-        return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return api::radius_once(points, &queries, r, options, {.take = &take});
+        return api::collect_whole(queries.rows, options.f64, r, [&](const api::RadiusWants& wants) {
+            return api::radius_once(points, &queries, r, options, wants);
         });
     });
 }
@@ -256,8 +274,8 @@ Report radius_blocks(const MatrixView& points, const MatrixView& queries, const 
 RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Options& options) {
     return api::guarded([&] {
         api::check_view(points, "points", 0);
-        return api::collect_radius(points.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return api::radius_once(points, nullptr, r, options, {.take = &take});
+        return api::collect_whole(points.rows, options.f64, r, [&](const api::RadiusWants& wants) {
+            return api::radius_once(points, nullptr, r, options, wants);
         });
     });
 }
