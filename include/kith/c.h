@@ -253,6 +253,41 @@ KITH_EXPORT int kith_radius_counts(const kith_matrix* points, const kith_matrix*
                                    const kith_matrix* radii, int32_t open, const kith_options* options, int64_t* counts,
                                    kith_report* report);
 
+/* ---------------------------------------------------------------- verification */
+
+enum kith_verdict {
+    KITH_EXACT = 0,
+    KITH_EXACT_UP_TO_TIES = 1, /* some rows list an equally near neighbour in the place of another */
+    KITH_NOT_EXACT = 2
+};
+/* How distances were compared, bit by bit; f64 that are all values of f32 as those. */
+enum kith_compared { KITH_NOT_COMPARED = 0, KITH_COMPARED_F32 = 1, KITH_COMPARED_F64 = 2 };
+
+/* What kith_verify() found, struct Verification of verify.h, which says more. Set struct_size before the call. */
+typedef struct kith_verification {
+    size_t struct_size;         /* sizeof(kith_verification) of the caller */
+    int32_t verdict;            /* enum kith_verdict */
+    int32_t include_self;       /* of a graph: its rows were taken to begin with their own point */
+    int64_t exact, tied, wrong; /* rows: as they should be, so but for ties, with anything that is wrong */
+    int64_t first_wrong;        /* the first of these; -1: none */
+    double recall;              /* the share of the neighbours that were found, own points left out */
+    int32_t compared;           /* enum kith_compared */
+    int64_t distances;          /* that were compared */
+    int64_t different;          /* of them */
+    int64_t largest_ulp;        /* between a distance and the true one */
+    char why[256];              /* what is wrong with the first wrong row */
+} kith_verification;
+
+/* Whether neighbours that somebody found are the true ones, by searching again. points n x d, queries q x d; NULL: a
+ * graph of the points, which begins with own points where most rows do. ids, distances: q x k, contiguous, in host
+ * memory; distances, of float or with kith_options.f64 of double, may be NULL. options: the metric, and how to search.
+ */
+KITH_EXPORT int kith_verify(const kith_matrix* points, const kith_matrix* queries, const int64_t* ids,
+                            const void* distances, int64_t k, const kith_options* options,
+                            kith_verification* verification);
+
+/* ---------------------------------------------------------------- many searches, matches, parameters */
+
 /* One search of many: rows of the points, and rows of the queries that are looked for among them. Both may be none. */
 typedef struct kith_batch {
     int64_t first_point, points;

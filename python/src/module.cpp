@@ -262,6 +262,7 @@ NB_MODULE(_core, module) {
     add_match(module);
     add_recommend(module);
     add_retrieval(module);
+    add_verify(module);
 
     nb::class_<PythonIndex>(module, "Index")
         .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(),

@@ -152,6 +152,20 @@ int match(Arguments& a) {
                       a.out<std::int64_t>(1, "count"), a.report());
 }
 
+int verify(Arguments& a) {
+    const kith_options* const o = a.options();
+    auto* const ids = a.out<std::int64_t>(a.q * a.k, "ids");
+    for (std::int64_t i = 0; ids && i < a.q * a.k; ++i)
+        ids[i] = a.random.below(8) == 0 ? static_cast<std::int64_t>(a.random.bits()) : a.random.below(20) - 1;
+    const void* const found =
+        a.random.below(2) == 0 ? nullptr : a.memory(static_cast<std::size_t>(a.q * a.k) * (a.f64(o) ? 8 : 4));
+    kith_verification all{};
+    all.struct_size = a.fault("struct_size") ? static_cast<std::size_t>(a.random.below(8)) : sizeof all;
+    const std::int64_t k = a.q > 0 && a.fault("k") ? a.one_of<std::int64_t>({0, -1, least, most}) : a.k;
+    return kith_verify(a.points(a.n), a.points(a.q, "queries", true), ids, found, k, o,
+                       a.fault("verification null") ? nullptr : &all);
+}
+
 int parameter(Arguments& a, int (*call)(const kith_matrix*, double*), std::int64_t size) {
     const kith_matrix* const points = a.points(a.n + 1);
     return call(points, a.out<double>(size, "out"));
@@ -272,6 +286,7 @@ const std::map<std::string, std::function<int(Arguments&)>> functions = {
     {"kith_radius_counts", radius_counts},
     {"kith_search_batches", search_batches},
     {"kith_match", match},
+    {"kith_verify", verify},
     {"kith_inverse_covariance", [](Arguments& a) { return parameter(a, kith_inverse_covariance, a.d * a.d); }},
     {"kith_variances", [](Arguments& a) { return parameter(a, kith_variances, a.d); }},
     {"kith_index_create", [](Arguments& a) { return of_index(a, false); }},

@@ -1,4 +1,4 @@
-/* The C interface: what it once accepted, or failed at in other ways than by a message; empty inputs. */
+/* The C interface: what it once accepted, or failed at in other ways than by a message; empty inputs; kith_verify(). */
 #include <stdio.h>
 #include <string.h>
 
@@ -96,11 +96,39 @@ static void test_refused(void) {
     CHECK(kith_match(&empty, &x, 0, 0, &options, counts, counts, NULL, &rows, NULL) == KITH_OK && rows == 0);
 }
 
+static void test_verify(void) {
+    const kith_matrix x = kith_view(points, n, d, KITH_F32), y = kith_view(queries, q, d, KITH_F32);
+    const kith_neighbors out = {ids, distances, KITH_HOST};
+    kith_options options;
+    kith_verification v;
+    memset(&v, 0, sizeof(v));
+    v.struct_size = sizeof(v);
+    kith_options_init(&options, sizeof(options));
+    options.device = "cpu";
+    CHECK(kith_search(&x, &y, k, &options, &out, NULL) == KITH_OK);
+    CHECK(kith_verify(&x, &y, ids, distances, k, &options, &v) == KITH_OK);
+    CHECK(v.verdict == KITH_EXACT && v.exact == q && v.wrong == 0 && v.first_wrong == -1 && v.recall == 1);
+    CHECK(v.compared == KITH_COMPARED_F32 && v.distances == q * k && v.different == 0 && v.why[0] == 0);
+    distances[3 * k + 1] += 1;
+    CHECK(kith_verify(&x, &y, ids, distances, k, &options, &v) == KITH_OK && v.verdict == KITH_NOT_EXACT);
+    CHECK(v.first_wrong == 3 && v.wrong == 1 && v.different == 1 && strstr(v.why, "place 2"));
+    CHECK(kith_verify(&x, &y, ids, NULL, k, &options, &v) == KITH_OK && v.verdict == KITH_EXACT);
+    CHECK(v.compared == KITH_NOT_COMPARED);
+    options.include_self = 1;
+    CHECK(kith_graph(&x, k, &options, &out, NULL) == KITH_OK);
+    CHECK(kith_verify(&x, NULL, ids, distances, k, &options, &v) == KITH_OK);
+    CHECK(v.verdict == KITH_EXACT && v.include_self == 1 && v.exact == n);
+    v.struct_size = 1;
+    CHECK(kith_verify(&x, &y, ids, NULL, k, &options, &v) == KITH_INVALID_ARGUMENT && names("struct_size"));
+    CHECK(kith_verify(&x, &y, NULL, NULL, k, &options, NULL) == KITH_INVALID_ARGUMENT && names("verification"));
+}
+
 int main(void) {
     int i;
     for (i = 0; i < n * d; ++i) points[i] = (float)(i * 37 % 101);
     for (i = 0; i < q * d; ++i) queries[i] = (float)(i * 23 % 89);
     test_refused();
+    test_verify();
     printf("%d failures\n", failures);
     return failures != 0;
 }

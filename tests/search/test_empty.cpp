@@ -9,6 +9,7 @@
 #include "kith/kith.h"
 #include "kith/match.h"
 #include "kith/shards.h"
+#include "kith/verify.h"
 #include "refusal.h"
 
 namespace {
@@ -179,6 +180,14 @@ TEST_F(Empty, Shards) {
     kith::merge(nobody, kith::search_shard(none(), 4, none(), 2, options));
     EXPECT_EQ(0, kith::finish(nobody, options).queries);
     EXPECT_EQ(std::vector<std::int64_t>(4), kith::radius_shard_counts(none(), some(), 1.0, options).counts);
+}
+
+TEST_F(Empty, Verify) {
+    kith::VerifyOptions how;
+    how.search = options;
+    EXPECT_TRUE(kith::verify(none(), some(), kith::search(none(), some(), 2, options), how).is_exact());
+    EXPECT_TRUE(kith::verify(some(), none(), kith::search(some(), none(), 2, options), how).is_exact());
+    EXPECT_TRUE(kith::verify_graph(none(), kith::graph(none(), 2, options), how).is_exact());
 }
 
 // What is wrong besides stays wrong.
