@@ -57,7 +57,8 @@ nb::dict verify_in(nb::handle points, nb::handle queries, const Ids& ids, nb::ha
     nb::dict all;
     all["exact"] = v.is_exact();
     all["rows"] = v.rows;
-    all["wrong_rows"] = line_of(std::move(v.wrong_rows));
+    const std::size_t wrong = v.wrong_rows.size();
+    all["wrong_rows"] = array_of(std::move(v.wrong_rows), wrong);
     all["recall"] = v.recall();
     all["tied"] = v.tied;
     all["verdict"] = v.verdict();

@@ -12,7 +12,8 @@
 
 namespace kith::api {
 
-// What the rows are held against, in host memory.
+// What the rows are held against. Points and queries lie in host memory, unless all ids are right and no row begins
+// with its own.
 struct Truth {
     const MetricSpec& metric;
     MatrixView points, queries;      // queries: one of each row that is judged

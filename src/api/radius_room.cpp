@@ -17,7 +17,7 @@ namespace kith::api {
 namespace {
 
 // Queries that are counted first: a share that is not noticed, in some ranges, as near rows may be alike.
-constexpr std::int64_t sampled_share = 64, most_sampled = 512, ranges = 8;
+constexpr std::int64_t sampled_share = 128, most_sampled = 512, ranges = 8;
 // Of free memory: rows that cannot take more are not counted, nor those whose sample lets expect less.
 constexpr double may_take = 0.5, expected_to_take = 0.25;
 

@@ -71,7 +71,7 @@ public:
         if (found.ids.cols < 1) refuse("ids: {} columns; expected at least 1", found.ids.cols);
         check_found(found.ids, "ids", rows, found.ids.cols);
         if (found.ids.type != ElementType::i64) refuse("ids: elements are {}; expected i64", name(found.ids.type));
-        if (has_distances()) {
+        if (api::is_given(found.distances, "distances")) {
             check_found(found.distances, "distances", rows, found.ids.cols);
             const ElementType type = found.distances.type;
             if (type != ElementType::f32 && type != ElementType::f64)
@@ -95,10 +95,13 @@ public:
         search(truth);
         progress.add(static_cast<double>(all_.rows));
         std::vector<std::byte> point_storage, query_storage;
-        truth.points = api::on_host(points_, point_storage);
-        if (!queries_ && some_) truth.queries = some_rows_;
-        else if (!queries_) truth.queries = truth.points;
-        else truth.queries = some_ ? some_rows_ : api::on_host(*queries_, query_storage);
+        truth.points = points_;
+        truth.queries = some_ ? some_rows_ : of_queries();
+        // Rows of the right ids are judged by these alone.
+        if (all_.include_self || !all_ids_are(truth)) {
+            truth.points = api::on_host(points_, point_storage);
+            truth.queries = some_ ? some_rows_ : queries_ ? api::on_host(*queries_, query_storage) : truth.points;
+        }
         if (all_.include_self) add_own(truth, threads, progress);
         judge(truth, threads, progress);
         describe(truth);
@@ -153,6 +156,14 @@ private:
                 ++to;
             }
         }
+    }
+
+    bool all_ids_are(const api::Truth& truth) const {
+        for (std::int64_t i = 0; i < all_.rows; ++i)
+            if (!std::equal(truth.ids.begin() + i * all_.k, truth.ids.begin() + (i + 1) * all_.k,
+                            ids(truth.rows[static_cast<std::size_t>(i)])))
+                return false;
+        return true;
     }
 
     // Each row's own point before its neighbours, unless it has a NaN coordinate.
