@@ -68,7 +68,7 @@ sanitize:  ## the tests under the address, undefined-behaviour and thread saniti
 	$(MAKE) test PRESET=tsan
 
 fuzz: test-deps configure  ## random searches, command lines and files, each fuzzer for FUZZ_SECONDS
-	cmake --build $(BUILD) -j $(JOBS) --target differential kith_cli fuzzers
+	cmake --build $(BUILD) -j $(JOBS) --target differential c_misuse kith_cli fuzzers
 	scripts/fuzz $(BUILD) $(FUZZ_SECONDS)
 
 mutants: configure  ## edits of bounds, orders and checks, each of which a test must notice (an hour on two cores)

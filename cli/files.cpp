@@ -108,20 +108,6 @@ std::vector<std::int64_t> to_ids(const Matrix& matrix, const std::string& what) 
     return ids;
 }
 
-Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows) {
-    Matrix result;
-    result.info = {"", static_cast<std::int64_t>(rows.size()), matrix.cols, matrix.type};
-    const std::size_t element = size_of(matrix.type);
-    const std::size_t row_bytes = static_cast<std::size_t>(matrix.cols) * element;
-    result.bytes.resize(rows.size() * row_bytes);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto* source =
-            static_cast<const std::byte*>(matrix.data) + static_cast<std::size_t>(rows[i] * matrix.stride) * element;
-        std::memcpy(result.bytes.data() + i * row_bytes, source, row_bytes);
-    }
-    return result;
-}
-
 MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols,
                          std::initializer_list<ElementType> types) {
     std::optional<Error> first_refusal;

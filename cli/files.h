@@ -37,8 +37,6 @@ std::string part_of(const std::string& path, const std::string& format, const ch
 std::vector<double> to_doubles(const Matrix& matrix);
 // Elements of an integer type. Throws invalid_argument naming `what` for other types.
 std::vector<std::int64_t> to_ids(const Matrix& matrix, const std::string& what);
-// The rows of `matrix` named by `rows`, in that order.
-Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows);
 
 // A writer of rows x cols of the first of `types` that the format of `path`, one of the outputs, holds.
 MatrixWriter open_writer(OutputSet& outputs, const std::string& path, std::int64_t rows, std::int64_t cols,

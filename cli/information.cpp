@@ -17,6 +17,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -73,6 +74,10 @@ int execute(Args args, const char* what, const Estimator& estimator) {
                counted(found.samples, "sample", "samples"),
                found.left_out == 0 ? "" : fmt::format(", {} equal ones left out", grouped(found.left_out)));
     std::fflush(stdout);
+    if (found.left_out > 0 && !args.output.quiet)
+        say("warning: {} of {} equal others, and say nothing of a density: values that were rounded are those of no\n"
+            "continuous variable; estimate from what was measured, or add noise below its resolution\n",
+            grouped(found.left_out), counted(found.samples + found.left_out, "sample", "samples"));
     return exit_ok;
 }
 

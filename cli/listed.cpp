@@ -13,23 +13,16 @@
 namespace kith::cli {
 namespace {
 
-// Result files: a bare HDF5 name is ann-benchmarks', and a .bin may be big-ann's.
-Matrix load_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
-    if (is_hdf5(path)) return load_matrix(path + "/" + hdf5_name, "");
-    const bool truth = path.ends_with(".truth") || path.ends_with(".gt") ||
-                       ((path.ends_with(".bin") || path.ends_with(".ibin")) && is_big_ann_truth(path));
-    return truth ? load_matrix(path + "/" + truth_name, "truth") : load_matrix(path, "");
+// Whether a file is a big-ann ground truth, of ids and distances: a .bin may be one.
+bool is_truth(const std::string& path) {
+    return path.ends_with(".truth") || path.ends_with(".gt") ||
+           ((path.ends_with(".bin") || path.ends_with(".ibin")) && is_big_ann_truth(path));
 }
 
-// Whether each row begins with its own point (or, where it has no neighbours, with none).
-bool begins_with_itself(const Listed& listed) {
-    bool any = false;
-    for (std::int64_t row = 0; row < listed.rows; ++row) {
-        const std::int64_t id = listed.ids[static_cast<std::size_t>(row * listed.stride)];
-        if (id != row && id != -1) return false;
-        any |= id == row;
-    }
-    return any;
+// Result files: a bare HDF5 name is ann-benchmarks'.
+Matrix load_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
+    if (is_hdf5(path)) return load_matrix(path + "/" + hdf5_name, "");
+    return is_truth(path) ? load_matrix(path + "/" + truth_name, "truth") : load_matrix(path, "");
 }
 
 }  // namespace
@@ -52,8 +45,12 @@ std::optional<Metric> ResultFile::metric(bool& by_kith) const {
     return hdf5 ? read_ann_benchmarks_metric(path, &by_kith) : std::nullopt;
 }
 
-Listed load_listed(const std::string& ids_file, const std::string& distances_file, std::int64_t queries, std::int64_t k,
-                   bool graph) {
+bool ResultFile::holds_distances() const {
+    return has("distances") || (is_truth(path) && is_big_ann_truth(path));
+}
+
+Listed load_listed(const std::string& ids_file, const std::string& distances_file, std::int64_t queries,
+                   std::int64_t k) {
     Listed listed;
     const Matrix ids = load_result(ids_file, "neighbors", "ids");
     listed.rows = ids.info.rows;
@@ -69,14 +66,6 @@ Listed load_listed(const std::string& ids_file, const std::string& distances_fil
                     fmt::format("-k {}: {} has only {} ids in a row", listed.k, ids_file, listed.stride));
     }
     listed.ids = to_ids(ids, ids_file);
-    if (graph && begins_with_itself(listed)) {
-        if (listed.k == 1) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{}: each row begins with its own point; expected -k of at least 2", ids_file));
-        }
-        listed.first = 1;
-        --listed.k;
-    }
     if (!distances_file.empty()) {
         const Matrix distances = load_result(distances_file, "distances", "distances");
         if (distances.info.rows != listed.rows || distances.info.cols != listed.stride) {
@@ -84,6 +73,7 @@ Listed load_listed(const std::string& ids_file, const std::string& distances_fil
                         fmt::format("the distances in {} are {} x {}, and the ids in {} are {} x {}", distances_file,
                                     distances.info.rows, distances.info.cols, ids_file, listed.rows, listed.stride));
         }
+        listed.f64 = distances.info.type == ElementType::f64;
         listed.distances = to_doubles(distances);
     }
     return listed;

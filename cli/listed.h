@@ -21,24 +21,25 @@ struct ResultFile {
     std::vector<std::string> data_sets;
     // The metric by its attributes, which may have been written by others than kith.
     std::optional<Metric> metric(bool& by_kith) const;
+    // Whether it has distances beside the ids.
+    bool holds_distances() const;
 };
 
 struct Listed {
     std::int64_t rows = 0;
     std::int64_t stride = 0;  // ids of a row in the file
-    std::int64_t first = 0;   // the place of the first to check: 1 where each row begins with its own point
-    std::int64_t k = 0;       // those to check
+    std::int64_t k = 0;       // those to check, from the first on
     std::vector<std::int64_t> ids;
     std::vector<double> distances;  // or none
+    bool f64 = false;               // the file has them as f64
 
     std::size_t at(std::int64_t row, std::int64_t place) const {
-        return static_cast<std::size_t>(row * stride + first + place);
+        return static_cast<std::size_t>(row * stride + place);
     }
 };
 
-// `queries` rows of ids, at most k of each where k > 0, and their distances unless `distances` is "". Of a graph whose
-// rows begin with their own points, those are left out. Throws invalid_argument where shapes disagree.
-Listed load_listed(const std::string& ids, const std::string& distances, std::int64_t queries, std::int64_t k,
-                   bool graph);
+// `queries` rows of ids, at most k of each where k > 0, and their distances unless `distances` is "". Throws
+// invalid_argument where shapes disagree.
+Listed load_listed(const std::string& ids, const std::string& distances, std::int64_t queries, std::int64_t k);
 
 }  // namespace kith::cli

@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "gaps.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/match.h"
@@ -72,11 +73,13 @@ int execute(const Args& args) {
     write_values(outputs, args.out, count, 2, pairs);
     write_values(outputs, args.distances, count, 1, found.distances);
     outputs.commit();
+    const std::int64_t nan_a = nan_rows(a.view()), nan_b = nan_rows(b.view());
     const bool shown = args.out.empty() && args.distances.empty();
     if (args.output.json) {
         Json object = {{"command", "match"}, {"kith", KITH_VERSION}, {"matches", count}};
         object["rows"] = {a.info.rows, b.info.rows};
         if (shown) object["pairs"] = json_of(found);
+        object["nan_rows"] = {nan_a, nan_b};
         object["report"] = to_json(found.report);
         object["seconds"] = total.seconds();
         print_json(object);
@@ -90,9 +93,13 @@ int execute(const Args& args) {
         if (count > printed_rows) fmt::print("     ...\n");
         std::fflush(stdout);
     }
-    if (!args.output.quiet)
+    if (!args.output.quiet) {
         say("{} of {} rows match one of {}, in {}\n", grouped(count), grouped(a.info.rows), grouped(b.info.rows),
             duration(total.seconds()));
+        if (nan_a + nan_b > 0)
+            say("{} of A and {} of B hold NaN and have no match\n", counted(nan_a, "row", "rows"),
+                counted(nan_b, "row", "rows"));
+    }
     return exit_ok;
 }
 

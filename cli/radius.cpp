@@ -102,6 +102,8 @@ RadiusAnswer radius_held(const Args& args, const Matrix& base, const Matrix* own
     options.progress = bar.callback();
     const MatrixView points = base.view(), queries = own_queries ? own_queries->view() : MatrixView{};
     const Radius r = radii.of(0, own_queries ? queries.rows : points.rows);
+    answer.gaps.nan_queries = nan_rows(own_queries ? queries : points);
+    if (own_queries) answer.gaps.nan_points = nan_rows(points);
     if (only_counts) {
         RadiusCounts found =
             own_queries ? radius_counts(points, queries, r, options) : radius_graph_counts(points, r, options);
@@ -213,6 +215,8 @@ int execute(const Args& args) {
         object["metric"] = to_json(options.metric);
         object["within"] = static_cast<std::int64_t>(pairs);
         object["report"] = to_json(answer.report);
+        object["report"]["nan_queries"] = answer.gaps.nan_queries;
+        object["report"]["nan_points"] = answer.gaps.nan_points;
         if (answer.streamed) object["streamed"] = to_json(*answer.streamed);
         add_end(object,
                 {{"read", read_seconds},
@@ -227,10 +231,10 @@ int execute(const Args& args) {
     }
     if (files.empty()) print_rows(answer, graph ? "point" : "query", args.f64, only_counts);
     say_end(args.output,
-            fmt::format("{}{} within, {:.4g} of each\n",
+            fmt::format("{}{} within, {:.4g} of each\n{}",
                         answer.streamed ? summary(*answer.streamed) : summary(answer.report),
                         counted(static_cast<std::int64_t>(pairs), "point", "points"),
-                        pairs / static_cast<double>(std::max<std::int64_t>(q, 1))),
+                        pairs / static_cast<double>(std::max<std::int64_t>(q, 1)), radius_gaps_text(answer.gaps)),
             files);
     return exit_ok;
 }
@@ -264,7 +268,7 @@ void add_radius(CLI::App& app, CommandRun& run) {
     command->add_option("--format", args->format, "Format of the input, where its name does not say")
         ->type_name("NAME")
         ->group("Input");
-    add_distance(*command, args->distance);
+    add_distance(*command, args->distance, {.metric = "euclidean"});
     const char* output = "Output (without a file: a table of the first rows)";
     command
         ->add_option("--csr", args->csr,

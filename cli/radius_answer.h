@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gaps.h"
 #include "kith/csr.h"
 #include "kith/kith.h"
 #include "streamed.h"
@@ -25,6 +26,7 @@ struct RadiusAnswer {
     std::vector<RadiusRow> first;  // rows to be printed
     Report report;
     std::optional<StreamedReport> streamed;
+    Gaps gaps;
 };
 
 // Takes rows into `answer` and, unless null, into `csr`.

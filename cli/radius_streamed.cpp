@@ -115,6 +115,7 @@ private:
             },
             end_block);
         answer_.report = answer_.streamed->report;
+        answer_.gaps = answer_.streamed->gaps;
     }
 
     Report list(const StreamedPart& part, const Radius& r, const Options& call, const TakeRadiusRows& take) const {

@@ -202,6 +202,9 @@ int execute(const Args& args) {
     if (!args.output.quiet)
         say("{} asked among {} of {}, in {}\n", grouped(asked), counted(found.images, "image", "images"),
             counted(static_cast<std::int64_t>(images[0].size()), "scale", "scales"), duration(total.seconds()));
+    if (!args.output.quiet && found.left_out > 0)
+        say("{} equal others of their image and were left out, over all divergences\n",
+            counted(found.left_out, "sample", "samples"));
     return exit_ok;
 }
 

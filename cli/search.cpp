@@ -126,6 +126,7 @@ Answer search_held(const Args& args, const Inputs& inputs, Options options, Outp
     }
     stop_if_interrupted();
     answer.gaps = gaps_of(answer.neighbors, queries.view());
+    if (!args.graph) answer.gaps.nan_points = nan_rows(base.view());
 
     const Stopwatch writing;
     results->write(answer.neighbors);
@@ -224,6 +225,7 @@ int execute(const Args& args) {
         if (args.explain) object["explain"] = explain(answer.plan);
         object["report"] = to_json(neighbors.report);
         object["report"]["nan_queries"] = answer.gaps.nan_queries;
+        object["report"]["nan_points"] = answer.gaps.nan_points;
         object["report"]["missing_neighbours"] = answer.gaps.missing;
         if (answer.streamed) object["streamed"] = to_json(*answer.streamed);
         add_end(object,

@@ -189,9 +189,11 @@ StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options opti
     ShardStream shards(job, cut.points, (queries.rows - 1) / cut.queries + 1);
     for (std::int64_t first = 0; first < queries.rows; first += cut.queries, ++all.blocks) {
         const Matrix block = query_rows.next(cut.queries);
+        all.gaps.nan_queries += nan_rows(block.view());
         std::int64_t first_point = 0;
         for (std::int64_t s = 0; s < shards.shards(); ++s) {
             const Matrix& shard = shards.next();
+            if (first == 0 && !graph) all.gaps.nan_points += nan_rows(shard.view());
             of_call = static_cast<double>(block.info.rows) * static_cast<double>(shard.info.rows);
             add(all.report, with_rows(job, first_point, first, [&] {
                     return search({shard.view(), first_point, block.view(), first}, options);
@@ -215,7 +217,7 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
     const RowCut cut = cut_of(job);
     const Options options = with_workspace(job, cut);
     std::optional<PartialNeighbors> best;
-    Gaps all_gaps;
+    std::int64_t missing = 0;
     StreamedReport all = each_part(
         job, cut, options,
         [&](const StreamedPart& part, const Options& call) {
@@ -230,12 +232,10 @@ StreamedReport search_streamed(const StreamedJob& job, const std::function<void(
         [&](const MatrixView& block, std::int64_t /*first*/) {
             Neighbors neighbors = finish(*best, options);
             best.reset();
-            const Gaps gaps = gaps_of(neighbors, block);
-            all_gaps.nan_queries += gaps.nan_queries;
-            all_gaps.missing += gaps.missing;
+            missing += gaps_of(neighbors, block).missing;
             take(std::move(neighbors));
         });
-    all.gaps = all_gaps;
+    all.gaps.missing = missing;
     return all;
 }
 

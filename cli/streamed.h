@@ -53,7 +53,8 @@ struct StreamedPart {
 };
 using SearchPart = std::function<Report(const StreamedPart& part, const Options& options)>;
 using EndBlock = std::function<void(const MatrixView& block, std::int64_t first_query)>;
-// Reads all parts, the shards of a block in order, and draws the progress of `search`. The report has no gaps.
+// Reads all parts, the shards of a block in order, and draws the progress of `search`. The report has of the gaps the
+// rows with NaN.
 StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options options, const SearchPart& search,
                          const EndBlock& end_block);
 

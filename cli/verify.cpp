@@ -10,11 +10,11 @@
 #include <memory>
 #include <optional>
 
-#include "check.h"
 #include "command.h"
 #include "files.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/verify.h"
 #include "listed.h"
 #include "numbers.h"
 #include "options.h"
@@ -42,113 +42,36 @@ struct Args {
     OutputArgs output;
 };
 
-// All rows, or `sample` of them evenly spaced.
-std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample) {
-    const std::int64_t count = sample > 0 ? std::min(sample, rows) : rows;
-    std::vector<std::int64_t> chosen(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) {
-        chosen[static_cast<std::size_t>(i)] =
-            static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(rows) / static_cast<double>(count));
-    }
-    return chosen;
-}
-
-// The canonical neighbours of the chosen rows. Of a graph: k + 1 neighbours, less the point itself where it is among
-// them, else less the last.
-Neighbors recompute(const MatrixView& base, const MatrixView& queries, const std::vector<std::int64_t>& rows,
-                    std::int64_t k, const Options& options, bool graph) {
-    const bool all = static_cast<std::int64_t>(rows.size()) == queries.rows;
-    const Matrix some = all ? Matrix{} : gather(queries, rows);
-    Neighbors found = search(base, all ? queries : some.view(), graph ? k + 1 : k, options);
-    if (!graph) return found;
-    Neighbors others;
-    others.queries = found.queries;
-    others.k = k;
-    others.report = found.report;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::int64_t kept = 0;
-        for (std::int64_t j = 0; j <= k && kept < k; ++j) {
-            const std::size_t at = i * static_cast<std::size_t>(k + 1) + static_cast<std::size_t>(j);
-            if (found.ids[at] == rows[i]) continue;
-            others.ids.push_back(found.ids[at]);
-            others.distances64.push_back(found.distances64[at]);
-            ++kept;
-        }
-    }
-    return others;
-}
-
-struct Outcome {
-    std::int64_t exact = 0;
-    std::int64_t tied = 0;
-    std::int64_t wrong = 0;
-    std::int64_t hits = 0;
-    std::int64_t present = 0;
-    std::optional<RowCheck> first_wrong;
-    std::int64_t first_wrong_row = 0;
-    std::size_t first_wrong_index = 0;
-    DistanceCheck distances;
-    bool distances_may_differ = false;
-
-    std::int64_t rows() const { return exact + tied + wrong; }
-    double recall() const { return present > 0 ? static_cast<double>(hits) / static_cast<double>(present) : 1.0; }
-    bool is_exact() const { return wrong == 0 && (distances_may_differ || distances.different == 0); }
-};
-
-Outcome compare_lists(const Listed& listed, const Neighbors& expected, const std::vector<std::int64_t>& rows,
-                      const RowChecker& row_checker) {
-    Outcome outcome;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        stop_if_interrupted();
-        const auto k = static_cast<std::size_t>(listed.k);
-        const RowCheck row = row_checker.check(rows[i], listed.k, listed.ids.data() + listed.at(rows[i], 0),
-                                               expected.ids.data() + i * k, expected.distances64.data() + i * k);
-        outcome.hits += row.hits;
-        outcome.present += row.present;
-        ++(row.verdict == Verdict::exact ? outcome.exact : row.verdict == Verdict::tied ? outcome.tied : outcome.wrong);
-        for (std::size_t j = 0; j < k && !listed.distances.empty(); ++j) {
-            outcome.distances.compare(listed.distances[listed.at(rows[i], static_cast<std::int64_t>(j))],
-                                      row.distances[j]);
-        }
-        if (listed.first == 1 && !listed.distances.empty())
-            outcome.distances.compare(listed.distances[listed.at(rows[i], -1)], row_checker.self_distance(rows[i]));
-        if (row.verdict == Verdict::wrong && !outcome.first_wrong) {
-            outcome.first_wrong = row;
-            outcome.first_wrong_row = rows[i];
-            outcome.first_wrong_index = i;
-        }
-    }
-    return outcome;
-}
-
-void print_first_wrong(const Listed& listed, const Neighbors& expected, const Outcome& outcome) {
-    const RowCheck& row = *outcome.first_wrong;
-    fmt::print("first wrong row: {}: {}\n", outcome.first_wrong_row, row.why);
-    fmt::print("{:>8}  {:>12}  {:<24}{:>12}  {}\n", "place", "listed id", "distance", "should be", "distance");
-    const std::int64_t first = std::max<std::int64_t>(0, std::min(row.first_place - 1, listed.k - shown_places));
+// At the first fault, what was found beside what should be.
+void print_first_wrong(const Listed& listed, const Verification& found) {
+    const WrongRow& row = found.first_wrong.front();
+    fmt::print("first wrong row: {}: {}\n", row.row, row.why);
+    const auto line = [](const std::string& text, const std::string& told, bool marked) {
+        fmt::print("{}{}{}\n", text, told.empty() ? "" : fmt::format("{:>28}", told), marked ? "   <" : "");
+    };
+    const bool distances = !listed.distances.empty();
+    line(fmt::format("{:>8}  {:>12}  {:<24}{:>12}  {}", "place", "listed id", "distance", "should be", "distance"),
+         distances ? "listed distance" : "", false);
+    const std::int64_t first = std::max<std::int64_t>(0, std::min(row.place - 1, listed.k - shown_places));
     for (std::int64_t j = first; j < std::min(listed.k, first + shown_places); ++j) {
         const auto place = static_cast<std::size_t>(j);
-        const std::size_t at = outcome.first_wrong_index * static_cast<std::size_t>(listed.k) + place;
-        const std::int64_t id = listed.ids[listed.at(outcome.first_wrong_row, j)];
+        const std::int64_t id = listed.ids[listed.at(row.row, j)];
         const std::string distance =
             std::isnan(row.distances[place]) ? "not a neighbour" : fmt::format("{}", row.distances[place]);
-        fmt::print("{:>8}  {:>12}  {:<24}{:>12}  {}{}\n", j + 1, id, distance, expected.ids[at],
-                   expected.distances64[at], id == expected.ids[at] ? "" : "   <");
+        line(fmt::format("{:>8}  {:>12}  {:<24}{:>12}  {}", j + 1, id, distance, row.expected_ids[place],
+                         row.expected_distances[place]),
+             distances ? fmt::format("{}", listed.distances[listed.at(row.row, j)]) : "",
+             id != row.expected_ids[place] || j == row.place);
     }
 }
 
-Json first_wrong_json(const Listed& listed, const Neighbors& expected, const Outcome& outcome) {
-    Json row = {{"row", outcome.first_wrong_row},
-                {"place", outcome.first_wrong->first_place},
-                {"why", outcome.first_wrong->why}};
-    for (std::size_t j = 0; j < static_cast<std::size_t>(listed.k); ++j) {
-        const std::size_t at = outcome.first_wrong_index * static_cast<std::size_t>(listed.k) + j;
-        row["listed_ids"].push_back(listed.ids[listed.at(outcome.first_wrong_row, static_cast<std::int64_t>(j))]);
-        row["listed_distances"].push_back(outcome.first_wrong->distances[j]);
-        row["expected_ids"].push_back(expected.ids[at]);
-        row["expected_distances"].push_back(expected.distances64[at]);
-    }
-    return row;
+Json first_wrong_json(const Listed& listed, const WrongRow& row) {
+    Json object = {{"row", row.row}, {"place", row.place}, {"why", row.why}};
+    for (std::int64_t j = 0; j < listed.k; ++j) object["listed_ids"].push_back(listed.ids[listed.at(row.row, j)]);
+    object["listed_distances"] = row.distances;
+    object["expected_ids"] = row.expected_ids;
+    object["expected_distances"] = row.expected_distances;
+    return object;
 }
 
 enum class MetricFrom { file, options, assumed };
@@ -202,7 +125,7 @@ Subject subject_of(const Args& args) {
     }
     if (!named) subject.metric_from = subject.of_file ? MetricFrom::file : MetricFrom::assumed;
     subject.distances = args.distances;
-    if (subject.distances.empty() && !args.result.empty() && file.has("distances")) subject.distances = subject.ids;
+    if (subject.distances.empty() && !args.result.empty() && file.holds_distances()) subject.distances = subject.ids;
     if (!args.distances.empty() || !subject.of_file) subject.by_kith = true;
     return subject;
 }
@@ -220,91 +143,120 @@ std::string metric_text(const Subject& subject, const Metric& metric, bool exact
                        name(subject.of_file->id));
 }
 
-void report(const Args& args, const Subject& subject, const Metric& metric, const Listed& listed,
-            const Neighbors& expected, const Outcome& outcome, double seconds) {
-    if (args.output.json) {
-        Json object = {{"command", "verify"},         {"kith", KITH_VERSION},
-                       {"metric", to_json(metric)},   {"metric_from", word(subject.metric_from)},
-                       {"graph", subject.graph},      {"exact", outcome.is_exact()},
-                       {"recall", outcome.recall()},  {"k", listed.k},
-                       {"rows", listed.rows},         {"rows_checked", outcome.rows()},
-                       {"rows_exact", outcome.exact}, {"rows_tied", outcome.tied},
-                       {"rows_wrong", outcome.wrong}};
-        if (!listed.distances.empty()) {
-            object["distances"] = {{"compared", outcome.distances.compared},
-                                   {"different", outcome.distances.different},
-                                   {"largest_ulp", outcome.distances.largest_ulp}};
-            if (outcome.distances.nan > 0) object["distances"]["nan"] = outcome.distances.nan;
-            if (!subject.by_kith) object["distances"]["largest_share"] = outcome.distances.largest_share;
-        }
-        if (outcome.first_wrong) object["first_wrong"] = first_wrong_json(listed, expected, outcome);
-        object["device"] = expected.report.device;
-        object["threads"] = expected.report.threads;
-        object["seconds"] = seconds;
-        print_json(object);
-        return;
+// Which distances were compared, how, and what came of it; a line.
+std::string distances_text(const Verification& found) {
+    const std::string nan = found.nan > 0 ? fmt::format("; {} of them NaN", grouped(found.nan)) : "";
+    switch (found.compared) {
+        case DistancesCompared::none:
+            return "distances: not compared, none were given (--distances)\n";
+        case DistancesCompared::nearly:
+            return fmt::format(
+                "distances: not kith's, so not compared bit for bit; they differ by at most {:.2g} of their "
+                "value{}{}\n",
+                found.largest_share,
+                found.different > 0 ? fmt::format("; {} of {} by more than a thousandth of the largest (another "
+                                                  "convention? --ids FILE leaves them out)",
+                                                  grouped(found.different), grouped(found.distances))
+                                    : "",
+                nan);
+        default:
+            return fmt::format("distances: {} of {} differ as {}, by at most {} ulp{}\n", grouped(found.different),
+                               grouped(found.distances), name(found.compared), grouped(found.largest_ulp), nan);
     }
-    const char* verdict = !outcome.is_exact() ? "NOT exact"
-                          : outcome.tied > 0  ? "exact up to ties listed in another order"
-                                              : "exact";
-    fmt::print("{}: recall {:.7g}; of {} checked, k {}: {} exact, {} tied, {} wrong\n", verdict, outcome.recall(),
-               counted(outcome.rows(), "row", "rows"), listed.k, grouped(outcome.exact), grouped(outcome.tied),
-               grouped(outcome.wrong));
-    fmt::print("{}", metric_text(subject, metric, outcome.is_exact()));
-    if (listed.first == 1) fmt::print("graph: each row begins with its own point, k counts the others\n");
-    const std::string nan =
-        outcome.distances.nan > 0 ? fmt::format("; {} of them NaN", grouped(outcome.distances.nan)) : "";
-    if (!listed.distances.empty() && !subject.by_kith) {
-        fmt::print(
-            "distances: not kith's, so not compared bit for bit; they differ by at most {:.2g} of their value{}{}\n",
-            outcome.distances.largest_share,
-            outcome.distances.largest_share > 0.01 ? " (another convention of the same order?)" : "", nan);
-    } else if (!listed.distances.empty()) {
-        fmt::print("distances: {} of {} differ as f32, by at most {} ulp{}\n", grouped(outcome.distances.different),
-                   grouped(outcome.distances.compared), grouped(outcome.distances.largest_ulp), nan);
+}
+
+void print_report(const Subject& subject, const Metric& metric, const Listed& listed, const Verification& found) {
+    fmt::print("{}: recall {:.7g}; of {} checked, k {}: {} exact, {} tied, {} wrong\n", found.verdict(), found.recall(),
+               counted(found.rows, "row", "rows"), listed.k - (found.include_self ? 1 : 0), grouped(found.exact),
+               grouped(found.tied), grouped(found.wrong));
+    if (found.rows < found.all_rows)
+        fmt::print("rows: {} of {} were not looked at (--sample)\n", grouped(found.all_rows - found.rows),
+                   grouped(found.all_rows));
+    fmt::print("{}", metric_text(subject, metric, found.is_exact()));
+    if (found.include_self) fmt::print("graph: each row begins with its own point, k counts the others\n");
+    fmt::print("{}", distances_text(found));
+    if (found.wrong > 0 && found.only_distances == found.wrong)
+        fmt::print("the neighbours are right, and distances alone are not; --ids FILE looks at the neighbours only\n");
+    if (found.first_wrong.empty()) return;
+    print_first_wrong(listed, found);
+    for (std::size_t i = 1; i < found.first_wrong.size(); ++i)
+        fmt::print("wrong row: {}: {}\n", found.first_wrong[i].row, found.first_wrong[i].why);
+    const auto told = static_cast<std::int64_t>(found.first_wrong.size());
+    if (told < found.wrong) fmt::print("and {} more\n", counted(found.wrong - told, "wrong row", "wrong rows"));
+}
+
+Json json_of(const Subject& subject, const Metric& metric, const Listed& listed, const Verification& found) {
+    Json object = {{"command", "verify"},
+                   {"kith", KITH_VERSION},
+                   {"metric", to_json(metric)},
+                   {"metric_from", word(subject.metric_from)},
+                   {"graph", subject.graph},
+                   {"include_self", found.include_self},
+                   {"exact", found.is_exact()},
+                   {"verdict", found.verdict()},
+                   {"recall", found.recall()},
+                   {"k", listed.k - (found.include_self ? 1 : 0)},
+                   {"rows", listed.rows},
+                   {"rows_checked", found.rows},
+                   {"rows_exact", found.exact},
+                   {"rows_tied", found.tied},
+                   {"rows_wrong", found.wrong},
+                   {"rows_of_wrong_distances", found.only_distances},
+                   {"distances_compared", name(found.compared)}};
+    if (found.compared != DistancesCompared::none) {
+        object["distances"] = {
+            {"compared", found.distances}, {"different", found.different}, {"largest_ulp", found.largest_ulp}};
+        if (found.nan > 0) object["distances"]["nan"] = found.nan;
+        if (found.compared == DistancesCompared::nearly) object["distances"]["largest_share"] = found.largest_share;
     }
-    if (outcome.first_wrong) print_first_wrong(listed, expected, outcome);
-    if (!args.output.quiet) say("recomputed on {} in {}\n", expected.report.device, duration(expected.report.seconds));
+    if (!found.first_wrong.empty()) {
+        object["first_wrong"] = first_wrong_json(listed, found.first_wrong.front());
+        for (const WrongRow& row : found.first_wrong)
+            object["wrong"].push_back({{"row", row.row}, {"place", row.place}, {"why", row.why}});
+    }
+    return object;
 }
 
 int execute(const Args& args) {
     const Stopwatch time;
     const Subject subject = subject_of(args);
     std::vector<double> numbers;
-    Options options;
-    options.metric = subject.metric_from == MetricFrom::file ? *subject.of_file : make_metric(args.distance, numbers);
-    options.f64 = true;
-    set_execution(args.execution, options);
+    VerifyOptions options;
+    options.search.metric =
+        subject.metric_from == MetricFrom::file ? *subject.of_file : make_metric(args.distance, numbers);
+    set_execution(args.execution, options.search);
+    options.sample = args.sample;
+    options.distances_of_others = !subject.by_kith;
     const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);
-    const Matrix own_queries =
+    const Matrix queries =
         subject.graph ? Matrix{} : load_points(part_of(subject.queries, args.format, "test"), args.format);
-    const Matrix& queries = subject.graph ? base : own_queries;
-    const Listed listed = load_listed(subject.ids, subject.distances, queries.info.rows, args.k, subject.graph);
-    const std::vector<std::int64_t> rows = sampled_rows(listed.rows, args.sample);
-    const MatrixView base_view = base.view();
-    const MatrixView queries_view = queries.view();
-    if (options.metric.id == MetricId::mahalanobis && !options.metric.inverse_covariance.data) {
-        // Estimated from all points, once: a row is verified against few of them.
-        numbers = kith::inverse_covariance(base_view);
-        options.metric.inverse_covariance = view(numbers.data(), base_view.cols, base_view.cols);
-    }
-    if (options.metric.id == MetricId::seuclidean && !options.metric.variances.data) {
-        numbers = variances(base_view);
-        options.metric.variances = view(numbers.data(), base_view.cols, 1);
-    }
-
-    Neighbors expected;
+    const Listed listed =
+        load_listed(subject.ids, subject.distances, subject.graph ? base.info.rows : queries.info.rows, args.k);
+    const std::vector<float> narrow =
+        listed.f64 ? std::vector<float>{} : std::vector<float>(listed.distances.begin(), listed.distances.end());
+    FoundNeighbors found(view(listed.ids.data(), listed.rows, listed.k, listed.stride));
+    if (!listed.distances.empty())
+        found.distances = listed.f64 ? view(listed.distances.data(), listed.rows, listed.k, listed.stride)
+                                     : view(narrow.data(), listed.rows, listed.k, listed.stride);
+    Verification outcome;
     {
         ProgressBar bar(!args.output.quiet);
-        options.progress = bar.callback();
-        expected = recompute(base_view, queries_view, rows, listed.k, options, subject.graph);
+        options.search.progress = bar.callback();
+        outcome = subject.graph ? verify_graph(base.view(), found, options)
+                                : verify(base.view(), queries.view(), found, options);
     }
     stop_if_interrupted();
-    options.progress = [](const Progress&) { return !interrupted(); };
-    Outcome outcome =
-        compare_lists(listed, expected, rows, RowChecker(base_view, queries_view, options, subject.graph));
-    outcome.distances_may_differ = !subject.by_kith;
-    report(args, subject, options.metric, listed, expected, outcome, time.seconds());
+    if (args.output.json) {
+        Json object = json_of(subject, options.search.metric, listed, outcome);
+        object["device"] = outcome.report.device;
+        object["threads"] = outcome.report.threads;
+        object["seconds"] = time.seconds();
+        print_json(object);
+    } else {
+        print_report(subject, options.search.metric, listed, outcome);
+        if (!args.output.quiet)
+            say("recomputed on {} in {}\n", outcome.report.device, duration(outcome.report.seconds));
+    }
     return outcome.is_exact() ? exit_ok : exit_not_exact;
 }
 

@@ -46,12 +46,21 @@ KITH_EXPORT const char* kith_version(void);
 
 /* ---------------------------------------------------------------- matrices */
 
-enum kith_type { KITH_F32 = 0, KITH_F64, KITH_F16, KITH_BF16, KITH_I8, KITH_U8 };
+enum kith_type {
+    KITH_F32 = 0,
+    KITH_F64,
+    KITH_F16,
+    KITH_BF16,
+    KITH_I8,
+    KITH_U8,
+    KITH_I32, /* kith_options.lengths only, as is i64: such elements are not searched */
+    KITH_I64
+};
 enum kith_layout { KITH_ROW_MAJOR = 0, KITH_COLUMN_MAJOR = 1 };
 enum { KITH_HOST = -1 }; /* the device of host memory; 0, 1, ... are CUDA ordinals, so set it always */
 
 /* A matrix in the caller's memory, one row per point. `data` must stay valid and unchanged during the call that takes
- * it, no longer. */
+ * it, no longer; NULL where there are no rows. Of matrices that may be left out the pointer to the struct is NULL. */
 typedef struct kith_matrix {
     const void* data;
     int64_t rows;
@@ -74,7 +83,7 @@ KITH_EXPORT size_t kith_type_size(int32_t type);
 
 /* KITH_METRIC_sqeuclidean = 0, KITH_METRIC_euclidean, ...: the order of metrics.def, to which lines are only added. */
 enum kith_metric {
-    KITH_METRIC_default = -1, /* sqeuclidean; where an index is searched, the metric of that index */
+    KITH_METRIC_default = -1, /* sqeuclidean, of radii and of kith_match() euclidean; of an index its own */
 #define KITH_METRIC(name, type, aliases, what) KITH_METRIC_##name,
 #include "kith/metrics.def"
 #undef KITH_METRIC
@@ -150,9 +159,9 @@ typedef struct kith_options {
                           (default): nothing is known */
     const kith_matrix* variances; /* seuclidean: d x 1 or 1 x d, f64, host, above zero; NULL (default): estimated */
     int32_t include_self; /* graph only: row i begins with id i at its distance to itself, and k counts it; default 0 */
-    const kith_matrix* lengths; /* select only: rows x 1 of i64, in host memory or where the matrix lies: of row i only
-                                   the first lengths[i] values are there, the rest of a shorter result is missing; NULL
-                                   (default): all are */
+    const kith_matrix* lengths; /* select only: rows x 1 of i64 or i32, in host memory or where the matrix lies: of row
+                                   i only the first lengths[i] values are there, the rest of a shorter result is
+                                   missing; NULL (default): all are */
     int32_t enqueue; /* select on a GPU: only enqueues the work on `stream` and returns, as within the capture of a CUDA
                         graph; values, lengths and results lie on that device until it is over; default 0 */
 
@@ -196,7 +205,8 @@ typedef struct kith_report {
 /* ---------------------------------------------------------------- searches */
 
 /* The k nearest points of each query. points n x d, queries q x d, of any element type, layout and memory each; k >= 1.
- * out: q x k. report: NULL when not wanted. O(n q d) steps of the metric; n x q is never stored. */
+ * n and q may be 0: of no points every neighbour is missing, of no queries nothing is written. out: q x k. report: NULL
+ * when not wanted. O(n q d) steps of the metric; n x q is never stored. */
 KITH_EXPORT int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k,
                             const kith_options* options, const kith_neighbors* out, kith_report* report);
 
@@ -206,13 +216,15 @@ KITH_EXPORT int kith_graph(const kith_matrix* points, int64_t k, const kith_opti
                            kith_report* report);
 
 /* The k smallest (largest) values of each row of a matrix of f32, f64, f16 or bf16 with their column indices, by
- * (value, smaller index), NaN last. 1 <= k <= cols. out: rows x k; out->distances has the matrix' own type. */
+ * (value, smaller index), NaN last. 0 <= k <= cols; rows and cols may be 0. out: rows x k; out->distances has the
+ * matrix' own type. */
 KITH_EXPORT int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options,
                             const kith_neighbors* out, kith_report* report);
 
 /* The distance of each query to each point, the one that kith_search() reports of the pair, to the last bit; NaN where
  * either has a NaN coordinate. out: q rows of n values of f32, or with kith_options.f64 of f64, `stride` values apart
- * (0: n), in host memory or, `device` being its ordinal, on a CUDA device. A path other than "exact" is refused. */
+ * (0: n; at least n), in host memory or, `device` being its ordinal, on a CUDA device. A path other than "exact" is
+ * refused. */
 KITH_EXPORT int kith_distances(const kith_matrix* points, const kith_matrix* queries, const kith_options* options,
                                void* out, int64_t stride, int32_t device, kith_report* report);
 
@@ -228,8 +240,9 @@ typedef struct kith_radius_rows {
 typedef int (*kith_take_radius_rows)(const kith_radius_rows* rows, void* context);
 
 /* All points within a radius of each query, handed to `take` from the calling thread, all rows in order. points n x d,
- * queries q x d; NULL: the points among themselves, each without itself unless include_self. r: of all queries, or,
- * where radii is not NULL, of each its own: q x 1 or 1 x q of f64 in host memory. Points at a distance of at most r, as
+ * queries q x d; NULL: the points among themselves, each without itself unless include_self. KITH_METRIC_default is
+ * euclidean: r is a distance, not its square. r: of all queries, or, where radii is not NULL, of each its own: q x 1 or
+ * 1 x q of f64 in host memory. Points at a distance of at most r, as
  * the metric reports it in binary64, are within (open: less than r); of inner_product those of a product of at least r.
  */
 KITH_EXPORT int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii,
@@ -240,6 +253,41 @@ KITH_EXPORT int kith_radius_counts(const kith_matrix* points, const kith_matrix*
                                    const kith_matrix* radii, int32_t open, const kith_options* options, int64_t* counts,
                                    kith_report* report);
 
+/* ---------------------------------------------------------------- verification */
+
+enum kith_verdict {
+    KITH_EXACT = 0,
+    KITH_EXACT_UP_TO_TIES = 1, /* some rows list an equally near neighbour in the place of another */
+    KITH_NOT_EXACT = 2
+};
+/* How distances were compared, bit by bit; f64 that are all values of f32 as those. */
+enum kith_compared { KITH_NOT_COMPARED = 0, KITH_COMPARED_F32 = 1, KITH_COMPARED_F64 = 2 };
+
+/* What kith_verify() found, struct Verification of verify.h, which says more. Set struct_size before the call. */
+typedef struct kith_verification {
+    size_t struct_size;         /* sizeof(kith_verification) of the caller */
+    int32_t verdict;            /* enum kith_verdict */
+    int32_t include_self;       /* of a graph: its rows were taken to begin with their own point */
+    int64_t exact, tied, wrong; /* rows: as they should be, so but for ties, with anything that is wrong */
+    int64_t first_wrong;        /* the first of these; -1: none */
+    double recall;              /* the share of the neighbours that were found, own points left out */
+    int32_t compared;           /* enum kith_compared */
+    int64_t distances;          /* that were compared */
+    int64_t different;          /* of them */
+    int64_t largest_ulp;        /* between a distance and the true one */
+    char why[256];              /* what is wrong with the first wrong row */
+} kith_verification;
+
+/* Whether neighbours that somebody found are the true ones, by searching again. points n x d, queries q x d; NULL: a
+ * graph of the points, which begins with own points where most rows do. ids, distances: q x k, contiguous, in host
+ * memory; distances, of float or with kith_options.f64 of double, may be NULL. options: the metric, and how to search.
+ */
+KITH_EXPORT int kith_verify(const kith_matrix* points, const kith_matrix* queries, const int64_t* ids,
+                            const void* distances, int64_t k, const kith_options* options,
+                            kith_verification* verification);
+
+/* ---------------------------------------------------------------- many searches, matches, parameters */
+
 /* One search of many: rows of the points, and rows of the queries that are looked for among them. Both may be none. */
 typedef struct kith_batch {
     int64_t first_point, points;
@@ -247,8 +295,8 @@ typedef struct kith_batch {
 } kith_batch;
 
 /* The k nearest points of each query within its batch, ids counting from the batch's first point; a query of no batch
- * has no neighbours. batches: `count` of them; queries ascend from batch to batch and none is in two, points may be
- * shared. out: q x k. */
+ * has no neighbours. batches: `count` of them, at least 0; queries ascend from batch to batch and none is in two,
+ * points may be shared. out: q x k. */
 KITH_EXPORT int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, const kith_batch* batches,
                                     int64_t count, int64_t k, const kith_options* options, const kith_neighbors* out,
                                     kith_report* report);
@@ -271,8 +319,8 @@ KITH_EXPORT int kith_variances(const kith_matrix* points, double* out);
 /* Points prepared once, searched often, from several threads at once. */
 typedef struct kith_index kith_index;
 
-/* Prepares points (n x d, n and d >= 1) for the metric, device, memory and isa of `options` into *index, which owns all
- * it needs: the caller's points may go. Free it by kith_index_free(). On failure *index is NULL. */
+/* Prepares points (n x d, n >= 0, d >= 1) for the metric, device, memory and isa of `options` into *index, which owns
+ * all it needs: the caller's points may go. Free it by kith_index_free(). On failure *index is NULL. */
 KITH_EXPORT int kith_index_create(const kith_matrix* points, const kith_options* options, kith_index** index);
 /* NULL is permitted. No search may be running. */
 KITH_EXPORT void kith_index_free(kith_index* index);

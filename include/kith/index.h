@@ -23,9 +23,9 @@ struct RadiusRows;
 // Index cannot be used in a child.
 class Index {
 public:
-    // points n x d (n, d >= 1). Options::metric and device are fixed here, memory and isa unless a search has its own;
-    // the rest can change per search. On a CPU the first search with another isa packs the points for that, too, where
-    // it filters in bf16, in 8 bits or along directions.
+    // points n x d (n may be 0, d >= 1). Options::metric and device are fixed here, memory and isa unless a search has
+    // its own; the rest can change per search. On a CPU the first search with another isa packs the points for that,
+    // too, where it filters in bf16, in 8 bits or along directions.
     KITH_EXPORT explicit Index(const MatrixView& points, const Options& options = {});
     // The same without a copy: points in host memory, which must stay as they are as long as the Index lives, are read
     // there, and prepared by the first search. Where a GPU has no room for them but for their filter
@@ -51,8 +51,9 @@ public:
     KITH_EXPORT Neighbors graph(std::int64_t k, const Options& options = {}) const;
     KITH_EXPORT Report graph_into(std::int64_t k, const Options& options, const NeighborsView& out) const;
 
-    // As the functions of those names in kith/radius.h. Of points that a GPU has in clusters the first call makes their
-    // filter once more, in their own order, where memory permits.
+    // As the functions of those names in kith/radius.h: where nobody named a metric, neither of the Index nor of the
+    // call, r and the distances are of euclidean (of search() and graph() sqeuclidean). Of points that a GPU has in
+    // clusters the first call makes their filter once more, in their own order, where memory permits.
     KITH_EXPORT RadiusNeighbors radius(const MatrixView& queries, const Radius& r, const Options& options = {}) const;
     KITH_EXPORT RadiusCounts radius_counts(const MatrixView& queries, const Radius& r,
                                            const Options& options = {}) const;

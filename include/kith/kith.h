@@ -25,6 +25,8 @@ namespace kith {
 
 // The k nearest points of each query.
 //   points   n x d, queries q x d: of any element type, layout and memory each (host or one CUDA device); d equal.
+//            n and q may be 0, as everywhere here: of no points every neighbour is missing, of no queries the result is
+//            empty. d is at least 1.
 //   k        1 <= k; more than the eligible points gives missing neighbours.
 // Complexity: n q d steps of the metric, O(memory budget) workspace; n x q is never stored.
 // A point with a NaN coordinate is never returned; a query with one has no neighbours.
@@ -48,7 +50,7 @@ KITH_EXPORT Report graph_into(const MatrixView& points, std::int64_t k, const Op
 // indices, by (value, smaller index), NaN last; -0 and +0 are equal. rows x k. select() returns the values of f64 in
 // distances64, all others in distances; select_into() writes elements of the matrix' own type. Rows may have different
 // lengths (Options::lengths), and a GPU's work may be left on the caller's stream (Options::enqueue).
-//   1 <= k <= cols, else invalid_argument.
+//   0 <= k <= cols, else invalid_argument. Rows and columns may be 0.
 KITH_EXPORT Neighbors select(const MatrixView& distances, std::int64_t k, const Options& options = {});
 KITH_EXPORT Report select_into(const MatrixView& distances, std::int64_t k, const Options& options,
                                const NeighborsView& out);

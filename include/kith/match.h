@@ -33,8 +33,8 @@ struct Matches {
     Report report;  // of the search of a in b
 };
 
-// a n x d, b m x d: as search() takes them. With a ratio b has at least two rows. A row with a NaN
-// coordinate has no match. Throws invalid_argument, device, out_of_memory, cancelled.
+// a n x d, b m x d: as search() takes them; n and m may be 0. With a ratio b has no rows or at least two. A row with a
+// NaN coordinate has no match. Throws invalid_argument, device, out_of_memory, cancelled.
 KITH_EXPORT Matches match(const MatrixView& a, const MatrixView& b, const MatchOptions& options = {});
 
 }  // namespace kith

@@ -3,6 +3,8 @@
 //     kith::RadiusNeighbors near = kith::radius(kith::view(points.data(), n, d), kith::view(queries.data(), q, d),
 //     0.5); for (std::int64_t at = near.offsets[i]; at < near.offsets[i + 1]; ++at) near.ids[at]; near.distances[at];
 //
+// A metric that is left alone is euclidean here, so that r is a distance and no square.
+//
 // Nothing cuts a row off: it holds as many points as there are. Where that may be more than fits into memory,
 // radius_blocks() hands the rows on as they are found, and radius_counts() only counts them.
 #pragma once
@@ -63,7 +65,8 @@ struct RadiusRows {
 using TakeRadiusRows = std::function<void(const RadiusRows&)>;
 
 // All points within the radius of each query.
-//   points  n x d, queries q x d: as for search(). Options as there; `path` forces a path.
+//   points  n x d, queries q x d: as for search(), n and q may be 0. Options as there, but that a metric that is left
+//   alone is euclidean; `path` forces a path.
 // Complexity: n q d steps of the metric and the size of the answer; n x q is never stored.
 // A point with a NaN coordinate is never returned; a query with one has none.
 // A filter compares all pairs with the radius, and binary64 decides. Several GPUs share the queries, or

@@ -51,8 +51,8 @@ KITH_EXPORT void merge(PartialNeighbors& into, const PartialNeighbors& other);
 KITH_EXPORT Neighbors finish(const PartialNeighbors& partial, const Options& options = {});
 
 // All points of a shard within a radius of each query, in blocks of rows as radius_blocks() hands them on, but with ids
-// counted among all points and, whatever Options::f64 says, in `distances64` the distance keys. Shards, queries and
-// metric as for search_shard(). Throws as radius() does.
+// counted among all points and, whatever Options::f64 says, in `distances64` the distance keys. Shards and queries as
+// for search_shard(), metric likewise; one that is left alone is euclidean, as for radius(). Throws as that does.
 KITH_EXPORT Report radius_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
                                 const Radius& r, const Options& options, const TakeRadiusRows& take);
 // The same of a graph, as graph_shard().

@@ -30,8 +30,8 @@ enum class ElementType : std::uint8_t {
     bf16,
     i8,
     u8,
-    i32,  // ids in files; not searchable
-    i64,  // ids in files; not searchable
+    i32,  // ids in files, Options::lengths; not searchable
+    i64,  // likewise
 };
 
 // "f32", "f64", ...
@@ -105,7 +105,8 @@ struct FunctorMetric;  // kith/functor.h
 // x), not scaled either, and `inner_product` a similarity: the largest product comes first.
 struct Metric {
     MetricId id = MetricId::sqeuclidean;
-    bool chosen = false;  // named, if only as sqeuclidean: an Index refuses another metric than its own
+    bool chosen = false;  // named, if only as sqeuclidean: an Index refuses another metric than its own, and one that
+                          // is left alone is euclidean within a radius (kith/radius.h) and of match()
     // minkowski: the exponent, >= 1; +infinity is chebyshev.
     double p = 2.0;
     // mahalanobis: the inverse covariance, d x d, f64, row-major, host, symmetric and positive definite; copied by the
@@ -150,8 +151,8 @@ struct Options {
     Metric metric{};
     bool largest = false;  // select() only: the k largest instead of the k smallest
     bool sorted = true;    // select() only: false permits any order within a row
-    MatrixView lengths{};  // select() only: rows x 1 of i64, in host memory or where the matrix lies: of row i the
-                           // first lengths[i] values alone are there. 0 to cols (on a device cut to that, in host
+    MatrixView lengths{};  // select() only: rows x 1 of i64 or i32, in host memory or where the matrix lies: of row i
+                           // the first lengths[i] values alone are there. 0 to cols (on a device cut to that, in host
                            // memory an error); where they are fewer than k, the rest of a result is missing. Without
                            // data all values of every row are there
     bool include_self = false;  // graph() only: row i begins with id i at its distance to itself, and k counts it

@@ -28,8 +28,9 @@ from ._radius_blocks import RadiusBlock, radius_blocks, radius_csr
 from ._recommend import Recommendations, recommend
 from ._results import Neighbors, TopK
 from ._retrieval import Retrieved, image_features, retrieve
-from ._search import Verification, graph, info, inverse_covariance, search, variances, verify
+from ._search import graph, info, inverse_covariance, search, variances
 from ._topk import topk
+from ._verify import Verification, verify
 
 if TYPE_CHECKING:
     from . import compat, dask, groundtruth, information, ray, shards, sklearn, torch

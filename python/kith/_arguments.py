@@ -105,17 +105,19 @@ def _float64(array: Any, name: str) -> np.ndarray[Any, Any]:
     return wider
 
 
-def _metric(metric: str, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool, formula: str | None,
-            start: float) -> _core.MetricSettings:
-    if formula is None and inverse_covariance is None and variances is None:
+def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool,
+            formula: str | None, start: float, usual: str | None = "sqeuclidean") -> _core.MetricSettings:
+    """usual: the function's default, beside which a formula may stand; None: the metric may be left alone."""
+    if formula is None and inverse_covariance is None and variances is None and (metric is not None or usual is None):
         try:
             return _core.MetricSettings(metric, p, None, None, packed_bits, "", start)
         except TypeError:  # numbers of other types, or an argument that the checks name
             pass
-    _text(metric, "metric", "a name")
+    if metric is not None or usual is not None:
+        _text(metric, "metric", "a name")
     if formula is not None and not _text(formula, "formula"):
         raise ValueError("formula: expected an expression of a, q and x")
-    if formula is not None and metric != "sqeuclidean":
+    if formula is not None and metric != usual:
         raise ValueError(f"metric: {metric!r} beside a formula; expected one of them")
     if inverse_covariance is not None:
         inverse_covariance = _float64(inverse_covariance, "inverse_covariance")

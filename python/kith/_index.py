@@ -20,7 +20,8 @@ class Index(RadiusBlockMethods):
     points : array of shape (n, d)
         As in `search`; may go once the Index is there, which owns all that it needs. At least one point.
     metric, p, inverse_covariance, variances, packed_bits, formula, start, device, memory, threads, isa, progress
-        As in `search`. Metric and device are the Index's own from here on.
+        As in `search`. Metric and device are the Index's own from here on. Without a metric, `search` and `graph` are of
+        ``"sqeuclidean"``, and the searches within a radius of ``"euclidean"``.
 
     Raises
     ------
@@ -35,7 +36,7 @@ class Index(RadiusBlockMethods):
     array([[2]])
     """
 
-    def __init__(self, points: Any, *, metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None,
+    def __init__(self, points: Any, *, metric: str | None = None, p: float = 2.0, inverse_covariance: Any = None,
                  variances: Any = None, packed_bits: bool = False, formula: str | None = None, start: float = 0.0,
                  device: str = "auto", memory: int = 0, threads: int = 0, isa: str = "", stream: int | None = None,
                  progress: Progress = None) -> None:
@@ -43,9 +44,9 @@ class Index(RadiusBlockMethods):
         stream = kind.stream(like) if stream is None else stream
         points, read_points = given(points, "points", stream)
         _rows(points, "points")
-        self._metric = metric if formula is None else "formula"
+        self._metric = (metric or "sqeuclidean") if formula is None else "formula"
         self._core = _core.Index(
-            read_points, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            read_points, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, None),
             _settings(False, device, memory, threads, "", isa, stream, progress))
         self._kind, self._place = kind, kind.place(like)
 

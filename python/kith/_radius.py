@@ -101,7 +101,7 @@ def _radii(r: Any, rows: int) -> tuple[float, Any]:
     return 0.0, radii.reshape(-1, 1)
 
 
-def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str = "sqeuclidean",  # noqa: A002
+def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str = "euclidean",  # noqa: A002
            p: float = 2.0, inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
            formula: str | None = None, start: float = 0.0, f64: bool = False, device: str = "auto", memory: int = 0,
            threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
@@ -113,8 +113,9 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     points, queries : arrays of shape (n, d) and (q, d)
         As in `search`.
     r : float or array of shape (q,)
-        The radius, of all queries or of each. Points at a distance of at most r are within, as the metric reports it in
-        float64; for ``"inner_product"``, whose larger products are nearer, those of a product of at least r.
+        The radius, of all queries or of each: a distance of the metric, which is ``"euclidean"`` here if none is named.
+        Points at a distance of at most r are within, as the metric reports it in float64; for ``"inner_product"``, whose
+        larger products are nearer, those of a product of at least r.
     open : bool
         Points at exactly r are not within.
 
@@ -147,12 +148,12 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     one, each = _radii(r, _rows(queries, "queries"))
     return _rows_of(kind, like, _core.radius(
         array_interface(points, "points", stream), array_interface(queries, "queries", stream), one, each,
-        _flag(open, "open"), False, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _flag(open, "open"), False, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
         _settings(f64, device, memory, threads, path, isa, stream, progress)))
 
 
 def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool = False,  # noqa: A002
-                 metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                 metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
                  device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
                  stream: int | None = None, progress: Progress = None) -> RadiusNeighbors:
@@ -191,12 +192,12 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     one, each = _radii(r, _rows(points, "points"))
     return _rows_of(kind, like, _core.radius(
         array_interface(points, "points", stream), None, one, each, _flag(open, "open"), _flag(include_self, "include_self"),
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
         _settings(f64, device, memory, threads, path, isa, stream, progress)))
 
 
 def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
-                  metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                  metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                   packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto",
                   memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
                   progress: Progress = None) -> RadiusCounts:
@@ -238,7 +239,8 @@ def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     return _counts_of(kind, like, _core.radius_counts(
         array_interface(points, "points", stream),
         None if asked is None else array_interface(asked, "queries", stream), one, each, _flag(open, "open"),
-        _flag(include_self, "include_self"), _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _flag(include_self, "include_self"),
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
         _settings(False, device, memory, threads, path, isa, stream, progress)))
 
 
@@ -262,7 +264,7 @@ class RadiusMethods:
         queries : array of shape (q, d)
             As in `kith.search`.
         r : float or array of shape (q,)
-            As in `kith.radius`.
+            As in `kith.radius`: of an Index whose metric was not named, a Euclidean distance.
         open, f64, memory, threads, path, isa, stream, progress
             As in `kith.radius`.
 

@@ -46,7 +46,7 @@ class RadiusBlock(namedtuple("RadiusBlock", ("first", "distances", "indices", "o
 
 
 def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
-                  metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                  metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                   packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
                   device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
                   stream: int | None = None, progress: Progress = None) -> Iterator[RadiusBlock]:
@@ -94,7 +94,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
     open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
-    with_metric = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
+    with_metric = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean")
 
     def search(to: Any, shown: Progress) -> Report:
         return _core.radius_blocks(
@@ -107,7 +107,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
 
 
 def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
-               metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+               metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
                device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
                stream: int | None = None, progress: Progress = None) -> Report:
@@ -149,7 +149,7 @@ def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = Fa
     return _core.radius_blocks(
         array_interface(points, "points", stream),
         None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
         _settings(f64, device, memory, threads, path, isa, stream, progress), os.fspath(file))
 
 

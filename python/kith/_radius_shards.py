@@ -26,7 +26,7 @@ class RadiusPartial(NamedTuple):
 
 
 def radius(shard: Any, first_point: int, queries: Any, r: Any, *, open: bool = False,  # noqa: A002
-           metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+           metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
            packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0,
            threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> RadiusPartial:
     """All points of a shard within a radius of each query.
@@ -53,16 +53,16 @@ def radius(shard: Any, first_point: int, queries: Any, r: Any, *, open: bool = F
     --------
     >>> import numpy, kith.shards
     >>> points = numpy.array([[0.0], [1.0], [3.0]])
-    >>> kith.shards.radius(points[1:], 1, points[:1], 4).indices
+    >>> kith.shards.radius(points[1:], 1, points[:1], 2).indices
     array([1])
     """
     return _partial(shard, first_point, queries, -1, r, open,
-                    _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+                    _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
                     _settings(False, device, memory, threads, path, isa, 0, progress))
 
 
 def radius_graph(shard: Any, first_point: int, queries: Any, first_query: int, r: Any, *, open: bool = False,  # noqa: A002
-                 metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
+                 metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto",
                  memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> RadiusPartial:
     """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is in its own row.
@@ -89,16 +89,16 @@ def radius_graph(shard: Any, first_point: int, queries: Any, first_query: int, r
     --------
     >>> import numpy, kith.shards
     >>> points = numpy.array([[0.0], [1.0], [3.0]])
-    >>> kith.shards.radius_graph(points, 0, points[1:], 1, 4).indices
+    >>> kith.shards.radius_graph(points, 0, points[1:], 1, 2).indices
     array([0, 2, 1])
     """
     return _partial(shard, first_point, queries, _first(first_query), r, open,
-                    _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+                    _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
                     _settings(False, device, memory, threads, path, isa, 0, progress))
 
 
 def radius_counts(shard: Any, first_point: int, queries: Any, r: Any, *, first_query: int | None = None,
-                  open: bool = False, metric: str = "sqeuclidean", p: float = 2.0,  # noqa: A002
+                  open: bool = False, metric: str = "euclidean", p: float = 2.0,  # noqa: A002
                   inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
                   formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0,
                   path: str = "", isa: str = "", progress: Progress = None) -> RadiusCounts:
@@ -127,10 +127,10 @@ def radius_counts(shard: Any, first_point: int, queries: Any, r: Any, *, first_q
     --------
     >>> import numpy, kith.shards
     >>> points = numpy.array([[0.0], [1.0], [3.0]])
-    >>> sum(kith.shards.radius_counts(points[i:i + 1], i, points[:1], 4).counts for i in range(3))
+    >>> sum(kith.shards.radius_counts(points[i:i + 1], i, points[:1], 2).counts for i in range(3))
     array([2])
     """
-    of = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
+    of = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean")
     settings = _settings(False, device, memory, threads, path, isa, 0, progress)
     points, asked, one, each = _arrays(shard, queries, r)
     counts, report = _core.radius_shard_counts(points, _integer(first_point, "first_point"), asked,
@@ -139,7 +139,7 @@ def radius_counts(shard: Any, first_point: int, queries: Any, r: Any, *, first_q
     return RadiusCounts(_int64(counts), report)
 
 
-def merge_radius(*parts: RadiusPartial, metric: str = "sqeuclidean", p: float = 2.0, inverse_covariance: Any = None,
+def merge_radius(*parts: RadiusPartial, metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None,
                  variances: Any = None, packed_bits: bool = False, formula: str | None = None, start: float = 0.0,
                  f64: bool = False) -> RadiusNeighbors:
     """The rows of all shards together, with the distances that the metric reports: those of `kith.radius` of all points.
@@ -180,7 +180,7 @@ def merge_radius(*parts: RadiusPartial, metric: str = "sqeuclidean", p: float = 
             raise ValueError(f"parts of {whole[0].dimensions} and of {part.dimensions} dimensions")
     offsets, indices, distances, report = _core.merge_radius_shards(
         [(part.offsets, part.indices, part.keys) for part in whole], whole[0].dimensions,
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
         _settings(_flag(f64, "f64"), "auto", 0, 0, "", "", 0, None))
     return RadiusNeighbors(distances, _int64(indices), _int64(offsets), report)
 

@@ -121,7 +121,7 @@ def recommend(preferences: Any, k: int = 100, count: int | None = None, *, form:
         min(_DEFAULT_COUNT, max(items, 1)) if count is None else _integer(count, "count"),
         bool(_one_of(form, "form", _FORMS)), bool(_one_of(weight, "weight", _WEIGHTS)), _number(epsilon, "epsilon"),
         _flag(hold_out, "hold_out"), _integer(seed, "seed", 0, 2**64 - 1), _integer(users_at_once, "users_at_once"),
-        _metric(metric if formula is None else "sqeuclidean", p, inverse_covariance, variances, False, formula, start),
+        _metric(metric, p, inverse_covariance, variances, False, formula, start, "hellinger"),
         _settings(True, device, memory, threads, path, "", kind_of(values).stream(values), progress))
     return Recommendations(told.view(np.int64), predictions, None if held_out is None else held_out.view(np.int64), judged,
                            hit_rate, popular, report)

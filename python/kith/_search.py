@@ -1,7 +1,7 @@
-"""search, graph, verify: arguments, defaults and arrays of results around the core."""
+"""search, graph: arguments, defaults and arrays of results around the core."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -171,110 +171,6 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
         _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
         indices, distances)
     return _neighbors(kind, like, distances, indices, report, out)
-
-
-class Verification(NamedTuple):
-    """What `verify` found."""
-
-    exact: bool  #: every index is the true one and every distance has the true bits
-    rows: int  #: rows that were looked at
-    wrong_rows: Any  #: numpy array of those whose indices or distances differ
-    recall: float  #: share of the true neighbours that are listed, in any order
-
-
-def verify(points: Any, queries: Any, indices: Any, distances: Any = None, *, sample: int | None = None,
-           include_self: bool = True, **how: Any) -> Verification:
-    """Whether given neighbours are the true ones, by searching again.
-
-    Parameters
-    ----------
-    points, queries : arrays
-        As in `search`; queries None: the neighbours are a graph of the points.
-    indices : array of shape (q, k)
-        What is to be verified, in order.
-    distances : array of shape (q, k), optional
-        Compared bit by bit, as float32 or float64 as they are.
-    sample : int, optional
-        Look only at so many rows, evenly spaced.
-    include_self : bool
-        Of a graph: its rows begin with the point itself.
-    **how
-        metric and the other named arguments of `search`.
-
-    Returns
-    -------
-    Verification
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError, DeviceError, Cancelled
-        Naming the argument: shapes that do not belong together, distances that are neither float32 nor float64, and what
-        `search` raises.
-
-    Examples
-    --------
-    >>> import numpy, kith
-    >>> points = numpy.arange(6.0).reshape(3, 2)
-    >>> kith.verify(points, points, [[0], [1], [2]]).exact
-    True
-    """
-    listed = _host(indices, "indices", "iu", "integers")
-    if listed.ndim != 2:
-        raise ValueError(f"indices: expected 2 dimensions, got {listed.ndim}")
-    given = None if distances is None else on_host(distances)
-    if given is not None and given.shape != listed.shape:
-        raise ValueError(f"distances: expected the shape of indices, {listed.shape}, got {given.shape}")
-    if given is not None and given.dtype not in (np.float32, np.float64):
-        raise TypeError(f"distances: expected float32 or float64, got {given.dtype}")
-    points = readable(points, "points")
-    asked = points if queries is None else readable(queries, "queries")
-    count, k = listed.shape
-    if count != _rows(asked, "queries"):
-        raise ValueError(f"indices: {count} rows for {len(asked)} {'points' if queries is None else 'queries'}")
-    if sample is not None and _integer(sample, "sample") < 1:
-        raise ValueError(f"sample is {sample}: expected at least 1")
-    rows = np.arange(count) if sample is None or sample >= count else np.arange(sample) * count // sample
-    how = {**how, "f64": given is not None and given.dtype == np.float64}
-    found = search(points, asked[rows], k + (queries is None), **how)
-    true_distances, true_indices = map(on_host, found)
-    if queries is None:
-        true_distances, true_indices = _as_graph(true_distances, true_indices, rows, include_self)
-        if _flag(include_self, "include_self"):  # the distance of a point to itself
-            for estimated, parameter, estimate in (("mahalanobis", "inverse_covariance", inverse_covariance),
-                                                   ("seuclidean", "variances", variances)):
-                if how.get("metric") == estimated and how.get(parameter) is None:  # that of all points, not of these rows
-                    how[parameter] = estimate(points)
-            own = on_host(graph(asked[rows], 1, include_self=True, **how).distances)
-            true_distances = np.concatenate([own, true_distances], axis=1)
-    listed = listed[rows]
-    right = (listed == true_indices).all(axis=1)
-    if given is not None:
-        bits = np.uint64 if given.dtype == np.float64 else np.uint32
-        listed_bits, true_bits = (np.ascontiguousarray(part).view(bits) for part in (given[rows], true_distances))
-        right &= (listed_bits == true_bits).all(axis=1)
-    n = _rows(points, "points")
-    hits = int(np.isin(_cells(true_indices, n), _cells(listed, n)).sum())
-    present = int((true_indices >= 0).sum())
-    return Verification(bool(right.all()), len(rows), rows[~right], hits / present if present else 1.0)
-
-
-def _cells(indices: Any, n: int) -> Any:
-    """Of those that are indices of n points: numbers that differ from row to row."""
-    there = (indices >= 0) & (indices < n)
-    return (indices.astype(np.int64) + n * np.arange(len(indices))[:, None])[there]
-
-
-def _as_graph(distances: Any, indices: Any, rows: Any, include_self: bool) -> tuple[Any, Any]:
-    """Of k + 1 neighbours the k others: without the point itself where it is among them, else without the last. With
-    `include_self` k - 1 of them, and the point's index before them."""
-    own = indices == rows[:, None]
-    own[~own.any(axis=1), -1] = True
-    shape = (len(rows), indices.shape[1] - 1)
-    distances, indices = distances[~own].reshape(shape), indices[~own].reshape(shape)
-    if not include_self:
-        return distances, indices
-    known = np.where(indices[:, :1] >= 0, rows[:, None], -1) if shape[1] else rows[:, None]
-    return distances[:, :-1], np.concatenate([known, indices[:, :-1]], axis=1)
 
 
 def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:

@@ -1,6 +1,7 @@
 // kith._core: the library's calls for the package's Python files, which fill in defaults and make the arrays of
 // results.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -238,9 +239,9 @@ NB_MODULE(_core, module) {
              nb::arg("owner"), nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("type"),
              nb::arg("device"));
     nb::class_<MetricSettings>(module, "MetricSettings")
-        .def(nb::init<std::string, double, nb::object, nb::object, bool, std::string, double>(), nb::arg("metric"),
-             nb::arg("p").noconvert(), nb::arg("inverse_covariance").none(), nb::arg("variances").none(),
-             nb::arg("packed_bits"), nb::arg("formula"), nb::arg("start").noconvert());
+        .def(nb::init<std::optional<std::string>, double, nb::object, nb::object, bool, std::string, double>(),
+             nb::arg("metric").none(), nb::arg("p").noconvert(), nb::arg("inverse_covariance").none(),
+             nb::arg("variances").none(), nb::arg("packed_bits"), nb::arg("formula"), nb::arg("start").noconvert());
     nb::class_<Settings>(module, "Settings")
         .def("__init__", settings_from, nb::arg("f64"), nb::arg("device"), nb::arg("memory").noconvert(),
              nb::arg("threads").noconvert(), nb::arg("path"), nb::arg("selector"), nb::arg("isa"),
@@ -262,6 +263,7 @@ NB_MODULE(_core, module) {
     add_match(module);
     add_recommend(module);
     add_retrieval(module);
+    add_verify(module);
 
     nb::class_<PythonIndex>(module, "Index")
         .def(nb::init<nb::handle, const MetricSettings&, const Settings&>(), nb::arg("points").none(),

@@ -9,5 +9,6 @@ void add_shards(nanobind::module_& module);
 void add_groundtruth(nanobind::module_& module);
 void add_recommend(nanobind::module_& module);
 void add_retrieval(nanobind::module_& module);
+void add_verify(nanobind::module_& module);
 
 }  // namespace kith::python

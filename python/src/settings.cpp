@@ -5,11 +5,11 @@ namespace kith::python {
 
 HeldOptions::HeldOptions(const MetricSettings* metric, const Settings& settings) {
     if (metric) {
-        if (metric->formula.empty()) {
-            options.metric = metric_named(metric->metric);
-        } else {
+        if (!metric->formula.empty()) {
             options.metric = MetricId::formula;
             options.metric.formula = metric->formula;
+        } else if (metric->metric) {
+            options.metric = metric_named(*metric->metric);
         }
         options.metric.p = metric->p;
         options.metric.packed_bits = metric->packed_bits;

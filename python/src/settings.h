@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "kith/types.h"
@@ -13,7 +14,7 @@ namespace kith::python {
 
 // A metric with its parameters; matrices f64 or None.
 struct MetricSettings {
-    std::string metric;
+    std::optional<std::string> metric;  // none: left alone
     double p;
     nanobind::object inverse_covariance;
     nanobind::object variances;

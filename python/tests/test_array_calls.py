@@ -25,8 +25,8 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], tuple[Any, ...]]] = {
     "Index.graph": (lambda x, q: kith.Index(x).graph(3), GRAPH),
     "topk": (lambda x, q: kith.topk(x, 2), (np.take_along_axis(POINTS, BEST, 1), BEST)),
     "distances": (lambda x, q: (kith.distances(x, q),), (SQUARES,)),
-    "radius": (lambda x, q: kith.radius(x, q, 20)[2:], (np.concatenate([[0], WITHIN.sum(1).cumsum()]),)),
-    "radius_counts": (lambda x, q: (kith.radius_counts(x, q, 20).counts,), (WITHIN.sum(1),)),
+    "radius": (lambda x, q: kith.radius(x, q, np.sqrt(20))[2:], (np.concatenate([[0], WITHIN.sum(1).cumsum()]),)),
+    "radius_counts": (lambda x, q: (kith.radius_counts(x, q, np.sqrt(20)).counts,), (WITHIN.sum(1),)),
     "verify": (lambda x, q: (kith.verify(x, q, INDICES).exact,), (True,)),
     "match": (lambda x, q: (kith.match(q, x).pairs[:, 1],), (INDICES[:, 0],)),
 }

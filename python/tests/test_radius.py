@@ -13,13 +13,13 @@ import kith
 GENERATOR = np.random.default_rng(4)
 POINTS = GENERATOR.integers(-3, 4, (400, 3)).astype(np.float32)
 QUERIES = GENERATOR.integers(-3, 4, (40, 3)).astype(np.float32)
-SQUARES = ((QUERIES[:, None].astype(float) - POINTS[None]) ** 2).sum(axis=2)
+DISTANCES = np.sqrt(((QUERIES[:, None].astype(float) - POINTS[None]) ** 2).sum(axis=2))
 
 
-def expected(squares: Any, r: Any, opened: bool = False) -> list[list[int]]:
+def expected(distances: Any, r: Any, opened: bool = False) -> list[list[int]]:
     """Of each row those within, by (distance, index)."""
     rows = []
-    for row, radius in zip(squares, np.broadcast_to(r, len(squares))):
+    for row, radius in zip(distances, np.broadcast_to(r, len(distances))):
         near = np.flatnonzero(row < radius if opened else row <= radius)
         rows.append(list(near[np.argsort(row[near], kind="stable")]))
     return rows
@@ -27,24 +27,24 @@ def expected(squares: Any, r: Any, opened: bool = False) -> list[list[int]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8"])
 def test_rows(dtype: str) -> None:
+    """Of no named metric: r is a Euclidean distance, of an Index as well."""
     points, queries = POINTS.astype(dtype), QUERIES.astype(dtype)
     index = kith.Index(points)
-    for r in (0, 2, 5.0, np.inf, np.arange(40) / 2):
+    for r in (0, 2, np.sqrt(5), np.nextafter(np.sqrt(5), 0), np.inf, np.sqrt(np.arange(40))):
         for opened in (False, True):
-            want = expected(SQUARES, r, opened)
+            want = expected(DISTANCES, r, opened)
             for found in (kith.radius(points, queries, r, open=opened), index.radius(queries, r, open=opened)):
                 assert [list(indices) for _, indices in found.rows()] == want
                 assert found.distances.dtype == np.float32 and found.report.queries == 40
-                np.testing.assert_array_equal(found.distances, SQUARES[np.arange(40).repeat(np.diff(found.offsets)),
-                                                                       found.indices])
+                within = DISTANCES[np.arange(40).repeat(np.diff(found.offsets)), found.indices]
+                np.testing.assert_array_equal(found.distances, within.astype(np.float32))
             counts = [len(row) for row in want]
             assert list(kith.radius_counts(points, queries, r, open=opened).counts) == counts
             assert list(index.radius_counts(queries, r, open=opened).counts) == counts
 
 
 def test_graph() -> None:
-    squares = ((POINTS[:, None].astype(float) - POINTS[None]) ** 2).sum(axis=2)
-    whole = expected(squares, 3)
+    whole = expected(np.sqrt(((POINTS[:, None].astype(float) - POINTS[None]) ** 2).sum(axis=2)), 3)
     others = [[j for j in row if j != i] for i, row in enumerate(whole)]
     index = kith.Index(POINTS)
     for include_self, want in ((False, others), (True, whole)):
@@ -52,6 +52,21 @@ def test_graph() -> None:
             assert [list(indices) for _, indices in found.rows()] == want
         assert list(kith.radius_counts(POINTS, None, 3, include_self=include_self).counts) == [len(row) for row in want]
         assert list(index.radius_counts(None, 3, include_self=include_self).counts) == [len(row) for row in want]
+
+
+def test_squares_are_named() -> None:
+    """Whoever names sqeuclidean compares squares, of an Index as well; a formula may stand beside the default."""
+    want = expected(np.rint(DISTANCES ** 2), 5)
+    for found in (kith.radius(POINTS, QUERIES, 5, metric="sqeuclidean"), kith.Index(POINTS, metric="sqeuclidean").radius(QUERIES, 5),
+                  kith.radius(POINTS, QUERIES, 5, formula="a + (q - x) * (q - x)")):
+        assert [list(indices) for _, indices in found.rows()] == want
+    index = kith.Index(POINTS)
+    assert index.metric == "sqeuclidean"
+    np.testing.assert_array_equal(index.search(QUERIES, 3).distances, kith.search(POINTS, QUERIES, 3).distances)
+    with pytest.raises(ValueError, match="metric: 'cosine' beside a formula"):
+        kith.radius(POINTS, QUERIES, 5, metric="cosine", formula="a + abs(q - x)")
+    with pytest.raises(TypeError, match="metric: expected a name"):
+        kith.radius(POINTS, QUERIES, 5, metric=None)  # type: ignore[arg-type]
 
 
 def test_inner_product_is_at_least() -> None:

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "api/empty.h"
 #include "api/group_report.h"
 #include "api/guard.h"
 #include "api/host_view.h"
@@ -14,7 +15,6 @@
 #include "api/rows.h"
 #include "api/run.h"
 #include "api/validate.h"
-#include "exact/missing.h"
 #include "exact/refuse.h"
 #include "exact/watched.h"
 #include "gpu/search/batches.h"
@@ -51,8 +51,8 @@ void check_batches(const MatrixView& points, const MatrixView& queries, const st
 
 void check(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches, std::int64_t k,
            const Options& options) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
+    api::check_view(points, "points", 0);
+    api::check_view(queries, "queries", 0);
     api::check_dimensions(points.cols, queries.cols);
     api::check_k(k, queries.rows);
     check_batches(points, queries, batches);
@@ -81,6 +81,13 @@ public:
 
     Report run() {
         api::check_parameters(options_.metric, points_.type);
+        if (pairs_ == 0) {
+            ProgressMeter progress(options_.progress, 0);
+            MatrixView none = points_;
+            none.rows = 0;
+            api::validate_metric(options_.metric, none, 1, progress);
+            return api::search_without_pairs(queries_.rows, k_, options_, out_);
+        }
         try {
             return searched();
         } catch (const Error& error) {
@@ -129,6 +136,7 @@ private:
     planner::BatchesPlan planned() const {
         MetricSpec metric;
         metric.id = api::computed_metric(options_.metric);
+        metric.functor = options_.metric.functor;
         const auto shape = planner::shape_of(points_, queries_, batches_, k_, options_.f64, out_.device);
         const planner::Request request = api::request(shape.shape, metric, options_, points_.device);
         planner::BatchesPlan plan = planner::batches(request, shape, api::machine(options_.device, assumed_free));
@@ -260,21 +268,10 @@ private:
     void fill_rows(std::int64_t first, std::int64_t last) const {
         constexpr std::int64_t values = 1 << 16;
         const std::int64_t rows = std::max<std::int64_t>(1, values / k_);
-        const bool largest = api::traits_of(options_.metric.id).similarity;
-        for (; first < last; first += rows) {
-            const auto cells = static_cast<std::size_t>(std::min(rows, last - first) * k_);
-            const NeighborsView to = api::rows_of(out_, first, k_, options_.f64);
-            put(to.ids, std::vector<std::int64_t>(cells, -1));
-            if (!to.distances) continue;
-            if (options_.f64) put(to.distances, std::vector<double>(cells, exact::missing_value<double>(largest)));
-            else put(to.distances, std::vector<float>(cells, exact::missing_value<float>(largest)));
-        }
-    }
-
-    template <class T>
-    void put(void* to, const std::vector<T>& values) const {
-        if (out_.device != host_memory) gpu::copy(to, values.data(), values.size() * sizeof(T));
-        else std::copy(values.begin(), values.end(), static_cast<T*>(to));
+        for (; first < last; first += rows)
+            api::put_missing(std::min(rows, last - first), k_, api::traits_of(options_.metric.id).similarity,
+                             options_.f64 ? ElementType::f64 : ElementType::f32,
+                             api::rows_of(out_, first, k_, options_.f64));
     }
 
     MatrixView points_, queries_;
@@ -293,7 +290,7 @@ Report search_batches_into(const MatrixView& points, const MatrixView& queries, 
                            std::int64_t k, const Options& options, const NeighborsView& out) {
     return api::guarded([&] {
         check(points, queries, batches, k, options);
-        api::check_out(out);
+        api::check_out(out, queries.rows);
         return Batches(points, queries, batches, k, options, out).run();
     });
 }

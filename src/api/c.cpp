@@ -11,6 +11,7 @@
 #include "kith/distances.h"
 #include "kith/kith.h"
 #include "kith/match.h"
+#include "kith/verify.h"
 
 using namespace kith::c;
 
@@ -61,11 +62,11 @@ kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type
 }
 
 const char* kith_type_name(int32_t type) {
-    return type < KITH_F32 || type > KITH_U8 ? "unknown" : kith::name(static_cast<kith::ElementType>(type));
+    return type < KITH_F32 || type > KITH_I64 ? "unknown" : kith::name(static_cast<kith::ElementType>(type));
 }
 
 size_t kith_type_size(int32_t type) {
-    return type < KITH_F32 || type > KITH_U8 ? 0 : kith::size_of(static_cast<kith::ElementType>(type));
+    return type < KITH_F32 || type > KITH_I64 ? 0 : kith::size_of(static_cast<kith::ElementType>(type));
 }
 
 int kith_metric_named(const char* name, int32_t* metric) {
@@ -159,7 +160,8 @@ int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, do
                        int32_t open, const kith_options* options, int64_t* counts, kith_report* report) {
     return guarded([&] {
         check(report);
-        require(counts, "counts");
+        const kith_matrix* const asked = queries ? queries : points;
+        if (asked && asked->rows > 0) require(counts, "counts");
         const Converted c(options);
         const kith::Radius radius = radius_of(r, radii, open);
         const kith::RadiusCounts found =
@@ -176,6 +178,8 @@ int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, c
         check(report);
         if (count < 0) kith::refuse("count: {}; expected at least 0", count);
         if (count > 0) require(batches, "batches");
+        if (count > INT64_MAX / static_cast<std::int64_t>(sizeof(kith_batch)))
+            kith::refuse("count: {}; the batches pass 2^63 bytes", count);
         std::vector<kith::Batch> all;
         all.reserve(static_cast<std::size_t>(count));
         for (const kith_batch* b = batches; b != batches + count; ++b)
@@ -183,6 +187,43 @@ int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, c
         const Converted c(options);
         fill(report, kith::search_batches_into(matrix(points, "points"), matrix(queries, "queries"), all, k, c.options,
                                                neighbors(out)));
+    });
+}
+
+int kith_verify(const kith_matrix* points, const kith_matrix* queries, const int64_t* ids, const void* distances,
+                int64_t k, const kith_options* options, kith_verification* verification) {
+    return guarded([&] {
+        require(verification, "verification");
+        if (verification->struct_size < sizeof(kith_verification::struct_size))
+            kith::refuse("verification.struct_size: {}; expected sizeof(kith_verification)", verification->struct_size);
+        const Converted c(options);
+        const kith::MatrixView x = matrix(points, "points"), y = queries ? matrix(queries, "queries") : x;
+        if (y.rows > 0) require(ids, "ids");
+        kith::FoundNeighbors found(kith::view(ids, y.rows, k));
+        if (distances)
+            found.distances = c.options.f64 ? kith::view(static_cast<const double*>(distances), y.rows, k)
+                                            : kith::view(static_cast<const float*>(distances), y.rows, k);
+        kith::VerifyOptions how;
+        how.search = c.options;
+        how.described = 1;
+        const kith::Verification v = queries ? kith::verify(x, y, found, how) : kith::verify_graph(x, found, how);
+        kith_verification all{};
+        all.struct_size = verification->struct_size;
+        all.verdict = v.wrong > 0 ? KITH_NOT_EXACT : v.tied > 0 ? KITH_EXACT_UP_TO_TIES : KITH_EXACT;
+        all.include_self = v.include_self;
+        all.exact = v.exact;
+        all.tied = v.tied;
+        all.wrong = v.wrong;
+        all.first_wrong = v.wrong > 0 ? v.wrong_rows.front() : -1;
+        all.recall = v.recall();
+        all.compared = v.compared == kith::DistancesCompared::none  ? KITH_NOT_COMPARED
+                       : v.compared == kith::DistancesCompared::f32 ? KITH_COMPARED_F32
+                                                                    : KITH_COMPARED_F64;
+        all.distances = v.distances;
+        all.different = v.different;
+        all.largest_ulp = v.largest_ulp;
+        if (v.wrong > 0) std::snprintf(all.why, sizeof(all.why), "%s", v.first_wrong.front().why.c_str());
+        std::memcpy(verification, &all, std::min(all.struct_size, sizeof(all)));
     });
 }
 

@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "api/guard.h"
 #include "exact/refuse.h"
 #include "kith/c.h"
 #include "kith/functor.h"
@@ -19,12 +20,12 @@ namespace kith::c {
 // Keeps the message for kith_last_error() and returns the code.
 int fail(int code, const char* message) noexcept;
 
-// Runs f; no exception leaves it.
+// Runs f; no exception leaves it. Memory that what f itself does could not have is an error like the library's.
 template <class F>
 int guarded(F f) noexcept {
     const machine::FloatState state;
     try {
-        f();
+        api::guarded(f);
         return KITH_OK;
     } catch (const Error& e) {
         return fail(static_cast<int>(e.code()), e.what());
@@ -42,7 +43,7 @@ inline void require(const void* pointer, const char* what) {
 }
 
 inline ElementType element_type(int32_t type, const std::string& what) {
-    if (type < KITH_F32 || type > KITH_U8) refuse("{}: {}; expected one of enum kith_type", what, type);
+    if (type < KITH_F32 || type > KITH_I64) refuse("{}: {}; expected one of enum kith_type", what, type);
     return static_cast<ElementType>(type);
 }
 
@@ -58,9 +59,17 @@ inline MatrixView matrix(const kith_matrix* m, const char* what) {
             m->device};
 }
 
+// A matrix that may be left out, and is not: one without data is of no elements, and not none.
+inline MatrixView parameter(const kith_matrix* m, const char* what) {
+    static constexpr double nothing = 0;
+    MatrixView view = matrix(m, what);
+    if (!view.data && (view.rows == 0 || view.cols == 0)) view.data = &nothing;
+    return view;
+}
+
 inline Radius radius_of(double r, const kith_matrix* radii, int32_t open) {
     Radius radius(r);
-    if (radii) radius.each = matrix(radii, "radii");
+    if (radii) radius.each = parameter(radii, "radii");
     radius.open = open != 0;
     return radius;
 }
@@ -106,8 +115,8 @@ struct Converted {
         if (o.metric != KITH_METRIC_default) m = metric_id(o.metric);
         m.p = o.p;
         m.packed_bits = o.packed_bits != 0;
-        if (o.inverse_covariance) m.inverse_covariance = matrix(o.inverse_covariance, "inverse_covariance");
-        if (o.variances) m.variances = matrix(o.variances, "variances");
+        if (o.inverse_covariance) m.inverse_covariance = parameter(o.inverse_covariance, "inverse_covariance");
+        if (o.variances) m.variances = parameter(o.variances, "variances");
         m.formula = text(o.formula);
         m.start = o.start;
         if (o.functor) {
@@ -129,7 +138,7 @@ struct Converted {
         options.selector = text(o.selector);
         options.isa = text(o.isa);
         options.order = text(o.order);
-        if (o.lengths) options.lengths = matrix(o.lengths, "lengths");
+        if (o.lengths) options.lengths = parameter(o.lengths, "lengths");
         options.enqueue = o.enqueue != 0;
         options.stream = o.stream;
         if (o.progress) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/request.h"
@@ -31,8 +32,8 @@ std::int64_t element_bytes(const Options& options) {
 }
 
 void check(const MatrixView& points, const MatrixView& queries, const Options& options) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
+    api::check_view(points, "points", 0);
+    api::check_view(queries, "queries", 0);
     api::check_dimensions(points.cols, queries.cols);
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(points.rows, queries.rows, &bytes) ||
@@ -86,6 +87,7 @@ Report with_points(const MatrixView& points, const MatrixView& queries, const Op
     api::check_values(points, metric, "points", threads, progress);
     api::check_values(queries, metric, "queries", threads, progress);
     planner::choose_device(options.device, points.device, api::machine(options.device));  // one
+    if (api::has_no_pairs(points, queries)) return api::report_without_pairs(options, queries.rows);
     const Shape shape{points.rows, queries.rows, points.cols, 1, points.type, false};
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
         const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
@@ -104,10 +106,15 @@ Report with_points(const MatrixView& points, const MatrixView& queries, const Op
 }
 
 Report into(const MatrixView& points, const MatrixView& queries, const Options& options, DistancesView out) {
-    if (!out.data) refuse("out.data: null; expected room for queries x points distances");
+    const bool none = api::has_no_pairs(points, queries);
+    if (!out.data && !none) refuse("out.data: null; expected room for queries x points distances");
     api::check_device(out.device, "out");
     if (out.stride == 0) out.stride = points.rows;
     if (out.stride < points.rows) refuse("out.stride: {}; expected at least the {} points", out.stride, points.rows);
+    const auto element = static_cast<std::size_t>(element_bytes(options));
+    if (!none && api::pass_64_bits(queries.rows, points.rows, out.stride, element))
+        refuse("out.stride: {}; {} rows of {} distances so far apart pass 2^63 bytes", out.stride, queries.rows,
+               points.rows);
     return with_points(points, queries, options,
                        [&](const Prepared& prepared, const Plan& plan, ProgressMeter& progress, bool&) {
                            run(prepared, {queries, plan, options.f64, options.stream, progress, out});

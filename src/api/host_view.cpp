@@ -7,6 +7,11 @@ namespace kith::api {
 
 MatrixView on_host(const MatrixView& view, std::vector<std::byte>& storage) {
     if (view.device == host_memory) return view;
+    if (view.rows == 0) {
+        MatrixView none = view;
+        none.device = host_memory;
+        return none;
+    }
     const std::size_t bytes = size_of(view.type);
     const bool row_major = view.layout == Layout::row_major;
     const std::int64_t inner = row_major ? view.cols : view.rows, outer = row_major ? view.rows : view.cols;

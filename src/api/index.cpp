@@ -1,21 +1,21 @@
 // Index: points that are validated and prepared once; each call is validated, planned and run.
 #include "kith/index.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "api/device_group.h"
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/kato.h"
 #include "api/radius.h"
+#include "api/radius_room.h"
+#include "api/radius_root.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "api/variances.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
-#include "kith/error.h"
 #include "kith/functor.h"
 #include "plan/by_selector.h"
 
@@ -26,10 +26,10 @@ struct Index::State {
     MetricSpec metric;
     std::int64_t n = 0, d = 0;
     std::unique_ptr<const api::DeviceIndex> single;
-    std::unique_ptr<const api::DeviceGroup> several;  // instead
+    std::unique_ptr<const api::DeviceGroup> several;  // instead; of no points neither
 
     // As Options::device names it.
-    std::string device() const { return single ? single->device() : several->device(); }
+    std::string device() const { return single ? single->device() : several ? several->device() : "cpu"; }
 
     // Whether a metric that a call names is the one that was prepared, with its parameters.
     bool is_own(const Metric& m) const {
@@ -59,15 +59,30 @@ struct Index::State {
         return true;
     }
 
+    // Whether a search by radius is of euclidean among points of sqeuclidean: nobody named a metric, or the call that
+    // one where the Index has none.
+    bool takes_roots(const Options& call) const {
+        return !api::is_named(options.metric) &&
+               (!api::is_named(call.metric) || call.metric.id == api::usual_radius_metric);
+    }
+
     // Metric and device are the index' own: a call may leave them alone or name the same.
     void check_call(const Options& call) const {
-        if (api::is_named(call.metric) && !is_own(call.metric))
-            throw Error(ErrorCode::invalid_argument,
-                        call.metric.id == options.metric.id
-                            ? fmt::format("metric: {} with other parameters than this index was prepared for",
-                                          name(call.metric.id))
-                            : fmt::format("metric: {}; this index was prepared for {}", name(call.metric.id),
-                                          name(options.metric.id)));
+        if (api::is_named(call.metric) && !is_own(call.metric)) refuse_metric(call.metric);
+        check_device(call);
+    }
+    void check_radius(const MatrixView* queries, const Options& call) const {
+        if (queries) check_queries(*queries);
+        if (api::is_named(call.metric) && !takes_roots(call) && !is_own(call.metric)) refuse_metric(call.metric);
+        check_device(call);
+    }
+    [[noreturn]] void refuse_metric(const Metric& named) const {
+        const char* const own = name(options.metric.id);
+        if (named.id == options.metric.id)
+            refuse("metric: {} with other parameters than this index was prepared for", own);
+        refuse("metric: {}; this index was prepared for {}", name(named.id), own);
+    }
+    void check_device(const Options& call) const {
         if (call.path == api::kato_path) refuse("path: 'kato' serves graph() of points; an Index has no grids");
         const std::string own = device();
         const bool other = !call.device.empty() && call.device != "auto" && call.device != own &&
@@ -75,24 +90,33 @@ struct Index::State {
         if (other) refuse("device: '{}'; this index was prepared on {}", call.device, own);
     }
 
+    // The options of a call, with the index' own metric and device.
+    Options own_of(const Options& call) const {
+        Options own = call;
+        own.metric = options.metric;
+        own.device = device();
+        return own;
+    }
+
     // Without queries: the points among themselves.
     Report run(const MatrixView* queries, std::int64_t k, const Options& call, const NeighborsView& out) const {
-        api::check_out(out);
         const std::int64_t q = queries ? queries->rows : n;
+        api::check_out(out, q);
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
         if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        if (n == 0 || q == 0) return api::search_without_pairs(q, k, own_of(call), out);
         if (several) return several->run(queries, k, call, progress, out);
         return single->run(queries ? *queries : single->points(), k, !queries, call, progress, out);
     }
 
-    void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
-        check_queries(queries, call);
-        api::check_k(k, queries.rows);
-    }
-    void check_queries(const MatrixView& queries, const Options& call) const {
-        api::check_view(queries, "queries");
+    void check_queries(const MatrixView& queries) const {
+        api::check_view(queries, "queries", 0);
         api::check_dimensions(d, queries.cols);
+    }
+    void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
+        check_queries(queries);
         check_call(call);
+        api::check_k(k, queries.rows);
     }
 
     // The same of a radius.
@@ -100,10 +124,23 @@ struct Index::State {
                       const api::RadiusWants& wants) const {
         const std::int64_t q = queries ? queries->rows : n;
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
-        api::radii_of(r, q, metric);
-        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        const auto run = [&](const api::RadiusCall& radius) {
+            api::radii_of(radius.r, q, metric);
+            if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+            if (n == 0 || q == 0) return api::radius_without_pairs(q, own_of(radius.options), radius.wants);
+            const auto once = [&](const api::RadiusCall& part) {
+                return single ? api::run_radius(*single, part) : api::run_radius(*several, metric, part);
+            };
+            std::vector<std::byte> storage;
+            api::require_room(
+                radius, metric, n,
+                [&] { return queries  ? *queries
+                             : single ? single->points()
+                                      : several->all_points(storage); }, once);
+            return once(radius);
+        };
         const api::RadiusCall radius{queries, r, call, progress, wants};
-        return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
+        return takes_roots(call) ? api::run_rooted(radius, n, d, run) : run(radius);
     }
 };
 
@@ -115,7 +152,7 @@ Index Index::borrowing(const MatrixView& points, const Options& options) {
 
 Index::Index(const MatrixView& points, const Options& options, bool copy) : state_(std::make_unique<State>()) {
     api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         State& s = *state_;
         s.options = options;
         s.options.progress = nullptr;
@@ -125,6 +162,10 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
         api::check_values(points, s.metric, "points", threads, progress);
         s.n = points.rows;
         s.d = points.cols;
+        if (s.n == 0) {
+            api::report_without_pairs(options, 0);
+            return;
+        }
         // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;
@@ -193,16 +234,16 @@ Report Index::graph_into(std::int64_t k, const Options& options, const Neighbors
 
 RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_queries(queries, options);
-        return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return state_->run_radius(&queries, r, options, {.take = &take});
+        state_->check_radius(&queries, options);
+        return api::collect_whole(queries.rows, options.f64, r, [&](const api::RadiusWants& wants) {
+            return state_->run_radius(&queries, r, options, wants);
         });
     });
 }
 
 RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_queries(queries, options);
+        state_->check_radius(&queries, options);
         return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
             return state_->run_radius(&queries, r, options, {.counts = counts});
         });
@@ -213,23 +254,23 @@ Report Index::radius_blocks(const MatrixView& queries, const Radius& r, const Op
                             const TakeRadiusRows& take) const {
     return api::guarded([&] {
         const TakeRadiusRows handed_on = machine::for_caller(take);
-        state_->check_queries(queries, options);
+        state_->check_radius(&queries, options);
         return state_->run_radius(&queries, r, options, {.take = &handed_on});
     });
 }
 
 RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_call(options);
-        return api::collect_radius(size(), options.f64, [&](const TakeRadiusRows& take) {
-            return state_->run_radius(nullptr, r, options, {.take = &take});
+        state_->check_radius(nullptr, options);
+        return api::collect_whole(size(), options.f64, r, [&](const api::RadiusWants& wants) {
+            return state_->run_radius(nullptr, r, options, wants);
         });
     });
 }
 
 RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options) const {
     return api::guarded([&] {
-        state_->check_call(options);
+        state_->check_radius(nullptr, options);
         return api::collect_counts(
             size(), [&](std::int64_t* counts) { return state_->run_radius(nullptr, r, options, {.counts = counts}); });
     });
@@ -238,7 +279,7 @@ RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options)
 Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
     return api::guarded([&] {
         const TakeRadiusRows handed_on = machine::for_caller(take);
-        state_->check_call(options);
+        state_->check_radius(nullptr, options);
         return state_->run_radius(nullptr, r, options, {.take = &handed_on});
     });
 }

@@ -11,15 +11,15 @@ namespace kith {
 
 Matches match(const MatrixView& a, const MatrixView& b, const MatchOptions& options) {
     return api::guarded([&] {
-        api::check_view(a, "a");
-        api::check_view(b, "b");
+        api::check_view(a, "a", 0);
+        api::check_view(b, "b", 0);
         if (a.cols != b.cols) refuse("b: {} columns; expected {}, as a has", b.cols, a.cols);
         const bool tested = options.ratio.has_value();
         const double ratio = options.ratio.value_or(1);
         if (!(ratio > 0 && ratio <= 1)) refuse("ratio: {}; expected above 0, up to 1", ratio);
-        if (tested && b.rows < 2) refuse("b: {} rows; a ratio expected a second nearest", b.rows);
+        if (tested && b.rows == 1) refuse("b: {} rows; a ratio expected a second nearest", b.rows);
         Options search_as = options.search;
-        if (!api::is_named(search_as.metric)) search_as.metric = MetricId::euclidean;
+        search_as.metric = api::named_or(search_as.metric, MetricId::euclidean);
         search_as.f64 = true;
         if (tested && api::traits_of(search_as.metric.id).similarity)
             refuse("metric: '{}' is a similarity; a ratio expected a distance", name(search_as.metric.id));

@@ -37,8 +37,6 @@ planner::Request requested(const Shape& shape, const Options& options) {
         metric.start = options.metric.start;
     }
     metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
-    if (metric.id == MetricId::functor && !metric.functor)
-        refuse("functor: null; expected the result of functor_metric()");
     const int dimensions = api::facts(metric).traits.dimensions;
     if (dimensions && shape.d != dimensions) refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
     planner::Request asked = api::request(shape, metric, options, host_memory);
@@ -129,6 +127,7 @@ Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementTy
     return api::guarded([&] {
         positive(rows, "rows");
         positive(cols, "cols");
+        positive(k, "k");
         MatrixView shape;
         shape.rows = rows;
         shape.cols = cols;

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <cmath>
 
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/kato.h"
+#include "api/radius_room.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "cpu/search/ball.h"
@@ -62,15 +64,17 @@ KeyBounds key_bounds(const MetricSpec& metric, const double* radii, std::int64_t
     return out;
 }
 
-// Makes room for `added` elements more; blocks grow by half at least.
+// Makes room for `added` elements more: for `all_of_them` where they are known, else blocks grow by half at least.
 template <class T>
-void grow(std::vector<T>& all, std::int64_t added) {
+void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
     const auto wanted = all.size() + static_cast<std::size_t>(added);
     if (wanted <= all.capacity()) return;
-    const std::size_t room = std::max(wanted, all.size() + all.size() / 2);
+    const std::size_t room = all_of_them >= static_cast<std::int64_t>(wanted)
+                                 ? static_cast<std::size_t>(all_of_them)
+                                 : std::max(wanted, all.size() + all.size() / 2);
     // What is there stays until it has been moved.
     const auto bytes = static_cast<std::int64_t>(room * sizeof(T));
-    if (bytes >= least_asked) require_memory(bytes, "r: the points within it, in host memory");
+    if (bytes >= least_asked) require_memory(bytes, "r: what is within it, unless radius_blocks() hands it on,");
     all.reserve(room);
 }
 
@@ -85,11 +89,12 @@ void check_options(const Options& options) {
 }
 
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric) {
-    if (!r.each.data) {
+    if (!is_given(r.each, "r")) {
         check_radius(r.r, metric);
         return std::vector<double>(static_cast<std::size_t>(q), r.r);
     }
-    check_f64(r.each, "r");
+    check_f64(r.each, "r", q == 0 ? 0 : 1);
+    if (q == 0 && r.each.rows == 0) return {};
     const bool row = r.each.rows == 1;
     if ((!row && r.each.cols != 1) || r.each.rows * r.each.cols != q)
         refuse("r: {} x {} values; expected one of each of {} queries", r.each.rows, r.each.cols, q);
@@ -155,7 +160,8 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
     return report;
 }
 
-RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill) {
+RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill,
+                               const WholeAnswer* whole) {
     RadiusNeighbors all;
     all.queries = q;
     all.f64 = f64;
@@ -163,15 +169,23 @@ RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Rep
     all.offsets.push_back(0);
     all.report = fill([&](const RadiusRows& rows) {
         const std::int64_t added = rows.offsets[rows.count], before = all.offsets.back();
-        grow(all.ids, added);
-        if (f64) grow(all.distances64, added);
-        else grow(all.distances, added);
+        const std::int64_t pairs = whole ? whole->pairs : -1;
+        grow(all.ids, added, pairs);
+        if (f64) grow(all.distances64, added, pairs);
+        else grow(all.distances, added, pairs);
         for (std::int64_t i = 1; i <= rows.count; ++i) all.offsets.push_back(before + rows.offsets[i]);
         all.ids.insert(all.ids.end(), rows.ids, rows.ids + added);
         if (f64) all.distances64.insert(all.distances64.end(), rows.distances64, rows.distances64 + added);
         else all.distances.insert(all.distances.end(), rows.distances, rows.distances + added);
     });
     return all;
+}
+
+RadiusNeighbors collect_whole(std::int64_t q, bool f64, const Radius& r,
+                              const std::function<Report(const RadiusWants&)>& fill) {
+    WholeAnswer whole{q, f64, r.each.data ? "the radii" : fmt::format("{}", r.r)};
+    return collect_radius(
+        q, f64, [&](const TakeRadiusRows& take) { return fill({.take = &take, .whole = &whole}); }, &whole);
 }
 
 RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int64_t*)>& fill) {
@@ -181,9 +195,11 @@ RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int6
     return all;
 }
 
-Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
+Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& given,
                    const RadiusWants& wants) {
-    check_options(options);
+    check_options(given);
+    Options options = given;
+    options.metric = named_or(given.metric, usual_radius_metric);
     const std::int64_t q = queries ? queries->rows : points.rows;
     const int threads = threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(points.rows));
@@ -191,6 +207,7 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
     radii_of(r, q, metric);
     check_values(points, metric, "points", threads, progress);
     if (queries) check_values(*queries, metric, "queries", threads, progress);
+    if (points.rows == 0 || q == 0) return radius_without_pairs(q, options, wants);
     const RadiusCall call{queries, r, options, progress, wants};
     const ElementType type = queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, q, points.cols, 1, type, false};
@@ -198,10 +215,16 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
     Report report;
     if (devices.size() > 1) {
         const DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress, {}, true);
+        require_room(
+            call, metric, points.rows, [&] { return queries ? *queries : points; },
+            [&](const RadiusCall& part) { return run_radius(group, metric, part); });
         report = run_radius(group, metric, call);
         report.prepare_seconds = group.prepare_seconds();
     } else {
         const DeviceIndex index(points, metric, shape, options, false, false, progress, true);
+        require_room(
+            call, metric, points.rows, [&] { return queries ? *queries : points; },
+            [&](const RadiusCall& part) { return run_radius(index, part); });
         report = run_radius(index, call);
         report.prepare_seconds = index.prepared().seconds;
     }
@@ -214,8 +237,8 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
 namespace {
 
 void check(const MatrixView& points, const MatrixView& queries) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
+    api::check_view(points, "points", 0);
+    api::check_view(queries, "queries", 0);
     api::check_dimensions(points.cols, queries.cols);
 }
 
@@ -224,8 +247,8 @@ void check(const MatrixView& points, const MatrixView& queries) {
 RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options) {
     return api::guarded([&] {
         check(points, queries);
-        return api::collect_radius(queries.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return api::radius_once(points, &queries, r, options, {.take = &take});
+        return api::collect_whole(queries.rows, options.f64, r, [&](const api::RadiusWants& wants) {
+            return api::radius_once(points, &queries, r, options, wants);
         });
     });
 }
@@ -251,16 +274,16 @@ Report radius_blocks(const MatrixView& points, const MatrixView& queries, const 
 
 RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Options& options) {
     return api::guarded([&] {
-        api::check_view(points, "points");
-        return api::collect_radius(points.rows, options.f64, [&](const TakeRadiusRows& take) {
-            return api::radius_once(points, nullptr, r, options, {.take = &take});
+        api::check_view(points, "points", 0);
+        return api::collect_whole(points.rows, options.f64, r, [&](const api::RadiusWants& wants) {
+            return api::radius_once(points, nullptr, r, options, wants);
         });
     });
 }
 
 RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, const Options& options) {
     return api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         return api::collect_counts(points.rows, [&](std::int64_t* counts) {
             return api::radius_once(points, nullptr, r, options, {.counts = counts});
         });
@@ -271,7 +294,7 @@ Report radius_graph_blocks(const MatrixView& points, const Radius& r, const Opti
                            const TakeRadiusRows& take) {
     return api::guarded([&] {
         const TakeRadiusRows handed_on = machine::for_caller(take);
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         return api::radius_once(points, nullptr, r, options, {.take = &handed_on});
     });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "api/device_group.h"
@@ -12,10 +13,22 @@
 
 namespace kith::api {
 
+// Of searches by radius whose caller left the metric alone: r is a distance, not its square.
+constexpr MetricId usual_radius_metric = MetricId::euclidean;
+
+// An answer that is kept in memory, all rows together.
+struct WholeAnswer {
+    std::int64_t queries = 0;
+    bool f64 = false;
+    std::string radius;       // in words
+    std::int64_t pairs = -1;  // where they have been counted: room for them is made at once
+};
+
 // What is asked for.
 struct RadiusWants {
     std::int64_t* counts = nullptr;  // of each query, unless null: then only these are
     const TakeRadiusRows* take = nullptr;
+    WholeAnswer* whole = nullptr;  // what `take` keeps; null: it keeps no rows
     // Query i leaves out point own + i, which another set of points may have. Of the points among themselves each
     // leaves itself out, unless Options::include_self.
     std::optional<std::int64_t> own{};
@@ -67,8 +80,13 @@ Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const Radi
 Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
                    const RadiusWants& wants);
 
-// An answer from a function that hands on its rows; counts from one that writes them.
-RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill);
+// An answer from a function that hands on its rows; counts from one that writes them. `whole`: what require_room() has
+// found.
+RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill,
+                               const WholeAnswer* whole = nullptr);
+// The same of a call, which gets what it wants.
+RadiusNeighbors collect_whole(std::int64_t q, bool f64, const Radius& r,
+                              const std::function<Report(const RadiusWants&)>& fill);
 RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int64_t*)>& fill);
 
 }  // namespace kith::api

@@ -83,11 +83,12 @@ RadiusNeighbors merge_radius(const std::vector<RadiusRows>& shards, std::int64_t
             if (s.offsets[rows] > 0 && !s.distances64)
                 refuse("shards: no distances of f64; expected the keys of radius_shard()");
         }
+        const Metric metric = api::named_or(options.metric, api::usual_radius_metric);
         metric::Params params;
         params.d = dimensions;
-        params.p = options.metric.p;
-        params.packed_bits = options.metric.packed_bits;
-        const api::KeyReport report = api::key_report(api::computed_metric(options.metric));
+        params.p = metric.p;
+        params.packed_bits = metric.packed_bits;
+        const api::KeyReport report = api::key_report(api::computed_metric(metric));
         return api::merged(shards, rows, report, params, options.f64, api::threads_of(options));
     });
 }

@@ -1,6 +1,7 @@
 // What the planner is asked: the facts of a metric and of this machine, and Options as its Request.
 #pragma once
 
+#include "api/validate.h"
 #include "exact/metric_spec.h"
 #include "kith/types.h"
 #include "plan/planner.h"
@@ -10,9 +11,13 @@ namespace kith::api {
 // The CPU threads that a call may have.
 int threads_of(const Options& options);
 
-// Whether a caller named the metric: it was assigned, or has another id than one that was left alone.
-inline bool is_named(const Metric& metric) {
-    return metric.chosen || metric.id != Metric{}.id;
+// The metric that a caller named; `usual`, with the parameters that were set, of one that was left alone.
+inline Metric named_or(Metric metric, MetricId usual) {
+    if (!is_named(metric) && metric.formula.empty() && !metric.functor) {
+        metric.id = usual;
+        metric.chosen = true;
+    }
+    return metric;
 }
 
 planner::MetricFacts facts(const MetricSpec& metric);

@@ -1,5 +1,6 @@
 // search and graph: validate, plan, prepare, run.
 #include "api/device_group.h"
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/kato.h"
 #include "api/request.h"
@@ -15,12 +16,13 @@ namespace {
 
 Report search_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
                    const Options& options, const NeighborsView& out) {
-    api::check_out(out);
+    api::check_out(out, queries.rows);
     const int threads = api::threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(queries.rows) * static_cast<double>(points.rows));
     const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
     api::check_values(points, metric, "points", threads, progress);
     if (!graph) api::check_values(queries, metric, "queries", threads, progress);
+    if (api::has_no_pairs(points, queries)) return api::search_without_pairs(queries.rows, k, options, out);
     if (options.path == api::kato_path) {
         if (!graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
         if (planner::forces_selector(options.selector))
@@ -49,8 +51,8 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
 }
 
 void check(const MatrixView& points, const MatrixView& queries, std::int64_t k) {
-    api::check_view(points, "points");
-    api::check_view(queries, "queries");
+    api::check_view(points, "points", 0);
+    api::check_view(queries, "queries", 0);
     api::check_dimensions(points.cols, queries.cols);
     api::check_k(k, queries.rows);
 }
@@ -76,7 +78,7 @@ Neighbors search(const MatrixView& points, const MatrixView& queries, std::int64
 
 Report graph_into(const MatrixView& points, std::int64_t k, const Options& options, const NeighborsView& out) {
     return api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         api::check_k(k, points.rows);
         return search_once(points, points, k, true, options, out);
     });
@@ -84,7 +86,7 @@ Report graph_into(const MatrixView& points, std::int64_t k, const Options& optio
 
 Neighbors graph(const MatrixView& points, std::int64_t k, const Options& options) {
     return api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(points, "points", 0);
         api::check_k(k, points.rows);
         return api::collect(points.rows, k, options.f64, [&](const NeighborsView& out) {
             return search_once(points, points, k, true, options, out);

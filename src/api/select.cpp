@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/request.h"
@@ -19,9 +20,26 @@ namespace kith {
 namespace {
 
 void check(const MatrixView& m, std::int64_t k, const Options& options) {
-    api::check_view(m, "distances");
+    // A matrix without columns has nothing but rows to check.
+    MatrixView checked = m;
+    if (m.cols == 0) {
+        checked.rows = 0;
+        checked.cols = checked.stride = 1;
+        if (m.rows < 0) refuse("distances: {} rows; expected at least 0", m.rows);
+    }
+    api::check_view(checked, "distances", 0);
     api::check_selection(m, k);
     api::check_lengths(options.lengths, m);
+}
+
+// Lengths of i32 as i64 in host memory; those of a device cut to the columns, as they are there.
+MatrixView widened(const MatrixView& lengths, const MatrixView& m, std::vector<std::int64_t>& wide) {
+    std::vector<std::byte> storage;
+    const auto* const values = static_cast<const std::int32_t*>(api::on_host(lengths, storage).data);
+    wide.assign(values, values + m.rows);
+    if (!storage.empty())
+        for (std::int64_t& length : wide) length = std::clamp<std::int64_t>(length, 0, m.cols);
+    return view(wide.data(), m.rows, 1);
 }
 
 // Everything that only-enqueued work touches stays on the device.
@@ -65,8 +83,16 @@ void select_on_cpu(const MatrixView& m, Selection selection, const Options& opti
 Report select_into(const MatrixView& m, std::int64_t k, const Options& options, const NeighborsView& out) {
     return api::guarded([&] {
         check(m, k, options);
-        api::check_out(out);
+        api::check_out(out, k > 0 ? m.rows : 0);
         const auto start = std::chrono::steady_clock::now();
+        if (m.rows == 0 || k == 0) return api::report_without_pairs(options, m.rows);
+        if (options.lengths.data && options.lengths.type == ElementType::i32) {
+            if (options.enqueue) refuse("lengths: elements are i32; work that is only enqueued expected i64");
+            std::vector<std::int64_t> wide;
+            Options others = options;
+            others.lengths = widened(options.lengths, m, wide);
+            return select_into(m, k, others, out);
+        }
         const Plan plan = api::plan_selection(m, k, options, false);
         Report report;
         report.path = name(plan.path);

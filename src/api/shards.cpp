@@ -101,7 +101,7 @@ PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std
 void check_partial(const PartialNeighbors& partial, const char* what) {
     api::check_k(partial.k, std::max<std::int64_t>(partial.queries, 0));
     const auto cells = static_cast<std::size_t>(partial.queries * partial.k);
-    if (partial.queries < 1 || partial.ids.size() != cells || partial.keys.size() != cells)
+    if (partial.queries < 0 || partial.ids.size() != cells || partial.keys.size() != cells)
         refuse("{}: {} ids and {} keys; expected {} queries x {} of each", what, partial.ids.size(),
                partial.keys.size(), partial.queries, partial.k);
 }

@@ -86,27 +86,38 @@ void check_searchable(ElementType type, const char* what) {
         refuse("{}: element type {} cannot be searched; expected f32, f64, f16, bf16, i8 or u8", what, name(type));
 }
 
-void check_view(const MatrixView& v, const char* what) {
-    if (v.rows < 1) refuse("{}: {} rows; expected at least 1", what, v.rows);
+bool pass_64_bits(std::int64_t rows, std::int64_t cols, std::int64_t stride, std::size_t element) {
+    std::int64_t elements = 0, bytes = 0;
+    return __builtin_mul_overflow(rows - 1, stride, &elements) || __builtin_add_overflow(elements, cols, &elements) ||
+           __builtin_mul_overflow(elements, static_cast<std::int64_t>(element), &bytes);
+}
+
+bool is_given(const MatrixView& v, const char* what) {
+    if (!v.data && v.rows != 0 && v.cols != 0)
+        refuse("{}: data is null; expected {} x {} elements", what, v.rows, v.cols);
+    return v.data != nullptr;
+}
+
+void check_view(const MatrixView& v, const char* what, std::int64_t least_rows) {
+    if (v.rows < least_rows) refuse("{}: {} rows; expected at least {}", what, v.rows, least_rows);
     if (v.cols < 1) refuse("{}: {} columns; expected at least 1", what, v.cols);
-    if (v.data == nullptr) refuse("{}: data is null; expected {} x {} elements", what, v.rows, v.cols);
+    if (v.data == nullptr && v.rows > 0) refuse("{}: data is null; expected {} x {} elements", what, v.rows, v.cols);
     check_searchable(v.type, what);
     const bool row_major = v.layout == Layout::row_major;
     const std::int64_t inner = row_major ? v.cols : v.rows, outer = row_major ? v.rows : v.cols;
     if (v.stride < inner)
         refuse("{}: stride {}; expected at least the {} {} of the view", what, v.stride, inner,
                row_major ? "columns" : "rows");
-    std::int64_t elements = 0, bytes = 0;
-    if (__builtin_mul_overflow(outer - 1, v.stride, &elements) || __builtin_add_overflow(elements, inner, &elements) ||
-        __builtin_mul_overflow(elements, static_cast<std::int64_t>(size_of(v.type)), &bytes))
+    if (v.rows > 0 && pass_64_bits(outer, inner, v.stride, size_of(v.type)))
         refuse("{}: {} x {} elements, {} apart, pass 2^63 bytes", what, v.rows, v.cols, v.stride);
     check_device(v.device, what);
+    if (!v.data) return;
     const int lies = gpu::location(v.data);
     if (lies != host_memory && lies != v.device) refuse("{}: device {}; the data lie on cuda:{}", what, v.device, lies);
 }
 
-void check_f64(const MatrixView& v, const char* what) {
-    check_view(v, what);
+void check_f64(const MatrixView& v, const char* what, std::int64_t least_rows) {
+    check_view(v, what, least_rows);
     if (v.type != ElementType::f64) refuse("{}: elements are {}; expected f64", what, name(v.type));
 }
 
@@ -125,8 +136,8 @@ void check_dimensions(std::int64_t points, std::int64_t queries) {
 }
 
 void check_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries, const Metric& metric) {
-    check_view(shard, "shard");
-    check_view(queries, "queries");
+    check_view(shard, "shard", 0);
+    check_view(queries, "queries", 0);
     check_dimensions(shard.cols, queries.cols);
     if (first_point < 0 || first_point > std::numeric_limits<std::int64_t>::max() - shard.rows)
         refuse("first_point: {}; expected ids of at least 0 and below 2^63", first_point);
@@ -145,8 +156,8 @@ void check_k(std::int64_t k, std::int64_t rows) {
         refuse("k: {} for {} queries: the result passes 2^63 bytes", k, rows);
 }
 
-void check_out(const NeighborsView& out) {
-    if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
+void check_out(const NeighborsView& out, std::int64_t rows) {
+    if (!out.ids && rows > 0) refuse("out.ids: null; expected room for queries x k ids");
     check_device(out.device, "out");
 }
 
@@ -154,15 +165,17 @@ void check_selection(const MatrixView& m, std::int64_t k) {
     if (m.type != ElementType::f32 && m.type != ElementType::f64 && m.type != ElementType::f16 &&
         m.type != ElementType::bf16)
         refuse("distances: element type {}; expected f32, f64, f16 or bf16", name(m.type));
-    check_k(k, m.rows);
+    if (k < 0) refuse("k: {}; expected at least 0", k);
+    if (k > 0) check_k(k, m.rows);
     if (k > m.cols) refuse("k: {}; expected at most the {} columns", k, m.cols);
 }
 
 void check_lengths(const MatrixView& lengths, const MatrixView& m) {
-    if (!lengths.data) return;
+    if (!is_given(lengths, "lengths")) return;
     const bool column = lengths.cols == 1 && lengths.rows == m.rows, row = lengths.rows == 1 && lengths.cols == m.rows;
-    if (lengths.type != ElementType::i64 || !(column || row))
-        refuse("lengths: {} x {} of {}; expected {} x 1 of i64", lengths.rows, lengths.cols, name(lengths.type),
+    const bool narrow = lengths.type == ElementType::i32;
+    if (!(narrow || lengths.type == ElementType::i64) || !(column || row))
+        refuse("lengths: {} x {} of {}; expected {} x 1 of i64 or i32", lengths.rows, lengths.cols, name(lengths.type),
                m.rows);
     const std::int64_t step = (lengths.layout == Layout::row_major) == column ? lengths.stride : 1;
     if (step != 1 && m.rows > 1) refuse("lengths: stride {}; expected them side by side", lengths.stride);
@@ -171,10 +184,12 @@ void check_lengths(const MatrixView& lengths, const MatrixView& m) {
     if (lies != host_memory && lies != lengths.device)
         refuse("lengths: device {}; the data lie on cuda:{}", lengths.device, lies);
     if (lengths.device != host_memory) return;
-    const auto* const values = static_cast<const std::int64_t*>(lengths.data);
-    for (std::int64_t i = 0; i < m.rows; ++i)
-        if (values[i] < 0 || values[i] > m.cols)
-            refuse("lengths: {} in row {}; expected 0 to the {} columns", values[i], i, m.cols);
+    for (std::int64_t i = 0; i < m.rows; ++i) {
+        const std::int64_t value = narrow ? static_cast<const std::int32_t*>(lengths.data)[i]
+                                          : static_cast<const std::int64_t*>(lengths.data)[i];
+        if (value < 0 || value > m.cols)
+            refuse("lengths: {} in row {}; expected 0 to the {} columns", value, i, m.cols);
+    }
 }
 
 metric::Traits traits_of(MetricId id) {
@@ -190,6 +205,7 @@ MetricId computed_metric(const Metric& m) {
 
 void check_parameters(const Metric& m, ElementType type) {
     if (m.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(m.id));
+    if (m.id == MetricId::functor && !m.functor) refuse("functor: null; expected the result of functor_metric()");
     if (m.packed_bits) {
         if (!traits_of(m.id).packed_bits) refuse("packed_bits: serves {}, not {}", metrics_of_bits(), name(m.id));
         if (type != ElementType::u8) refuse("packed_bits: elements are {}; expected u8", name(type));
@@ -198,9 +214,13 @@ void check_parameters(const Metric& m, ElementType type) {
         if (given && m.id != wanted) refuse("{}: serves {}, not {}", what, name(wanted), name(m.id));
     };
     only(m.p != Metric{}.p, "p", MetricId::minkowski);
-    only(m.inverse_covariance.data != nullptr, "inverse_covariance", MetricId::mahalanobis);
-    only(m.variances.data != nullptr, "variances", MetricId::seuclidean);
+    only(is_given(m.inverse_covariance, "inverse_covariance"), "inverse_covariance", MetricId::mahalanobis);
+    only(is_given(m.variances, "variances"), "variances", MetricId::seuclidean);
     only(m.start != 0, "start", MetricId::formula);
+    if (!is_named(m)) {  // whoever gives them means them
+        only(!m.formula.empty(), "formula", MetricId::formula);
+        only(m.functor != nullptr, "functor", MetricId::functor);
+    }
 }
 
 MetricSpec validate_metric(const Metric& m, const MatrixView& points, int threads, ProgressMeter& progress) {
@@ -213,18 +233,23 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
     const metric::Traits traits = traits_of(m.id);
     if (traits.dimensions && points.cols != traits.dimensions)
         refuse("points: {} columns; {} expected {}", points.cols, name(m.id), traits.dimensions);
+    // What is estimated from no points measures none.
+    const auto without = [&](const MatrixView& parameter) { return !parameter.data && points.rows == 0; };
     switch (m.id) {
         case MetricId::minkowski:
             spec.id = computed_metric(m);
             break;
         case MetricId::mahalanobis:
-            set_constants(spec, m.inverse_covariance.data
+            set_constants(spec, without(m.inverse_covariance) ? std::vector<double>{}
+                                : m.inverse_covariance.data
                                     ? given_inverse_covariance(m.inverse_covariance, points.cols, threads, progress)
                                     : estimated_inverse_covariance(points, threads, progress));
             break;
         case MetricId::seuclidean:
-            set_constants(spec, deviations(m.variances.data ? given_variances(m.variances, points.cols)
-                                                            : estimated_variances(points, threads, progress)));
+            set_constants(spec, without(m.variances)
+                                    ? std::vector<double>{}
+                                    : deviations(m.variances.data ? given_variances(m.variances, points.cols)
+                                                                  : estimated_variances(points, threads, progress)));
             break;
         case MetricId::haversine:
             set_constants(spec, {1.0, 0.0});
@@ -234,7 +259,7 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
             spec.start = m.start;
             break;
         case MetricId::functor:
-            if (!m.functor || !m.functor->host) refuse("functor: null; expected the result of functor_metric()");
+            if (!m.functor->host) refuse("functor: no host function; expected the result of functor_metric()");
             spec.functor = m.functor;
             spec.start = m.functor->start;
             break;
@@ -249,7 +274,7 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     const metric::Traits traits = traits_of(metric.id);
-    if (!(traits.non_negative && view.type != ElementType::u8) && !(traits.largest > 0.0)) return;
+    if (view.rows == 0 || (!(traits.non_negative && view.type != ElementType::u8) && !(traits.largest > 0.0))) return;
     const Limits limits(traits);
     const std::int64_t row = view.device == host_memory ? first_outside(view, limits, threads, progress)
                                                         : gpu::first_outside(view, limits.lowest, limits.highest);

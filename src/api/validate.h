@@ -10,11 +10,18 @@ namespace kith::api {
 // Throws invalid_argument, naming `what`, of elements that cannot be searched.
 void check_searchable(ElementType type, const char* what);
 
-// Checks one view: data, sizes, stride, element type, overflow. `what` names the argument in messages.
-void check_view(const MatrixView& view, const char* what);
+// Checks one view: data, sizes, stride, element type, overflow. `what` names the argument in messages. Where it may
+// have no rows, none of its data is looked at then.
+void check_view(const MatrixView& view, const char* what, std::int64_t least_rows = 1);
+
+// Whether the last byte of so many rows, at least one, is beyond 63 bits.
+bool pass_64_bits(std::int64_t rows, std::int64_t cols, std::int64_t stride, std::size_t element);
+
+// Whether a matrix that may be left out is there. Refuses one of a shape without data, which would count as left out.
+bool is_given(const MatrixView& view, const char* what);
 
 // Checks one view of a metric's parameter: as above, and that its elements are f64.
-void check_f64(const MatrixView& view, const char* what);
+void check_f64(const MatrixView& view, const char* what, std::int64_t least_rows = 1);
 
 // Checks that queries have the dimensions of the points.
 void check_dimensions(std::int64_t points, std::int64_t queries);
@@ -29,13 +36,18 @@ void check_shard(const MatrixView& shard, std::int64_t first_point, const Matrix
 // Checks k against nothing but sense: k >= 1, q * k addressable.
 void check_k(std::int64_t k, std::int64_t rows);
 
-// Checks that a result has ids, and lies on a device that is there.
-void check_out(const NeighborsView& out);
+// Checks that a result of so many rows has ids, and lies on a device that is there.
+void check_out(const NeighborsView& out, std::int64_t rows);
 
-// What select() asks of a matrix' type and sizes; does not look at its data.
+// What select() asks of a matrix' type and sizes, and of k; does not look at its data.
 void check_selection(const MatrixView& matrix, std::int64_t k);
 // Of the rows of that matrix; those on a device are not read.
 void check_lengths(const MatrixView& lengths, const MatrixView& matrix);
+
+// Whether a caller named the metric: it was assigned, or has another id than one that was left alone.
+inline bool is_named(const Metric& metric) {
+    return metric.chosen || metric.id != Metric{}.id;
+}
 
 // What a metric is computed as: minkowski of an infinite exponent as chebyshev. Refuses exponents below 1.
 MetricId computed_metric(const Metric& metric);

@@ -163,9 +163,10 @@ void check_k(std::int64_t k, std::int64_t most, const char* of) {
     if (k < 1 || k > most) refuse("k: {}; expected 1 to {}, {}", k, most, of);
 }
 
-Options search_options(const Options& options) {
+Options search_options(const Options& options, MetricId usual) {
     Options out = options;
-    if (!api::is_named(out.metric)) out.metric = MetricId::euclidean;
+    out.metric = api::named_or(out.metric, usual);
+    api::check_parameters(out.metric, ElementType::f64);
     out.f64 = true;
     out.include_self = false;
     return out;
@@ -175,9 +176,7 @@ Options in_maximum_norm(const Options& options) {
     const MetricId id = options.metric.id;
     if (api::is_named(options.metric) && id != MetricId::chebyshev)
         refuse("metric: '{}'; this estimator takes the maximum norm, chebyshev", name(id));
-    Options out = search_options(options);
-    out.metric = MetricId::chebyshev;
-    return out;
+    return search_options(options, MetricId::chebyshev);
 }
 
 }  // namespace kith::estimators

@@ -41,8 +41,9 @@ Sample rows_of(const Sample& sample, const std::vector<std::int64_t>& rows, int 
 // Throws invalid_argument where k is not in [1, most]; `of` says of what.
 void check_k(std::int64_t k, std::int64_t most, const char* of);
 
-// Options of a search, euclidean where no metric was chosen, with distances of f64.
-Options search_options(const Options& options);
+// Options of a search, of the usual metric where none was chosen, with distances of f64. Throws invalid_argument for
+// parameters of other metrics.
+Options search_options(const Options& options, MetricId usual = MetricId::euclidean);
 // The maximum norm; throws invalid_argument where options name another metric.
 Options in_maximum_norm(const Options& options);
 

@@ -163,13 +163,13 @@ std::int64_t left_on_machine(const std::string& root) {
     return ::sysconf(_SC_AVPHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
 }
 
+}  // namespace
+
 std::string in_words(std::int64_t bytes) {
     constexpr double mib = 1 << 20, gib = 1 << 30;
     const auto value = static_cast<double>(bytes);
     return value < gib ? fmt::format("{:.1f} MiB", value / mib) : fmt::format("{:.1f} GiB", value / gib);
 }
-
-}  // namespace
 
 std::int64_t free_memory(const std::string& root) {
     std::int64_t left = std::min(left_on_machine(root), left_by_limits(root));

@@ -12,4 +12,7 @@ std::int64_t free_memory(const std::string& root);
 // kith::free_memory(), at most a tenth of a second old: for what is called thousands of times a second.
 std::int64_t recently_free_memory();
 
+// "1.5 GiB".
+std::string in_words(std::int64_t bytes);
+
 }  // namespace kith::machine

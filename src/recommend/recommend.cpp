@@ -264,7 +264,7 @@ void judge(const Preferences& preferences, const Options& search, Recommendation
 
 Options search_options(const RecommendOptions& options) {
     Options search = options.search;
-    if (!api::is_named(search.metric)) search.metric = MetricId::hellinger;
+    search.metric = api::named_or(search.metric, MetricId::hellinger);
     search.f64 = true;
     search.include_self = false;
     if (options.weight == NeighborWeight::inverse) {

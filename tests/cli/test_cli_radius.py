@@ -2,19 +2,20 @@
 """kith radius: rows and counts against the definition, files, boundaries, refusals."""
 import array
 import json
+import math
 import struct
 import zipfile
 
 from cli_support import Cli, kith, main, read_npy, write_npy
 
 
-def squared(a, b):
-    return sum((x - y) ** 2 for x, y in zip(a, b))
+def distance(a, b):
+    return math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b)))
 
 
 def within(points, query, r, open_ball=False, skip=-1):
-    """Ids of the points within a squared distance, by (distance, id)."""
-    found = sorted((squared(query, p), i) for i, p in enumerate(points) if i != skip)
+    """Ids of the points within a Euclidean distance, by (distance, id)."""
+    found = sorted((distance(query, p), i) for i, p in enumerate(points) if i != skip)
     return [i for d, i in found if (d < r if open_ball else d <= r)]
 
 
@@ -36,25 +37,25 @@ def read_csr(path):
 
 class RadiusTest(Cli):
     def test_table(self):
-        text = kith("radius", *self.inputs("-r", 6), "--quiet").stdout
+        text = kith("radius", *self.inputs("-r", 2.5), "--quiet").stdout
         self.assertIn("within", text)
         self.assertIn("The first 10 of 20 rows", text)
 
     def test_rows_are_those_within(self):
-        kith("radius", *self.inputs("-r", 6, "--csr", self.at("near.npz"), "--quiet"))
+        kith("radius", *self.inputs("-r", 2.5, "--csr", self.at("near.npz"), "--quiet"))
         parts, types = read_csr(self.at("near.npz"))
         self.assertEqual(parts["shape"], [20, 300])
         self.assertEqual((types["indices"], types["data"]), ("<i4", "<f4"))
         for i, query in enumerate(self.queries):
             begin, end = parts["indptr"][i : i + 2]
-            self.assertEqual(parts["indices"][begin:end], within(self.points, query, 6))
+            self.assertEqual(parts["indices"][begin:end], within(self.points, query, 2.5))
         self.assertGreater(len(parts["data"]), 20)
 
     def test_boundary(self):
         """On a grid many points are at exactly the radius."""
         inputs = ("-b", self.at("grid.npy"), "-q", self.at("grid.npy"))
         for options, open_ball in (((), False), (("--open",), True)):
-            for r in (0, 1, 2, 5):
+            for r in (0, 1, 2, math.sqrt(2), math.sqrt(5)):
                 answer = json.loads(kith("radius", *inputs, "-r", r, "--json", *options).stdout)
                 for i, row in enumerate(answer["rows"]):
                     expected = within(self.grid, self.grid[i], r, open_ball)
@@ -62,23 +63,23 @@ class RadiusTest(Cli):
 
     def test_counts(self):
         for option in ((), ("--csr", self.at("also.npz"))):
-            kith("radius", *self.inputs("-r", 6, "--counts", self.at("counts.npy"), "--quiet", *option))
-            self.assertEqual(read_npy(self.at("counts.npy")), [[len(within(self.points, q, 6))] for q in self.queries])
-        answer = json.loads(kith("radius", *self.inputs("-r", 6, "--only-counts", "--json")).stdout)
-        self.assertEqual(answer["rows"][0], {"count": len(within(self.points, self.queries[0], 6)), "ids": [], "distances": []})
+            kith("radius", *self.inputs("-r", 2.5, "--counts", self.at("counts.npy"), "--quiet", *option))
+            self.assertEqual(read_npy(self.at("counts.npy")), [[len(within(self.points, q, 2.5))] for q in self.queries])
+        answer = json.loads(kith("radius", *self.inputs("-r", 2.5, "--only-counts", "--json")).stdout)
+        self.assertEqual(answer["rows"][0], {"count": len(within(self.points, self.queries[0], 2.5)), "ids": [], "distances": []})
 
     def test_the_points_among_themselves(self):
         base = ("-b", self.at("base.npy"))
         for option, own in (((), False), (("--include-self",), True)):
-            kith("radius", *base, "-r", 4, "--csr", self.at("graph.npz"), "--f64", "--quiet", *option)
+            kith("radius", *base, "-r", 2, "--csr", self.at("graph.npz"), "--f64", "--quiet", *option)
             parts, types = read_csr(self.at("graph.npz"))
             self.assertEqual(types["data"], "<f8")
             for i, point in enumerate(self.points):
                 begin, end = parts["indptr"][i : i + 2]
-                self.assertEqual(parts["indices"][begin:end], within(self.points, point, 4, skip=-1 if own else i))
+                self.assertEqual(parts["indices"][begin:end], within(self.points, point, 2, skip=-1 if own else i))
 
     def test_a_radius_of_each(self):
-        radii = [0.5 * i for i in range(20)]
+        radii = [math.sqrt(0.5 * i) for i in range(20)]
         for rows in ([[r] for r in radii], [radii]):
             write_npy(self.at("radii.npy"), rows, "f8")
             kith("radius", *self.inputs("--radii", self.at("radii.npy"), "--counts", self.at("n.npy"), "--quiet"))
@@ -92,11 +93,18 @@ class RadiusTest(Cli):
         kith("radius", *self.inputs("--radius=-2", "-m", "inner_product", "--quiet"))
 
     def test_little_memory_changes_nothing(self):
-        kith("radius", *self.inputs("-r", 9, "--csr", self.at("a.npz"), "--quiet"))
-        kith("radius", *self.inputs("-r", 9, "--csr", self.at("b.npz"), "--quiet", "--memory", "1MiB", "--threads", 1))
+        kith("radius", *self.inputs("-r", 3, "--csr", self.at("a.npz"), "--quiet"))
+        kith("radius", *self.inputs("-r", 3, "--csr", self.at("b.npz"), "--quiet", "--memory", "1MiB", "--threads", 1))
         self.assertEqual(self.at("a.npz").read_bytes(), self.at("b.npz").read_bytes())
         leftovers = [path.name for path in self.folder.iterdir() if path.name.startswith(".kith")]
         self.assertEqual(leftovers, [])
+
+    def test_squares_are_named(self):
+        """Without -m the radius is a distance, which with sqeuclidean is a square."""
+        of_distances = kith("radius", *self.inputs("-r", 2, "--json", "--only-counts")).stdout
+        self.assertEqual(json.loads(of_distances)["metric"]["name"], "euclidean")
+        of_squares = kith("radius", *self.inputs("-r", 4, "-m", "sqeuclidean", "--json", "--only-counts")).stdout
+        self.assertEqual(json.loads(of_distances)["rows"], json.loads(of_squares)["rows"])
 
     def test_infinity_is_a_radius(self):
         answer = json.loads(kith("radius", *self.inputs("-r", "inf", "--only-counts", "--json")).stdout)

@@ -45,8 +45,8 @@ run(${COMPILER} -std=c++20 ${here}/io/main.cpp -o ${work}/by_pkg_config_io ${of_
 run(${work}/by_pkg_config_io)
 
 # Configured only: to build would be to build kith again.
-configure(subproject ${here}/subproject -D KITH_SOURCE=${source} -D KITH_CUDA=OFF -D FETCH=OFF)
-configure(fetched ${here}/subproject -D KITH_SOURCE=${source} -D KITH_CUDA=OFF -D FETCH=ON)
+configure(subproject ${here}/subproject -D KITH_SOURCE=${source} -D FETCH=OFF)
+configure(fetched ${here}/subproject -D KITH_SOURCE=${source} -D FETCH=ON)
 # Without Highway, which pkg-config does not find here, all but the benchmark is there.
 execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${work} PKG_CONFIG_PATH= ${CMAKE_COMMAND}
   -S ${source} -B ${work}/without_highway -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER}

@@ -1,6 +1,7 @@
 // search_batches() on the CPU: the bits of a search of each batch, by tasks and in turn; what is refused; the plan.
 #include "batches_cases.h"
 #include "exact/progress.h"
+#include "kith/functor.h"
 #include "plan/batches.h"
 #include "same_answer.h"
 
@@ -49,6 +50,29 @@ INSTANTIATE_TEST_SUITE_P(Metric, CpuBatches, testing::ValuesIn(metric_names()),
 search_cases::Case a_case() {
     return search_cases::make_case(variants("sqeuclidean", 3, ElementType::f32).front(), "gaussian", {n, q, 3, 1},
                                    ElementType::f32, ElementType::f32, arrays::Shape::dense, 1);
+}
+
+TEST(Batches, OfTheCallersOwnMetrics) {
+    const auto step = [](double a, double u, double v) { return a + std::fabs(u - v); };
+    const FunctorMetric functor = functor_metric(step);
+    std::vector<float> points, queries;
+    for (int i = 0; i < 60; ++i) points.push_back(static_cast<float>(i * 7 % 23));
+    for (int i = 0; i < 20; ++i) queries.push_back(static_cast<float>(i * 5 % 19));
+    const MatrixView x = view(points.data(), 30, 2), y = view(queries.data(), 10, 2);
+    const std::vector<Batch> batches{{0, 20, 0, 4}, {10, 20, 4, 6}};
+    Options options;
+    options.device = "cpu";
+    options.metric = MetricId::cityblock;
+    const Neighbors want = search_batches(x, y, batches, 3, options);
+    options.metric = MetricId::functor;
+    options.metric.functor = &functor;
+    EXPECT_EQ(want.ids, search_batches(x, y, batches, 3, options).ids);
+    options.metric.functor = nullptr;
+    EXPECT_THROW(search_batches(x, y, batches, 3, options), Error);
+    EXPECT_THROW(search_batches(x, y, {}, 3, options), Error);
+    options.metric = MetricId::formula;
+    options.metric.formula = "a + abs(q - x)";
+    EXPECT_EQ(want.ids, search_batches(x, y, batches, 3, options).ids);
 }
 
 TEST(Batches, NoneAndEmptyOnes) {

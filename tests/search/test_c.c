@@ -254,6 +254,11 @@ static void test_radius(void) {
     CHECK(counts[0] == 1 && counts[1] == 3);
     CHECK(kith_radius_counts(&x, NULL, 5, NULL, 0, &options, counts, NULL) == KITH_OK);
     CHECK(counts[0] == 1 && counts[1] == 2 && counts[2] == 1);
+    /* Of no named metric r is a distance: with its square all three points would be apart. */
+    CHECK(kith_radius_counts(&x, &y, 5, NULL, 0, NULL, counts, NULL) == KITH_OK && counts[0] == 2 && counts[1] == 2);
+    options.metric = KITH_METRIC_sqeuclidean;
+    CHECK(kith_radius_counts(&x, &y, 5, NULL, 0, &options, counts, NULL) == KITH_OK && counts[0] == 1);
+    options.metric = KITH_METRIC_euclidean;
     t.stop = 1;
     CHECK(kith_radius(&x, &y, 5, NULL, 0, &options, take_rows, &t, NULL) == KITH_CANCELLED);
     CHECK(kith_radius(&x, &y, 5, NULL, 0, &options, NULL, NULL, NULL) == KITH_INVALID_ARGUMENT && names("take"));

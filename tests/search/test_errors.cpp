@@ -54,14 +54,15 @@ TEST_F(Errors, Dimensions) {
     expect_words(refusal_of([&] { kith::Index(points, options).search(queries, 1); }), {"queries", "3", "expected 4"});
 }
 
+// Without rows there are no pairs, which is an answer (test_empty.cpp); fewer there are not.
 TEST_F(Errors, Empty) {
-    points.rows = 0;
-    expect_words(refusal(), {"points", "0 rows", "at least 1"});
-    expect_words(refusal_of([&] { kith::graph(points, 1, options); }), {"points", "0 rows"});
-    expect_words(refusal_of([&] { kith::Index index(points, options); }), {"points", "0 rows"});
+    points.rows = -1;
+    expect_words(refusal(), {"points", "-1 rows", "at least 0"});
+    expect_words(refusal_of([&] { kith::graph(points, 1, options); }), {"points", "-1 rows"});
+    expect_words(refusal_of([&] { kith::Index index(points, options); }), {"points", "-1 rows"});
     points.rows = 8;
-    queries.rows = 0;
-    expect_words(refusal(), {"queries", "0 rows", "at least 1"});
+    queries.rows = -1;
+    expect_words(refusal(), {"queries", "-1 rows", "at least 0"});
     queries.rows = 2;
     points.cols = queries.cols = 0;
     expect_words(refusal(), {"points", "0 columns", "at least 1"});
