@@ -2,7 +2,6 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -32,8 +31,8 @@ int exit_code(ErrorCode code) {
     return exit_usage;
 }
 
-int fail(std::string message, int code) {
-    std::replace(message.begin(), message.end(), '\n', ' ');
+int fail(const std::string& text, int code) {
+    std::string message = printable(text);
     message.erase(message.find_last_not_of(' ') + 1);
     say("kith: {}\n", message);
     return code;

@@ -21,7 +21,7 @@ BELOW = {
     "src/formula": {"metric"},
     "src/metric": set(),
     "src/io": set(),
-    "src/jobs": set(),
+    "src/jobs": {"io"},
     "src/machine": set(),
     "cli": set(),
     "python/src": set(),

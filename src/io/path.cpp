@@ -67,10 +67,16 @@ const Format* format_by_suffix(std::string file) {
 
 }  // namespace
 
+std::string standard_input_of(const std::string& path) {
+    for (const std::string name : {"-", "/dev/stdin"}) {
+        if (path == name || path.starts_with(name + "/") || path.starts_with(name + ":")) return name;
+    }
+    return "";
+}
+
 SourcePath parse_source(const std::string& path) {
     std::string rest = path;
-    for (const std::string& name : {std::string("-"), std::string("/dev/stdin")}) {
-        if (path != name && !path.starts_with(name + "/") && !path.starts_with(name + ":")) continue;
+    if (const std::string name = standard_input_of(path); !name.empty()) {
         const std::optional<RowRange> rows = take_rows(path, rest);
         return {{name, rest.size() > name.size() ? rest.substr(name.size() + 1) : ""}, rows};
     }
