@@ -18,16 +18,18 @@ import cli_support
 from cli_support import main, write_npy
 from test_cli_groundtruth import Jobs
 
-SOON = 20        # seconds
-ROOM = 1 << 30   # bytes of address space: what is read without bounds takes more
+SANITIZED = bool(os.environ.get("KITH_SANITIZE"))
+SOON = 120 if SANITIZED else 20  # seconds
+ROOM = 1 << 30                   # bytes of address space: what is read without bounds takes more
 HUGE = 2**31
 NUMBERS = (-1, 0, 1, 7, 50, 199, 201, HUGE, HUGE + 1, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 2**64, 2**64 - 50, -(2**63),
            -(2**65), 1e300, -1e300, 0.5, True, None, "", "1", "\0", [], [1], {}, {"rows": 1})
 
 
-def limited(*args, room=ROOM):
+def limited(*args):
     def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        if not SANITIZED:  # a sanitizer reserves more
+            resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
     return subprocess.run([cli_support.KITH, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, timeout=SOON,
                           preexec_fn=limit)
 
@@ -110,7 +112,7 @@ class Manifests(Hostile):
         """Whatever is there ends soon; what changes the answer is refused."""
         free = {("kith",), ("memory",), ("base", "format"), ("queries", "format"), ("metric", "p"), ("metric", "packed_bits")}
         for path in places(self.manifest):
-            if path == ("checksum",):
+            if path == ("checksum",) or (len(path) > 2 and path[1] == "pieces" and path[2] not in (0, 3)):
                 continue
             for value in (*NUMBERS, places):
                 changed_one = changed(self.manifest, path, value)
