@@ -25,14 +25,15 @@ constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
 }  // namespace
 
-RegularFile::RegularFile(const std::string& path, const std::string& shown, const char* remedy)
-    : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+RegularFile::RegularFile(const std::string& path, const std::string& shown, const char* remedy) {
     struct stat status {};
+    // Opening some devices acts on them.
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) refuse(shown, status.st_mode, remedy);
+    // O_NONBLOCK: nor is a pipe waited for that is there since.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
         error_ = errno;
         if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-        // Of a socket, which cannot be opened at all, this says more than errno.
-        if (error_ == ENXIO && ::stat(path.c_str(), &status) == 0) refuse(shown, status.st_mode, remedy);
         return;
     }
     if (!S_ISREG(status.st_mode)) {

@@ -7,7 +7,7 @@
 namespace kith::io {
 
 // Pipes and devices are refused, by whatever link they are named: opening a pipe to read waits for
-// its writer, and reading a device may never end.
+// its writer, opening a device may act on it, and reading it may never end.
 class RegularFile {
 public:
     RegularFile() = default;  // none

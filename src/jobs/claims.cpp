@@ -13,7 +13,6 @@
 #include <condition_variable>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <system_error>
@@ -21,6 +20,7 @@
 
 #include "io/regular_file.h"
 #include "jobs/fields.h"
+#include "jobs/job_files.h"
 #include "kith/error.h"
 
 namespace kith::groundtruth {
@@ -279,9 +279,7 @@ void Claims::remove(const std::string& name) {
 std::vector<Seen> Claims::list() {
     std::vector<Seen> all;
     std::optional<double> time;
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_, failed)) {
-        const std::string name = entry.path().filename().string();
+    for (const std::string& name : names_in(folder_)) {
         if (name.find(beside) != std::string::npos) continue;
         if (!time) time = time_now();
         if (std::optional<Seen> seen = look(name, *time)) all.push_back(std::move(*seen));

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "io/path.h"
@@ -115,6 +116,17 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code failed;
+    std::filesystem::directory_iterator entry(folder, failed);
+    for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
+        names.push_back(entry->path().filename().string());
+    if (failed && failed != std::errc::no_such_file_or_directory)
+        throw Error(ErrorCode::bad_file, fmt::format("{}: cannot be read: {}", folder, failed.message()));
+    return names;
+}
 
 void require_no_job(const std::string& folder) {
     const std::string path = manifest_path(folder);

@@ -41,7 +41,7 @@ using GoesOn = std::function<bool()>;
 // Looks at the headers. Throws invalid_argument, naming `argument`, where the files disagree in columns or type.
 Rows open_rows(const std::string& argument, const std::vector<std::string>& paths, const std::string& format,
                Stop& stop);
-// How many pieces cut() makes.
+// At most so many pieces cut() makes.
 std::int64_t pieces_of(const Rows& rows, std::int64_t most);
 // Cuts every file into pieces of equal size, `most` rows at most.
 void cut(Rows& rows, std::int64_t most);

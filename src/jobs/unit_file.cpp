@@ -14,6 +14,7 @@
 
 #include "io/regular_file.h"
 #include "jobs/checksum.h"
+#include "jobs/job_files.h"
 #include "kith/memory.h"
 #include "kith/output.h"
 
@@ -166,11 +167,10 @@ std::string set_aside(const Job& job, const WorkUnit& unit) {
 
 void remove_leftovers(const Job& job, const WorkUnit& unit) {
     const std::string prefix = name(unit) + ".part-";
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(job.folder + "/units", failed)) {
-        if (!entry.path().filename().string().starts_with(prefix)) continue;
+    const std::string folder = job.folder + "/units";
+    for (const std::string& file : names_in(folder)) {
         std::error_code ignored;
-        std::filesystem::remove(entry.path(), ignored);
+        if (file.starts_with(prefix)) std::filesystem::remove(folder + "/" + file, ignored);
     }
 }
 

@@ -41,7 +41,8 @@ TEST(DidYouMean, MetricsSaySo) {
         kith::metric_named("euclidian");
         FAIL();
     } catch (const kith::Error& error) {
-        EXPECT_NE(std::string(error.what()).find("'euclidian' is unknown (did you mean euclidean?)"), std::string::npos);
+        EXPECT_NE(std::string(error.what()).find("'euclidian' is unknown (did you mean euclidean?)"),
+                  std::string::npos);
     }
 }
 
