@@ -14,6 +14,7 @@
 #include "files.h"
 #include "interrupt.h"
 #include "kith/io.h"
+#include "option_names.h"
 #include "options.h"
 #include "print.h"
 #include "say.h"
@@ -70,11 +71,11 @@ std::int64_t convert_block(const std::byte* source, ElementType from, std::byte*
 
 int execute(const Args& args) {
     const Stopwatch time;
-    MatrixReader reader(args.in, reading(args.from));
+    MatrixReader reader = with_option("--format", "--from", [&] { return MatrixReader(args.in, reading(args.from)); });
     const FileInfo in = reader.info();
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("IN", args.in);
-    outputs.add("OUT", args.out, args.to);
+    with_option("--format", "--to", [&] { outputs.add("OUT", args.out, args.to); });
     MatrixWriter writer = open_output(outputs, args, in);
     const ElementType type = writer.info().type;
 

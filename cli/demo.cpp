@@ -55,8 +55,9 @@ struct Images {
 Images load_images(const Args& args, const std::string& part, const std::string& rows) {
     const auto file = [&](const char* kind) {
         const std::string name = args.data + "/" + part + "-" + kind + "-ubyte";
-        const bool plain = std::filesystem::exists(name);
-        if (!plain && !std::filesystem::exists(name + ".gz")) {
+        std::error_code failed;
+        const bool plain = std::filesystem::exists(name, failed);
+        if (!plain && !std::filesystem::exists(name + ".gz", failed)) {
             throw Error(ErrorCode::bad_file, fmt::format("{}.gz is missing; install the Debian package "
                                                          "dataset-fashion-mnist, or name the folder with --data",
                                                          name));

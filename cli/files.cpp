@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 
@@ -192,18 +190,13 @@ std::string with_data_set(const std::string& path, const char* data_set) {
 }
 
 bool is_big_ann_truth(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    unsigned char header[8];
-    if (!file.read(reinterpret_cast<char*>(header), sizeof header)) return false;
-    const auto little = [&](int at) {
-        return std::uint64_t{header[at]} | std::uint64_t{header[at + 1]} << 8 | std::uint64_t{header[at + 2]} << 16 |
-               std::uint64_t{header[at + 3]} << 24;
-    };
-    const std::uint64_t q = little(0);
-    const std::uint64_t k = little(4);
-    std::error_code failed;
-    const std::uintmax_t size = std::filesystem::file_size(path, failed);
-    return !failed && q > 0 && k > 0 && q <= size && k <= size && q * k <= size && size == 8 + q * k * 8;
+    try {
+        MatrixReader(path + "/distances", "truth");
+        return true;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_file) throw;
+        return false;
+    }
 }
 
 }  // namespace kith::cli

@@ -1,5 +1,6 @@
 // kith estimate: entropy, divergence and mutual information of samples in files, by their nearest neighbours.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -7,11 +8,13 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "command.h"
 #include "files.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/did_you_mean.h"
 #include "kith/estimators.h"
 #include "numbers.h"
 #include "options.h"
@@ -86,12 +89,13 @@ template <class Form>
 using Forms = std::initializer_list<std::pair<const char*, Form>>;
 template <class Form>
 Form form_of(const std::string& name, Forms<Form> forms) {
-    std::string all;
+    std::vector<std::string> all;
     for (const auto& [known, form] : forms) {
         if (name == known || name.empty()) return form;  // the first
-        all += (all.empty() ? "" : ", ") + std::string(known);
+        all.emplace_back(known);
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("--form '{}': expected one of {}", name, all));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--form '{}'{}: expected one of {}", name, did_you_mean(name, all), fmt::join(all, ", ")));
 }
 
 CLI::App& add(CLI::App& parent, CommandRun& run, const std::shared_ptr<Args>& args, const char* name, const char* title,

@@ -1,5 +1,8 @@
 // The command line tool: parses, runs the chosen command, maps every error to one line and an exit code.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -13,9 +16,11 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "command.h"
 #include "interrupt.h"
+#include "kith/did_you_mean.h"
 #include "kith/error.h"
 #include "kith/output.h"
 #include "kith/version.h"
@@ -38,8 +43,8 @@ int exit_code(ErrorCode code) {
     return exit_usage;
 }
 
-int fail(std::string message, int code) {
-    std::replace(message.begin(), message.end(), '\n', ' ');
+int fail(const std::string& text, int code) {
+    std::string message = printable(text);
     message.erase(message.find_last_not_of(' ') + 1);
     say("kith: {}\n", message);
     return code;
@@ -65,23 +70,52 @@ Chosen chosen_in(const CLI::App& app) {
     return chosen;
 }
 
+std::vector<std::string> commands_of(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::App* other : command.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(other->get_name());
+    return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return names;
+}
+
+// "kith help search" as "kith search --help".
+std::vector<std::string> words(int argc, char** argv) {
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (words.empty() || words[0] != "help") return words;
+    words.erase(words.begin());
+    words.emplace_back("--help");
+    return words;
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const auto [command, name] = chosen_in(app);
-    std::string names;
-    for (const CLI::App* other : command->get_subcommands([](const CLI::App*) { return true; })) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", other->get_name());
-    }
     const auto rest = command->remaining();
-    if (!names.empty()) {
+    if (const auto commands = commands_of(*command); !commands.empty()) {
         const std::string of = name.empty() ? "" : name + " ";
         if (!rest.empty())
-            return fail(fmt::format("unknown command '{}{}'; expected one of {}", of, rest[0], names), exit_usage);
-        return fail(fmt::format("expected a command: {} (see kith {}--help)", names, of), exit_usage);
+            return fail(fmt::format("unknown command '{}{}'{}; expected one of {}", of, rest[0],
+                                    did_you_mean(rest[0], commands), fmt::join(commands, ", ")),
+                        exit_usage);
+        return fail(fmt::format("expected a command: {} (see kith {}--help)", fmt::join(commands, ", "), of),
+                    exit_usage);
     }
-    std::string unexpected;
-    for (const std::string& word : rest) unexpected += ' ' + word;
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) && !unexpected.empty())
-        return fail(fmt::format("not expected:{} (see kith {} --help)", unexpected, name), exit_usage);
+    // An option that is unknown is said before what is missing for want of it.
+    const auto is_option = [](const std::string& word) { return word.starts_with("--"); };
+    const auto option = std::find_if(rest.begin(), rest.end(), is_option);
+    if (!rest.empty() && (option != rest.end() || dynamic_cast<const CLI::ExtrasError*>(&error)))
+        return fail(
+            fmt::format(
+                "not expected: {}{} (see kith {} --help)", fmt::join(rest, " "),
+                option == rest.end() ? "" : did_you_mean(option->substr(0, option->find('=')), options_of(*command)),
+                name),
+            exit_usage);
     return fail(fmt::format("{} (see kith {} --help)", error.what(), name), exit_usage);
 }
 
@@ -108,8 +142,8 @@ int run_tool(int argc, char** argv) {
     app.set_version_flag("--version", std::string("kith ") + KITH_VERSION, "Print the version");
     app.require_subcommand(1);
     app.footer(
-        "kith COMMAND --help says more. Exit codes: 0; 1 verify found something not exact; 2 usage or bad\n"
-        "input; 3 device or memory; 130 interrupted.");
+        "kith COMMAND --help, or kith help COMMAND, says more. Exit codes: 0; 1 verify found something not exact;\n"
+        "2 usage or bad input; 3 device or memory; 130 interrupted.");
     CommandRun run;
     for (const auto add :
          {add_search, add_graph, add_radius, add_select, add_distances, add_estimate, add_match, add_recommend,
@@ -117,8 +151,12 @@ int run_tool(int argc, char** argv) {
         add(app, run);
     }
     try {
-        app.parse(argc, argv);
+        std::vector<std::string> given = words(argc, argv);
+        std::reverse(given.begin(), given.end());  // as parse() takes them
+        app.parse(given);
     } catch (const CLI::Success& help_or_version) {
+        const CLI::App& command = *chosen_in(app).command;
+        if (!command.remaining().empty() && !commands_of(command).empty()) return usage_error(app, help_or_version);
         std::ostringstream text;
         const int code = app.exit(help_or_version, text, text);
         std::fputs(text.str().c_str(), stdout);

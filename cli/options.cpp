@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "files.h"
+#include "kith/did_you_mean.h"
 #include "numbers.h"
 
 namespace kith::cli {
@@ -172,7 +173,8 @@ ElementType parse_type(const std::string& text) {
         if (text == name(type)) return type;
         list += fmt::format("{}{}", list.empty() ? "" : ", ", name(type));
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("unknown element type '{}'; expected one of {}", text, list));
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown element type '{}'{}; expected one of {}", text,
+                                                         did_you_mean(text, choices("type")), list));
 }
 
 std::vector<std::string> metric_names() {

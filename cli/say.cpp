@@ -26,6 +26,17 @@ void say_text(std::string_view text) noexcept {
     }
 }
 
+std::string printable(std::string_view text) {
+    std::string line;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '\n' || c == '\t') line += ' ';
+        else if (byte < 0x20 || byte == 0x7f) line += fmt::format("\\x{:02x}", byte);
+        else line += c;
+    }
+    return line;
+}
+
 bool printed() {
     return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +23,10 @@ void say(fmt::format_string<Values...> format, Values&&... values) noexcept {
         say_text("kith: out of memory\n");
     }
 }
+
+// The text in one line, with control characters (of a file's name, of what others wrote) as "\x1b": a terminal would
+// obey them.
+std::string printable(std::string_view text);
 
 // Whether all that was printed on standard output until now has arrived.
 bool printed();

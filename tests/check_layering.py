@@ -21,7 +21,7 @@ BELOW = {
     "src/formula": {"metric"},
     "src/metric": set(),
     "src/io": {"machine/float_state.h"},
-    "src/jobs": {"machine/float_state.h"},
+    "src/jobs": {"io", "machine/float_state.h"},
     "src/machine": set(),
     "cli": set(),
     "python/src": set(),

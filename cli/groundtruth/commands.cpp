@@ -28,5 +28,9 @@ void add_folder(CLI::App& command, std::string& folder) {
     command.add_option("folder", folder, "The folder of the job")->type_name("DIR")->required();
 }
 
+void add_strict(CLI::App& command, bool& strict) {
+    command.add_flag("--strict", strict, "Refuse a job that reads files outside its folder (status lists them)");
+}
+
 }  // namespace groundtruth
 }  // namespace kith::cli

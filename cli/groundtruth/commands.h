@@ -15,5 +15,7 @@ void add_merge(CLI::App& app, CommandRun& run);
 
 // The folder of the job, which each of them takes.
 void add_folder(CLI::App& command, std::string& folder);
+// --strict, of those that read the points and queries.
+void add_strict(CLI::App& command, bool& strict);
 
 }  // namespace kith::cli::groundtruth

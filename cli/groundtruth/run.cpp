@@ -24,6 +24,7 @@ struct Args {
     ExecutionArgs execution;
     std::int64_t units = 0;
     bool no_wait = false;
+    bool strict = false;
     double lease = RunOptions{}.lease;
     OutputArgs output;
 };
@@ -36,6 +37,7 @@ int execute(const Args& args) {
     options.units = args.units;
     options.wait = !args.no_wait;
     options.lease = args.lease;
+    options.strict = args.strict;
     if (!args.output.quiet && !isatty(STDERR_FILENO)) {
         options.on_unit = [](const UnitDone& unit) {
             say("{} done in {} ({})\n", name(unit.unit), duration(unit.seconds), pair_rate(unit.pairs, unit.seconds));
@@ -85,6 +87,7 @@ void add_run(CLI::App& app, CommandRun& run) {
     add_real(*command, "--lease", args->lease,
              "Seconds after which a worker that has not been heard of is taken for dead (60)")
         ->type_name("SECONDS");
+    add_strict(*command, args->strict);
     add_execution(*command, args->execution);
     add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });

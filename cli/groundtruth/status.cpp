@@ -6,11 +6,13 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "groundtruth/commands.h"
 #include "groundtruth/describe.h"
 #include "options.h"
 #include "print.h"
+#include "say.h"
 
 namespace kith::cli::groundtruth {
 namespace {
@@ -40,7 +42,8 @@ Json worker_json(const Worker& worker) {
 
 void print_worker(const Worker& worker) {
     const std::string unit = name(worker.unit);
-    const std::string who = worker.pid > 0 ? fmt::format("{} (pid {})", worker.host, worker.pid) : "an unknown worker";
+    const std::string who =
+        worker.pid > 0 ? fmt::format("{} (pid {})", printable(worker.host), worker.pid) : "an unknown worker";
     if (worker.stale) {
         fmt::print("{}  left behind by {}, not heard of for {}\n", unit, who, duration(worker.silent_seconds));
     } else {
@@ -52,9 +55,11 @@ void print_worker(const Worker& worker) {
 int execute(const Args& args) {
     const JobInfo job = info(args.folder);
     const Status found = status(args.folder);
+    const std::vector<std::string> outside = files_outside(job);
     if (args.json) {
         Json json = {{"command", "groundtruth status"}};
         json.update(job_json(job));
+        json["outside"] = outside;
         json["done"] = found.units_done;
         json["complete"] = found.is_complete();
         json["pairs"] = found.pairs;
@@ -70,6 +75,7 @@ int execute(const Args& args) {
     fmt::print("{} of {} x {}, {}, k {}\n", job.graph ? "graph" : "search",
                counted(job.queries.rows, "query", "queries"), counted(job.base.rows, "point", "points"),
                name(job.metric.id), job.k);
+    for (const std::string& file : outside) fmt::print("reads {}\n", printable(file));
     fmt::print("{}\n", described(found));
     for (const Worker& worker : found.workers) print_worker(worker);
     return exit_ok;

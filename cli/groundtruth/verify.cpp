@@ -21,6 +21,7 @@ namespace {
 struct Args {
     std::string folder;
     std::int64_t sample = 0;
+    bool strict = false;
     ExecutionArgs execution;
     OutputArgs output;
 };
@@ -41,7 +42,7 @@ void report(const Args& args, const JobInfo& job, const Verification& outcome, d
     const auto damaged = static_cast<std::int64_t>(outcome.damaged.size());
     fmt::print("{} of {} whole, {} damaged, {} not done\n", grouped(job.units() - outcome.missing - damaged),
                counted(job.units(), "unit", "units"), grouped(damaged), grouped(outcome.missing));
-    for (const std::string& what : outcome.damaged) fmt::print("{}\n", what);
+    for (const std::string& what : outcome.damaged) fmt::print("{}\n", printable(what));
     if (args.sample > 0) {
         const auto wrong = static_cast<std::int64_t>(outcome.wrong.size());
         fmt::print("{} computed again: {} exact, {} wrong{}\n", counted(outcome.computed, "query", "queries"),
@@ -56,6 +57,7 @@ int execute(const Args& args) {
     const JobInfo job = info(args.folder);
     VerifyOptions options;
     options.sample = args.sample;
+    options.strict = args.strict;
     set_execution(args.execution, options.search);
     Verification outcome;
     {
@@ -80,6 +82,7 @@ void add_verify(CLI::App& app, CommandRun& run) {
     add_count(*command, "--sample", args->sample,
               "Compute N queries, evenly spaced, again by a full scan, and compare ids and keys bit by bit", 1)
         ->type_name("N");
+    add_strict(*command, args->strict);
     add_execution(*command, args->execution);
     add_output(*command, args->output);
     command->callback([args, &run] { run = [args] { return execute(*args); }; });

@@ -68,6 +68,10 @@ struct JobInfo {
 };
 // Throws bad_file where the folder has no manifest, or a damaged one.
 KITH_EXPORT JobInfo info(const std::string& folder);
+// The files of points and queries that lie outside the folder of the job, links followed. A manifest names a file in
+// its folder by the path from there, and any other by its absolute path, as init() was given it: in a job that others
+// made, these are files that they chose. `strict` below refuses a job that has any.
+KITH_EXPORT std::vector<std::string> files_outside(const JobInfo& job);
 // Every file that a job reads, which no result may replace.
 KITH_EXPORT std::vector<std::string> files_of(const JobInfo& job);
 
@@ -131,6 +135,7 @@ struct RunOptions {
     std::int64_t units = 0;  // end after so many; 0: when all are done
     bool wait = true;        // for units that others are at, in case they die
     double lease = 60;       // seconds after which others take this worker for dead, 0.5 to 86,400
+    bool strict = false;     // bad_file where the job reads files outside its folder
     OnStep on_step{};
     std::function<void(const UnitDone&)> on_unit{};
 };
@@ -151,13 +156,14 @@ KITH_EXPORT RunResult run(const std::string& folder, const RunOptions& options =
 
 // Does one unit, for whoever schedules units by other means: anywhere, in any order, any number of times. False where
 // it was done already. Reads the rows of its shard and of its block; run() keeps those that the next unit needs too. Of
-// the options `search`, `lease` and `on_step` are used. Throws as run() does, and invalid_argument for a unit that is
-// none.
+// the options `search`, `lease`, `strict` and `on_step` are used. Throws as run() does, and invalid_argument for a unit
+// that is none.
 KITH_EXPORT bool run_unit(const std::string& folder, const WorkUnit& unit, const RunOptions& options = {});
 
 struct VerifyOptions {
     std::int64_t sample = 0;  // queries, evenly spaced, that are computed again by a full scan
     Options search{};         // device, threads, memory, path, isa
+    bool strict = false;      // bad_file where the job reads files outside its folder
     OnStep on_step{};
 };
 

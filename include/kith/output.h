@@ -30,8 +30,10 @@ public:
     // A matrix for MatrixWriter; the format follows the suffix unless named. Throws bad_file where it cannot be written
     // and invalid_argument where it is an input or another output.
     KITH_EXPORT void add(const std::string& what, const std::string& path, const std::string& format = "");
+    // What a symbolic link at the path of an output is: a name for the file to write, or what the file replaces.
+    enum class Links { follow, replace };
     // A file of bytes for FileWriter.
-    KITH_EXPORT void add_bytes(const std::string& what, const std::string& path);
+    KITH_EXPORT void add_bytes(const std::string& what, const std::string& path, Links links = Links::follow);
     // A file for write_big_ann_truth, and one for write_ann_benchmarks, with the data sets train and test where they
     // will be given. That one says its metric at once; a file that names another one is refused without force.
     KITH_EXPORT void add_big_ann_truth(const std::string& what, const std::string& path);

@@ -52,6 +52,7 @@ class Job(NamedTuple):
     memory: int  #: bytes that a worker may take
     shards: int  #: of the points
     blocks: int  #: of the queries
+    outside: tuple[str, ...]  #: files that the job reads and that are not in its folder, links followed
 
     @property
     def units(self) -> int:
@@ -219,8 +220,8 @@ def info(folder: Folder) -> Job:
     return Job(**_core.groundtruth_info(_folder(folder)))
 
 
-def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.0, device: str = "auto", memory: int = 0,
-        threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> Result:
+def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.0, strict: bool = False, device: str = "auto",
+        memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> Result:
     """A worker: do units until none is left, beside any number of others.
 
     May be interrupted or killed at any time and started again, here or elsewhere: a unit that is done stays done, and one
@@ -236,6 +237,8 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
         For units that others are at, in case they die.
     lease : float
         Seconds, 0.5 to 86400, after which others take this worker for dead where it is not heard of.
+    strict : bool
+        Refuse a job that reads files outside its folder (`Job.outside`), such as one that others made.
     device, memory, threads, path, isa
         Of the searches, as in `kith.search`; ``memory`` 0: a share of the job's.
     progress : bool or callable, optional
@@ -248,7 +251,8 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
     Raises
     ------
     OSError
-        Where an input has changed since `init`, naming the rows, or the folder cannot be written to.
+        Where an input has changed since `init`, naming the rows, the folder cannot be written to, or a file is outside it
+        and ``strict`` is set.
     ValueError
         Where ``units`` is negative or ``lease`` out of range.
     MemoryError, DeviceError, Cancelled
@@ -264,7 +268,7 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
     1
     """
     found = _core.groundtruth_run(_folder(folder), _integer(units, "units"), _flag(wait, "wait"), _number(lease, "lease"),
-                                  _settings(False, device, memory, threads, path, isa, 0, progress))
+                                  _flag(strict, "strict"), _settings(False, device, memory, threads, path, isa, 0, progress))
     return Result(**{**found, "status": _status(found["status"])})
 
 
@@ -306,15 +310,15 @@ def units(folder: Folder, *, done: bool = False) -> list[Unit]:
             enumerate(_core.groundtruth_status(folder)["units_done"]) if done or not is_done]
 
 
-def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, device: str = "auto", memory: int = 0,
-             threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> bool:
+def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, strict: bool = False, device: str = "auto",
+             memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> bool:
     """Do one unit: anywhere that sees the folder, in any order, any number of times, with the same bytes each time.
 
     Parameters
     ----------
     unit : (shard, block)
         One of `units`.
-    folder, lease, device, memory, threads, path, isa, progress
+    folder, lease, strict, device, memory, threads, path, isa, progress
         As in `run`.
 
     Returns
@@ -340,7 +344,7 @@ def run_unit(folder: Folder, unit: tuple[int, int], *, lease: float = 60.0, devi
     except (TypeError, ValueError):
         raise _wrong(unit, "unit", "(shard, block)") from None
     return _core.groundtruth_run_unit(_folder(folder), _integer(shard, "unit"), _integer(block, "unit"), _number(lease, "lease"),
-                                      _settings(False, device, memory, threads, path, isa, 0, progress))
+                                      _flag(strict, "strict"), _settings(False, device, memory, threads, path, isa, 0, progress))
 
 
 def status(folder: Folder) -> Status:
@@ -372,8 +376,8 @@ def status(folder: Folder) -> Status:
     return _status(_core.groundtruth_status(_folder(folder)))
 
 
-def verify(folder: Folder, *, sample: int = 0, device: str = "auto", memory: int = 0, threads: int = 0, path: str = "",
-           isa: str = "", progress: Progress = None) -> Verification:
+def verify(folder: Folder, *, sample: int = 0, strict: bool = False, device: str = "auto", memory: int = 0, threads: int = 0,
+           path: str = "", isa: str = "", progress: Progress = None) -> Verification:
     """Whether all units are done and whole, and a sample of the queries exact.
 
     Reads every unit that is done; one that is damaged is renamed, so that `run` does it again.
@@ -382,7 +386,7 @@ def verify(folder: Folder, *, sample: int = 0, device: str = "auto", memory: int
     ----------
     sample : int
         So many queries, evenly spaced, are computed again by a full scan and compared bit by bit: reads all points.
-    folder, device, memory, threads, path, isa, progress
+    folder, strict, device, memory, threads, path, isa, progress
         As in `run`.
 
     Returns
@@ -406,7 +410,7 @@ def verify(folder: Folder, *, sample: int = 0, device: str = "auto", memory: int
     >>> found.exact, found.complete, found.computed
     (True, True, 2)
     """
-    return Verification(**_core.groundtruth_verify(_folder(folder), _integer(sample, "sample"),
+    return Verification(**_core.groundtruth_verify(_folder(folder), _integer(sample, "sample"), _flag(strict, "strict"),
                                                    _settings(False, device, memory, threads, path, isa, 0, progress)))
 
 

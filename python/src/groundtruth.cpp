@@ -34,6 +34,7 @@ nb::dict dict_of(const groundtruth::JobInfo& job) {
     dict["memory"] = job.memory;
     dict["shards"] = job.shards;
     dict["blocks"] = job.blocks;
+    dict["outside"] = nb::tuple(nb::cast(files_outside(job)));
     return dict;
 }
 
@@ -85,11 +86,13 @@ nb::dict init_in(const std::string& folder, const std::vector<std::string>& base
     return dict_of(interruptibly(settings, options, [&](const auto& asked) { return init(folder, asked); }));
 }
 
-nb::dict run_in(const std::string& folder, std::int64_t units, bool wait, double lease, const Settings& settings) {
+nb::dict run_in(const std::string& folder, std::int64_t units, bool wait, double lease, bool strict,
+                const Settings& settings) {
     groundtruth::RunOptions options;
     options.units = units;
     options.wait = wait;
     options.lease = lease;
+    options.strict = strict;
     const auto result =
         interruptibly(settings, options, [&](const auto& asked) { return groundtruth::run(folder, asked); });
     nb::dict dict;
@@ -103,10 +106,11 @@ nb::dict run_in(const std::string& folder, std::int64_t units, bool wait, double
     return dict;
 }
 
-bool run_unit_in(const std::string& folder, std::int64_t shard, std::int64_t block, double lease,
+bool run_unit_in(const std::string& folder, std::int64_t shard, std::int64_t block, double lease, bool strict,
                  const Settings& settings) {
     groundtruth::RunOptions options;
     options.lease = lease;
+    options.strict = strict;
     return interruptibly(settings, options, [&](const auto& asked) {
         return groundtruth::run_unit(folder, {shard, block}, asked);
     });
@@ -125,9 +129,10 @@ nb::dict status_in(const std::string& folder) {
     return dict;
 }
 
-nb::dict verify_in(const std::string& folder, std::int64_t sample, const Settings& settings) {
+nb::dict verify_in(const std::string& folder, std::int64_t sample, bool strict, const Settings& settings) {
     groundtruth::VerifyOptions options;
     options.sample = sample;
+    options.strict = strict;
     const auto found =
         interruptibly(settings, options, [&](const auto& asked) { return groundtruth::verify(folder, asked); });
     nb::dict dict;
@@ -171,11 +176,12 @@ void add_groundtruth(nb::module_& module) {
                nb::arg("settings"));
     module.def("groundtruth_info", [](const std::string& folder) { return dict_of(groundtruth::info(folder)); });
     module.def("groundtruth_run", run_in, nb::arg("folder"), nb::arg("units"), nb::arg("wait"), nb::arg("lease"),
-               nb::arg("settings"));
+               nb::arg("strict"), nb::arg("settings"));
     module.def("groundtruth_run_unit", run_unit_in, nb::arg("folder"), nb::arg("shard"), nb::arg("block"),
-               nb::arg("lease"), nb::arg("settings"));
+               nb::arg("lease"), nb::arg("strict"), nb::arg("settings"));
     module.def("groundtruth_status", status_in, nb::arg("folder"));
-    module.def("groundtruth_verify", verify_in, nb::arg("folder"), nb::arg("sample"), nb::arg("settings"));
+    module.def("groundtruth_verify", verify_in, nb::arg("folder"), nb::arg("sample"), nb::arg("strict"),
+               nb::arg("settings"));
     module.def("groundtruth_merge", merge_in, nb::arg("folder"), nb::arg("settings"), nb::arg("ids"),
                nb::arg("distances").none());
 }

@@ -221,3 +221,29 @@ def test_files_of_the_user_stay(tmp_path: Any) -> None:
     kith.groundtruth.run(tmp_path)
     np.testing.assert_array_equal(np.load(mine), np.arange(12.0).reshape(4, 3))
     np.testing.assert_array_equal(kith.groundtruth.merge(tmp_path).indices, kith.graph(mapped, 1).indices)
+
+
+def test_strict(tmp_path: Path) -> None:
+    """Files of a job that others made lie in its folder, or it is refused."""
+    within, beside = tmp_path / "within", tmp_path / "beside"
+    assert jobs.init(within, POINTS, QUERIES, 3, **CUT).outside == ()
+    assert jobs.run(within, strict=True).status.complete and jobs.verify(within, strict=True).exact
+    np.save(tmp_path / "points.npy", POINTS)
+    assert jobs.init(beside, tmp_path / "points.npy", QUERIES, 3, **CUT).outside == (str(tmp_path / "points.npy"),)
+    for call in (jobs.run, jobs.verify, lambda folder, strict: jobs.run_unit(folder, (0, 0), strict=strict)):
+        with pytest.raises(OSError, match="points.npy"):
+            call(beside, strict=True)
+
+
+@pytest.mark.parametrize("part", ["manifest.json", "units/s00000-q00000", "claims/s00000-q00000"])
+def test_pipes_are_not_waited_for(tmp_path: Path, part: str) -> None:
+    jobs.init(tmp_path, POINTS, QUERIES, 3, **CUT)
+    (tmp_path / part).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / part)
+    if part.startswith("claims"):
+        assert [worker.stale for worker in jobs.status(tmp_path).workers] == [True]
+        assert jobs.run(tmp_path).status.complete
+        return
+    for call in (jobs.run, jobs.verify, jobs.merge):
+        with pytest.raises(OSError, match="pipe|regular file"):
+            call(tmp_path)

@@ -1,7 +1,12 @@
 // Names of element types and metrics, and metrics by name.
 #include <fmt/format.h>
 
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "exact/refuse.h"
+#include "kith/did_you_mean.h"
 #include "kith/types.h"
 
 namespace kith {
@@ -51,12 +56,16 @@ const char* name(MetricId id) {
 
 Metric metric_named(std::string_view name) {
     std::string known;
+    std::vector<std::string> all;
     for (const MetricName& m : metric_names) {
         if (name == m.name || (!name.empty() && contains_word(m.aliases, name))) return m.id;
         known += fmt::format("{}{}", known.empty() ? "" : ", ", m.name);
         if (*m.aliases) known += fmt::format(" ({})", m.aliases);
+        all.emplace_back(m.name);
+        std::istringstream aliases(m.aliases);
+        for (std::string alias; aliases >> alias;) all.push_back(alias);
     }
-    refuse("metric: '{}' is unknown; expected one of {}", name, known);
+    refuse("metric: '{}' is unknown{}; expected one of {}", name, did_you_mean(name, all), known);
 }
 
 }  // namespace kith

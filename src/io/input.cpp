@@ -1,14 +1,12 @@
 // Reads files with pread.
 #include "io/input.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "io/errors.h"
 #include "io/gzip.h"
@@ -74,41 +72,19 @@ OpenFile::OpenFile(const Location& location) : path_(name_in_messages(location.f
     const std::string file = is_standard_input(location.file)
                                  ? fmt::format("/proc/self/fd/{}", copy_of_standard_input(location.proceed))
                                  : location.file;
-    // O_NONBLOCK: a named pipe must be refused below, not waited for.
-    fd_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd_ < 0) bad_file(path_, fmt::format("expected a readable file: {}", std::strerror(errno)));
-    struct stat status {};
-    if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
-        ::close(fd_);
-        bad_file(path_, S_ISDIR(status.st_mode) ? "expected a file, found a directory" : "expected a regular file");
-    }
-    size_ = status.st_size;
-    changed_ = time_of_change(status);
-}
-
-OpenFile::~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-}
-
-OpenFile::OpenFile(OpenFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_), changed_(other.changed_) {}
-
-OpenFile& OpenFile::operator=(OpenFile&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(fd_, other.fd_);
-    std::swap(size_, other.size_);
-    std::swap(changed_, other.changed_);
-    return *this;
+    file_ = RegularFile(file, path_, "; give it as standard input, -");
+    if (!file_.is_open()) bad_file(path_, fmt::format("expected a readable file: {}", std::strerror(file_.error())));
 }
 
 void OpenFile::require_unchanged() const {
     struct stat status {};
-    if (::fstat(fd_, &status) != 0) bad_file(path_, fmt::format("cannot be examined: {}", std::strerror(errno)));
-    if (status.st_size != size_) {
+    if (::fstat(file_.descriptor(), &status) != 0)
+        bad_file(path_, fmt::format("cannot be examined: {}", std::strerror(errno)));
+    if (status.st_size != size()) {
         bad_file(path_, fmt::format("expected a file that stays as it is, found {} bytes where {} were at first",
-                                    static_cast<std::int64_t>(status.st_size), size_));
+                                    static_cast<std::int64_t>(status.st_size), size()));
     }
-    if (time_of_change(status) != changed_) {
+    if (time_of_change(status) != file_.changed()) {
         bad_file(path_, "expected a file that stays as it is, found that it was written to while it was read");
     }
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "io/format.h"
+#include "io/regular_file.h"
 
 namespace kith::io {
 
@@ -75,22 +76,17 @@ class OpenFile {
 public:
     // Throws bad_file; cancelled while standard input is copied.
     explicit OpenFile(const Location& location);
-    ~OpenFile();
-    OpenFile(OpenFile&& other) noexcept;
-    OpenFile& operator=(OpenFile&& other) noexcept;
 
     const std::string& path() const { return path_; }  // for messages
-    int descriptor() const { return fd_; }
-    std::int64_t size() const { return size_; }
+    int descriptor() const { return file_.descriptor(); }
+    std::int64_t size() const { return file_.size(); }
     // Throws bad_file if the file is no longer as it was when it was opened: what was read since may be of two files,
     // or, beyond a new end, of none. To be called after each read.
     void require_unchanged() const;
 
 private:
     std::string path_;
-    int fd_ = -1;
-    std::int64_t size_ = 0;
-    std::int64_t changed_ = 0;  // nanoseconds since 1970
+    RegularFile file_;
 };
 
 }  // namespace kith::io

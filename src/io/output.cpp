@@ -15,6 +15,7 @@
 
 #include "io/errors.h"
 #include "io/input.h"
+#include "io/regular_file.h"
 #include "machine/float_state.h"
 
 namespace kith::io {
@@ -119,17 +120,19 @@ std::string resolved(const std::string& file) {
     return path.string();
 }
 
-PendingFile::PendingFile(const std::string& file) : file_(file), destination_(resolved(file)) {
+PendingFile::PendingFile(const std::string& file, OutputSet::Links links)
+    : file_(file), destination_(links == OutputSet::Links::follow ? resolved(file) : file) {
     struct stat old {};
-    if (::stat(destination_.c_str(), &old) == 0) {
+    const auto look = links == OutputSet::Links::follow ? ::stat : ::lstat;
+    if (look(destination_.c_str(), &old) != 0) {
+        if (errno != ENOENT) bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
+    } else if (!S_ISLNK(old.st_mode)) {  // of what a link names nothing is kept
         // Renaming onto a device or a directory would replace it or fail late.
         if (!S_ISREG(old.st_mode)) {
             bad_file(file_, S_ISDIR(old.st_mode) ? "expected a file to write, found a directory"
                                                  : "expected a regular file to write");
         }
         old_ = old;
-    } else if (errno != ENOENT) {
-        bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
     }
     create_temporary();
     if (old_) keep_mode();
@@ -178,22 +181,16 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::copy_old(const std::function<bool()>& keep_going) {
-    const int from = ::open(destination_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (from < 0) bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
-    struct Close {
-        int descriptor;
-        ~Close() { ::close(descriptor); }
-    } const close{from};
+    const RegularFile from(destination_, file_);
+    if (!from.is_open()) bad_file(file_, fmt::format("cannot read: {}", std::strerror(from.error())));
     struct stat old {};
-    if (::fstat(from, &old) != 0) bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
+    if (::fstat(from.descriptor(), &old) != 0) bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
     old_ = old;
     copied_ = true;
     std::vector<std::byte> block(copy_block);
     for (std::int64_t offset = 0;;) {
         if (keep_going && !machine::for_caller(keep_going)()) throw Error(ErrorCode::cancelled, "cancelled");
-        const ssize_t got = ::read(from, block.data(), block.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) bad_file(file_, fmt::format("offset {}: cannot read: {}", offset, std::strerror(errno)));
+        const std::int64_t got = from.read(block.data(), static_cast<std::int64_t>(block.size()), file_);
         if (got == 0) return;
         write_fully(*this, block.data(), got, offset);
         offset += got;

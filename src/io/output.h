@@ -11,6 +11,7 @@
 
 #include "io/format.h"
 #include "io/temporary.h"
+#include "kith/output.h"
 
 namespace kith::io {
 
@@ -21,7 +22,7 @@ std::string resolved(const std::string& file);
 class PendingFile {
 public:
     // Throws bad_file where `file` could not be written or renamed to, such as a directory or a device.
-    explicit PendingFile(const std::string& file);
+    explicit PendingFile(const std::string& file, OutputSet::Links links = OutputSet::Links::follow);
     ~PendingFile();
     PendingFile(const PendingFile&) = delete;
     PendingFile& operator=(const PendingFile&) = delete;
@@ -43,7 +44,7 @@ private:
     void keep_mode() const noexcept;
 
     std::string file_;
-    std::string destination_;  // file_ with links resolved, so that a link stays a link
+    std::string destination_;  // file_; where links are followed, with links resolved, so that a link stays a link
     std::string temporary_;
     std::optional<TemporaryName> name_;
     std::optional<struct stat> old_;  // the file of that name

@@ -64,7 +64,7 @@ void OutputSet::reads(const std::string& what, const std::string& path) {
 }
 
 Part& OutputSet::State::add(const std::string& what, const std::string& path, const Location& location,
-                            const Format* format) {
+                            const Format* format, Links links) {
     const std::string dataset = is_hdf5(format) ? normal_dataset(location.dataset) : "";
     const Identity identity = identity_of(location.file);
     for (const ReadFile& input : reads) {
@@ -87,7 +87,7 @@ Part& OutputSet::State::add(const std::string& what, const std::string& path, co
     }
     if (!file) {
         auto opened = std::make_unique<WrittenFile>();
-        opened->pending = std::make_unique<PendingFile>(location.file);
+        opened->pending = std::make_unique<PendingFile>(location.file, links);
         if (is_hdf5(format)) opened->hdf5 = std::make_unique<Hdf5Output>(*opened->pending, force, keep_going);
         file = opened.get();
         files.push_back(std::move(opened));
@@ -121,10 +121,10 @@ void OutputSet::add(const std::string& what, const std::string& path, const std:
     state_->add(what, path, location, &format);
 }
 
-void OutputSet::add_bytes(const std::string& what, const std::string& path) {
+void OutputSet::add_bytes(const std::string& what, const std::string& path, Links links) {
     const machine::FloatState state;
     require_named(what, path);
-    state_->add(what, path, {path, ""}, nullptr);
+    state_->add(what, path, {path, ""}, nullptr, links);
 }
 
 void OutputSet::add_big_ann_truth(const std::string& what, const std::string& path) {

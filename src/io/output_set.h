@@ -53,7 +53,7 @@ struct OutputSet::State {
     std::vector<std::unique_ptr<io::Part>> parts;
 
     io::Part& add(const std::string& what, const std::string& path, const io::Location& location,
-                  const io::Format* format);
+                  const io::Format* format, Links links = Links::follow);
     // Throws invalid_argument where none of that path was added.
     io::Part& part(const std::string& path) const;
 };

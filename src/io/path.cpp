@@ -9,6 +9,7 @@
 
 #include "io/errors.h"
 #include "io/input.h"
+#include "kith/did_you_mean.h"
 
 namespace kith::io {
 namespace {
@@ -67,10 +68,16 @@ const Format* format_by_suffix(std::string file) {
 
 }  // namespace
 
+std::string standard_input_of(const std::string& path) {
+    for (const std::string name : {"-", "/dev/stdin"}) {
+        if (path == name || path.starts_with(name + "/") || path.starts_with(name + ":")) return name;
+    }
+    return "";
+}
+
 SourcePath parse_source(const std::string& path) {
     std::string rest = path;
-    for (const std::string& name : {std::string("-"), std::string("/dev/stdin")}) {
-        if (path != name && !path.starts_with(name + "/") && !path.starts_with(name + ":")) continue;
+    if (const std::string name = standard_input_of(path); !name.empty()) {
         const std::optional<RowRange> rows = take_rows(path, rest);
         return {{name, rest.size() > name.size() ? rest.substr(name.size() + 1) : ""}, rows};
     }
@@ -97,16 +104,23 @@ Location parse_target(const std::string& path) {
 const Format& format_of(const std::string& file, const std::string& name) {
     const std::string plain = is_gzip_name(name) ? name.substr(0, name.size() - 3) : name;
     std::string names;
+    std::vector<std::string> all;
     for (const Format& format : formats()) {
         if (plain == format.name) return format;
         names += names.empty() ? "" : " ";
         names += format.name;
+        all.emplace_back(format.name);
     }
     const std::string shown = name_in_messages(file);
-    if (!name.empty()) bad_argument(fmt::format("{}: expected a format of {}, got \"{}\"", shown, names, name));
+    if (!name.empty())
+        bad_argument(
+            fmt::format("{}: expected a format of {}, got \"{}\"{}", shown, names, name, did_you_mean(plain, all)));
     if (is_standard_input(file)) bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
     if (const Format* format = format_by_suffix(file)) return *format;
-    bad_argument(fmt::format("{}: expected a file name with a known suffix, or a format of {}", file, names));
+    std::string suffix = fs::path(file).extension().string();
+    if (!suffix.empty()) suffix.erase(0, 1);
+    bad_argument(fmt::format("{}: expected a file name with a known suffix{}, or a format of {} (--format)", file,
+                             did_you_mean(suffix, all), names));
 }
 
 }  // namespace kith::io

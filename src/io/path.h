@@ -23,6 +23,9 @@ struct SourcePath {
 // numbers beyond 2^63.
 SourcePath parse_source(const std::string& path);
 
+// "-" or "/dev/stdin" where that is the FILE, else "".
+std::string standard_input_of(const std::string& path);
+
 // FILE[/DATASET]: FILE ends before the last '/' that follows a format's suffix and no directory's name.
 Location parse_target(const std::string& path);
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,10 @@ constexpr std::size_t block_bytes = std::size_t{1} << 20;
 constexpr std::int64_t blocks_per_check = 64;
 
 int temporary_file(std::string& folder) {
-    folder = std::filesystem::temp_directory_path().string();
+    std::error_code failed;
+    folder = std::filesystem::temp_directory_path(failed).string();
+    if (failed)
+        bad_file("standard input", fmt::format("cannot be kept in a temporary folder (TMPDIR): {}", failed.message()));
     std::string name = folder + "/kith-input-XXXXXX";
     const int fd = ::mkostemp(name.data(), O_CLOEXEC);
     if (fd < 0) bad_file("standard input", fmt::format("cannot be kept in {}: {}", folder, std::strerror(errno)));

@@ -13,11 +13,14 @@
 #include <condition_variable>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
+#include <limits>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "io/regular_file.h"
+#include "jobs/fields.h"
+#include "jobs/job_files.h"
 #include "kith/error.h"
 #include "machine/float_state.h"
 
@@ -27,7 +30,7 @@ namespace {
 // A lease is renewed so many times before it ends.
 constexpr double renewals = 5;
 // A claim is one line; a longer file is none.
-constexpr std::size_t longest_claim = 4096;
+constexpr std::int64_t longest_claim = 4096, most_claim_values = 64;
 // Names in the folder that are no claims contain this.
 constexpr const char* beside = ".of-";
 
@@ -107,6 +110,17 @@ std::string claim_text(const Standing& standing, double lease) {
 }
 
 }  // namespace
+
+ClaimText parse_claim(std::string_view text) {
+    constexpr double most = std::numeric_limits<double>::max();
+    const Json json = parse_json(text, "the claim", most_claim_values);
+    const Fields fields(json, "the claim");
+    ClaimText claim;
+    claim.standing = {fields.real("share", 0, 1), fields.real("pairs", 0, most), fields.real("seconds", 0, most)};
+    claim.lease = fields.real("lease", shortest_lease, longest_lease);
+    claim.process = process_from(fields);
+    return claim;
+}
 
 // ---------------------------------------------------------------- an own claim
 
@@ -201,25 +215,33 @@ double Claims::time_now() const {
 }
 
 std::optional<Seen> Claims::look(const std::string& name, double time) {
-    // Opening a file asks a server how it is; its name alone may be answered from memory.
-    const File file(::open(path(name).c_str(), O_RDONLY | O_CLOEXEC));
+    const std::string file = path(name);
     struct stat status {};
-    if (!file.is_open() || ::fstat(file.get(), &status) != 0) return std::nullopt;
+    if (::lstat(file.c_str(), &status) != 0) return std::nullopt;
     Seen seen;
     seen.name = name;
+    if (!S_ISREG(status.st_mode)) {  // no claim: whoever takes the unit replaces it
+        seen.stale = true;
+        return seen;
+    }
+    std::int64_t changed = changed_at(status);
     double lease = lease_;
-    std::array<char, longest_claim> text{};
-    const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
     try {
-        const Json json = Json::parse(text.data(), text.data() + std::max<ssize_t>(got, 0));
-        seen.standing = {json.at("share").get<double>(), json.at("pairs").get<double>(),
-                         json.at("seconds").get<double>()};
-        lease = json.at("lease").get<double>();
-        seen.process = process_from(json);
-    } catch (const Json::exception&) {
+        // Opening a file asks a server how it is; its name alone may be answered from memory.
+        const io::RegularFile open(file, file);
+        if (!open.is_open() && open.error() == ENOENT) return std::nullopt;
+        if (open.is_open()) {
+            changed = open.changed();
+            std::array<char, longest_claim> text{};
+            const std::int64_t got = open.read(text.data(), longest_claim, file);
+            const ClaimText claim = parse_claim({text.data(), static_cast<std::size_t>(got)});
+            seen.standing = claim.standing;
+            seen.process = claim.process;
+            lease = claim.lease;
+        }
+    } catch (const Error&) {
         // It is being written, or was when its worker died.
     }
-    const std::int64_t changed = changed_at(status);
     const double now = steady_seconds();
     Watched& watched = watched_.try_emplace(name, Watched{changed, now}).first->second;
     if (watched.changed != changed) watched = {changed, now};
@@ -260,9 +282,7 @@ void Claims::remove(const std::string& name) {
 std::vector<Seen> Claims::list() {
     std::vector<Seen> all;
     std::optional<double> time;
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_, failed)) {
-        const std::string name = entry.path().filename().string();
+    for (const std::string& name : names_in(folder_)) {
         if (name.find(beside) != std::string::npos) continue;
         if (!time) time = time_now();
         if (std::optional<Seen> seen = look(name, *time)) all.push_back(std::move(*seen));

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jobs/process.h"
@@ -49,11 +50,23 @@ private:
 // Another worker's claim, as it is found.
 struct Seen {
     std::string name;
-    std::optional<Process> process;  // none where the file is empty or torn
+    std::optional<Process> process;  // none where the file is empty, torn, unreadable or none
     Standing standing;
     double age = 0;  // seconds since it was written to
     bool stale = false;
 };
+
+// What a claim says of its worker.
+struct ClaimText {
+    Standing standing;
+    Process process;
+    double lease = 0;  // seconds
+};
+// Throws bad_file where that is not all there, or not within its bounds.
+ClaimText parse_claim(std::string_view text);
+
+// Seconds that a lease may have.
+inline constexpr double shortest_lease = 0.5, longest_lease = 86400;
 
 class Claims {
 public:
@@ -62,7 +75,7 @@ public:
 
     // Claims a unit that nobody is at, or that has a stale claim. Throws bad_file where files cannot be made.
     std::unique_ptr<Claim> take(const std::string& name);
-    // All that there are, in no order.
+    // All that there are, in no order. What is no regular file is a stale claim.
     std::vector<Seen> list();
     // Removes one that serves nothing any more: its unit is done.
     void remove(const std::string& name);

@@ -9,6 +9,7 @@
 
 #include "jobs/job.h"
 #include "jobs/job_files.h"
+#include "jobs/manifest.h"
 #include "jobs/stop.h"
 #include "kith/cut.h"
 #include "kith/error.h"
@@ -113,6 +114,16 @@ void check_search(const Job& job) {
     search_shard(first_row(job.base).view(), 0, first_row(job.queries).view(), 1, options);
 }
 
+// What the manifest holds, before that many pieces are made.
+void require_few_units(std::int64_t shards, std::int64_t blocks) {
+    if (shards <= most_pieces && blocks <= most_pieces - shards && shards <= most_units / blocks) return;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} shards x {} blocks; expected at most {} of both and {} units: larger ones, by more memory, "
+                    "shard_rows or query_rows",
+                    shards, blocks, most_pieces, most_units));
+}
+
 void cut_rows(Job& job, const InitOptions& options) {
     const bool given = options.query_rows > 0;
     RowSizes sizes{.memory = job.memory, .cols = job.base.cols, .k = job.k};
@@ -123,9 +134,14 @@ void cut_rows(Job& job, const InitOptions& options) {
     sizes.fixed_queries = given;
     const RowCut rows = cut_by_memory(sizes, "a worker");
     const std::int64_t shard = std::min(options.shard_rows > 0 ? options.shard_rows : rows.points, job.base.count);
-    const double enough = std::max(least_block_rows, std::ceil(unit_pairs / static_cast<double>(shard)));
-    const std::int64_t block = given ? rows.queries : std::min(rows.queries, static_cast<std::int64_t>(enough));
-    cut(job.queries, std::min(block, job.queries.count));
+    // Half of the units that there may be: each file ends in a shorter block.
+    const double shards = static_cast<double>(pieces_of(job.base, shard)), most = static_cast<double>(most_units / 2);
+    const double enough = std::max({least_block_rows, std::ceil(unit_pairs / static_cast<double>(shard)),
+                                    std::ceil(static_cast<double>(job.queries.count) * shards / most)});
+    std::int64_t block = given ? rows.queries : std::min(rows.queries, static_cast<std::int64_t>(enough));
+    block = std::min(block, job.queries.count);
+    require_few_units(pieces_of(job.base, shard), pieces_of(job.queries, block));
+    cut(job.queries, block);
     cut(job.base, shard);
 }
 

@@ -1,173 +1,65 @@
-// Writes and reads the manifest of a ground-truth job.
+// Makes and opens the folder of a ground-truth job.
 #include "jobs/job.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <set>
+#include <system_error>
+#include <utility>
 
-#include "jobs/checksum.h"
+#include "io/path.h"
+#include "io/regular_file.h"
 #include "jobs/job_files.h"
-#include "jobs/json.h"
+#include "jobs/manifest.h"
 #include "kith/error.h"
+#include "kith/memory.h"
 #include "kith/output.h"
-#include "kith/version.h"
 #include "machine/float_state.h"
 
 namespace kith::groundtruth {
 namespace {
 
-constexpr int manifest_format = 1;
-
-std::uint32_t checksum_of(const std::string& text) {
-    Checksum sum;
-    sum.add(text.data(), text.size());
-    return sum.value();
-}
-std::uint32_t checksum_of(const std::vector<double>& numbers) {
-    Checksum sum;
-    sum.add(numbers.data(), numbers.size() * sizeof(double));
-    return sum.value();
-}
-
-// Numbers of binary64 are written as text: JSON has no infinity.
-Json metric_json(const Job& job) {
-    const Metric& metric = job.metric;
-    Json json = {{"name", name(metric.id)}, {"p", fmt::format("{}", metric.p)}, {"packed_bits", metric.packed_bits}};
-    if (metric.id == MetricId::formula) {
-        json["formula"] = metric.formula;
-        json["start"] = fmt::format("{}", metric.start);
-    }
-    if (!job.numbers.empty()) {
-        json["estimated"] = job.estimated;
-        json["numbers_checksum"] = checksum_of(job.numbers);
-    }
-    return json;
-}
-
-// Files within the job's folder are named from there, so that the folder can be moved; others by their absolute paths.
-std::string named_from(const std::filesystem::path& folder, const std::filesystem::path& path) {
-    std::filesystem::path rest, above = path;
-    std::error_code failed;
-    while (above.has_relative_path() && above.filename() != "..") {
-        rest = rest.empty() ? above.filename() : above.filename() / rest;
-        above = above.parent_path();
-        if (std::filesystem::equivalent(above, folder, failed)) return rest.string();
-    }
-    return path.string();
-}
-std::string found_from(const std::filesystem::path& folder, const std::string& path) {
-    return std::filesystem::absolute(folder / path).string();
-}
-
-Json rows_json(const std::string& folder, const Rows& rows) {
-    Json files = Json::array(), pieces = Json::array();
-    for (const RowFile& file : rows.files)
-        files.push_back({{"path", named_from(folder, file.path)}, {"rows", file.rows}});
-    for (const RowPiece& piece : rows.pieces)
-        pieces.push_back({{"file", piece.file},
-                          {"file_row", piece.file_row},
-                          {"first", piece.first},
-                          {"rows", piece.rows},
-                          {"checksum", piece.checksum}});
-    return {{"rows", rows.count},    {"cols", rows.cols}, {"type", name(rows.type)},
-            {"format", rows.format}, {"files", files},    {"pieces", pieces}};
-}
-
-Json manifest_json(const Job& job) {
-    return {{"manifest", manifest_format},
-            {"kith", job.version},
-            {"job", job.id},
-            {"command", job.graph ? "graph" : "search"},
-            {"k", job.k},
-            {"memory", job.memory},
-            {"metric", metric_json(job)},
-            {"base", rows_json(job.folder, job.base)},
-            {"queries", rows_json(job.folder, job.queries)}};
-}
-
-[[noreturn]] void refuse(const std::string& what, const std::string& found) {
-    throw Error(ErrorCode::bad_file, fmt::format("the manifest: {} '{}'", what, found));
-}
-
-ElementType type_named(const std::string& text) {
-    for (const ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16,
-                                   ElementType::i8, ElementType::u8, ElementType::i32, ElementType::i64}) {
-        if (text == name(type)) return type;
-    }
-    refuse("type", text);
-}
-
-double real(const std::string& what, const std::string& text) {
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [behind, failed] = std::from_chars(text.data(), end, value);
-    if (failed != std::errc() || behind != end) refuse(what, text);
-    return value;
-}
-
-Rows rows_from(const std::string& folder, const Json& json) {
-    Rows rows;
-    rows.format = json.at("format").get<std::string>();
-    rows.count = json.at("rows").get<std::int64_t>();
-    rows.cols = json.at("cols").get<std::int64_t>();
-    rows.type = type_named(json.at("type").get<std::string>());
-    for (const Json& file : json.at("files"))
-        rows.files.push_back(
-            {found_from(folder, file.at("path").get<std::string>()), file.at("rows").get<std::int64_t>()});
-    for (const Json& piece : json.at("pieces"))
-        rows.pieces.push_back({piece.at("file").get<std::int64_t>(), piece.at("file_row").get<std::int64_t>(),
-                               piece.at("first").get<std::int64_t>(), piece.at("rows").get<std::int64_t>(),
-                               piece.at("checksum").get<std::uint32_t>()});
-    return rows;
-}
-
-void read_metric(const Json& json, Job& job) {
-    const std::string named = json.at("name").get<std::string>();
-    Metric& metric = job.metric;
-    if (json.contains("formula")) {
-        metric.id = MetricId::formula;
-        metric.formula = json.at("formula").get<std::string>();
-        metric.start = real("start", json.at("start").get<std::string>());
-    } else {
-        metric = metric_named(named);
-    }
-    metric.p = real("p", json.at("p").get<std::string>());
-    metric.packed_bits = json.at("packed_bits").get<bool>();
-    if (!json.contains("numbers_checksum")) return;
-    job.estimated = json.at("estimated").get<bool>();
+// Of the metric, into the job that points to them. Throws bad_file unless the file holds `checksum`.
+void read_numbers(Job& job, std::uint32_t checksum) {
     const std::string path = numbers_path(job);
-    const Matrix matrix = read_matrix(path);
-    if (matrix.info.type == ElementType::f64) {
-        job.numbers.resize(matrix.bytes.size() / sizeof(double));
-        std::memcpy(job.numbers.data(), matrix.bytes.data(), matrix.bytes.size());
-    }
-    if (checksum_of(job.numbers) != json.at("numbers_checksum").get<std::uint32_t>())
+    const bool square = job.metric.id == MetricId::mahalanobis;
+    const FileInfo expected{"", square ? job.base.cols : 1, job.base.cols, ElementType::f64};
+    MatrixReader reader(path);
+    const FileInfo& found = reader.info();
+    const auto changed = [&] {
         throw Error(ErrorCode::bad_file, fmt::format("{}: changed since the job was made", path));
-    (metric.id == MetricId::mahalanobis ? metric.inverse_covariance : metric.variances) =
-        view(job.numbers.data(), matrix.info.rows, matrix.info.cols);
+    };
+    if (found.rows != expected.rows || found.cols != expected.cols || found.type != expected.type) changed();
+    require_memory(found.rows * found.cols * static_cast<std::int64_t>(sizeof(double)), path);
+    job.numbers.resize(static_cast<std::size_t>(found.rows * found.cols));
+    reader.read(0, found.rows, reinterpret_cast<std::byte*>(job.numbers.data()));
+    if (checksum_of(job.numbers) != checksum) changed();
+    (square ? job.metric.inverse_covariance : job.metric.variances) = view(job.numbers.data(), found.rows, found.cols);
 }
 
-Job job_from(const std::string& folder, const Json& json) {
-    Job job;
-    job.folder = folder;
-    job.id = json.at("job").get<std::string>();
-    job.version = json.at("kith").get<std::string>();
-    job.graph = json.at("command").get<std::string>() == "graph";
-    job.k = json.at("k").get<std::int64_t>();
-    job.memory = json.at("memory").get<std::int64_t>();
-    job.base = rows_from(folder, json.at("base"));
-    job.queries = rows_from(folder, json.at("queries"));
-    read_metric(json.at("metric"), job);
-    return job;
+// The bytes of a manifest. Throws bad_file.
+std::string manifest_bytes(const std::string& folder) {
+    const std::string path = manifest_path(folder);
+    const io::RegularFile file(path, path);
+    if (!file.is_open() && file.error() != ENOENT && file.error() != ENOTDIR)
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: expected a readable file: {}", path, std::strerror(file.error())));
+    if (!file.is_open())
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: expected the manifest of a job, made by kith groundtruth init {}", path, folder));
+    if (file.size() > longest_manifest)
+        throw Error(ErrorCode::bad_file, fmt::format("{}: {} bytes; expected a manifest of at most {}", path,
+                                                     file.size(), longest_manifest));
+    std::string text(static_cast<std::size_t>(file.size()), '\0');
+    text.resize(static_cast<std::size_t>(file.read(text.data(), file.size(), path)));
+    return text;
 }
 
 void make_folder(const std::string& folder) {
@@ -226,6 +118,17 @@ private:
 
 }  // namespace
 
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code failed;
+    std::filesystem::directory_iterator entry(folder, failed);
+    for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
+        names.push_back(entry->path().filename().string());
+    if (failed && failed != std::errc::no_such_file_or_directory)
+        throw Error(ErrorCode::bad_file, fmt::format("{}: cannot be read: {}", folder, failed.message()));
+    return names;
+}
+
 void require_no_job(const std::string& folder) {
     const std::string path = manifest_path(folder);
     std::error_code failed;
@@ -253,9 +156,7 @@ void write_job(const Job& job) {
         writer.append(job.numbers.data(), square ? job.base.cols : 1);
         writer.commit();
     }
-    Json json = manifest_json(job);
-    json["checksum"] = checksum_of(json.dump());
-    const std::string text = json.dump(1) + "\n";
+    const std::string text = manifest_text(job);
     outputs.add_bytes("the manifest", path);
     FileWriter writer(outputs, path);
     writer.write(text.data(), static_cast<std::int64_t>(text.size()));
@@ -266,27 +167,9 @@ void write_job(const Job& job) {
 }
 
 Job read_job(const std::string& folder) {
-    const std::string path = manifest_path(folder);
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{}: expected the manifest of a job, made by kith groundtruth init {}", path, folder));
-    }
-    std::ostringstream text;
-    text << file.rdbuf();
-    try {
-        Json json = Json::parse(text.str());
-        const auto checksum = json.at("checksum").get<std::uint32_t>();
-        json.erase("checksum");
-        if (checksum_of(json.dump()) != checksum) throw Error(ErrorCode::bad_file, fmt::format("{}: damaged", path));
-        if (json.at("manifest").get<int>() != manifest_format)
-            throw Error(ErrorCode::bad_file,
-                        fmt::format("{}: made by kith {}; this one ({}) reads manifests of format {}", path,
-                                    json.at("kith").get<std::string>(), KITH_VERSION, manifest_format));
-        return job_from(folder, json);
-    } catch (const Json::exception&) {
-        throw Error(ErrorCode::bad_file, fmt::format("{}: damaged", path));
-    }
+    Manifest manifest = parse_manifest(manifest_bytes(folder), folder, manifest_path(folder));
+    if (manifest.numbers_checksum) read_numbers(manifest.job, *manifest.numbers_checksum);
+    return std::move(manifest.job);
 }
 
 JobInfo info_of(const Job& job) {
@@ -319,6 +202,31 @@ JobInfo info_of(const Job& job) {
 JobInfo info(const std::string& folder) {
     const machine::FloatState state;
     return info_of(read_job(folder));
+}
+
+std::vector<std::string> files_outside(const JobInfo& job) {
+    std::error_code failed;
+    const std::filesystem::path folder = std::filesystem::weakly_canonical(job.folder, failed);
+    std::vector<std::string> outside;
+    std::set<std::string> seen;
+    for (const RowFiles* rows : {&job.base, &job.queries}) {
+        for (const std::string& file : rows->paths) {
+            if (!seen.insert(file).second) continue;
+            const std::string named = io::parse_source(file).location.file;
+            const std::filesystem::path path = std::filesystem::weakly_canonical(named, failed);
+            const bool inside =
+                std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+            if (failed || !inside) outside.push_back(file);
+        }
+    }
+    return outside;
+}
+
+void require_inside(const Job& job) {
+    const std::vector<std::string> outside = files_outside(info_of(job));
+    if (outside.empty()) return;
+    throw Error(ErrorCode::bad_file, fmt::format("{}: expected files in the folder of the job only, found {}",
+                                                 manifest_path(job.folder), outside[0]));
 }
 
 std::vector<std::string> files_of(const JobInfo& job) {

@@ -54,6 +54,8 @@ struct Job {
 void write_job(const Job& job);
 // Throws bad_file where the folder has no manifest, or a damaged one.
 Job read_job(const std::string& folder);
+// Throws bad_file, naming the first, where the job reads files outside its folder.
+void require_inside(const Job& job);
 // What is told of a job.
 JobInfo info_of(const Job& job);
 

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 namespace kith::groundtruth {
@@ -68,10 +69,10 @@ Json to_json(const Process& process) {
             {"started", process.started}};
 }
 
-Process process_from(const Json& json) {
-    return {json.at("host").get<std::string>(), json.at("boot").get<std::string>(),
-            json.at("namespace").get<std::string>(), json.at("pid").get<std::int64_t>(),
-            json.at("started").get<std::int64_t>()};
+Process process_from(const Fields& fields) {
+    constexpr std::int64_t most_pid = std::numeric_limits<pid_t>::max();
+    return {fields.text("host"), fields.text("boot"), fields.text("namespace"), fields.integer("pid", 0, most_pid),
+            fields.integer("started", 0, INT64_MAX)};
 }
 
 }  // namespace kith::groundtruth

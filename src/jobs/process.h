@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "jobs/fields.h"
 #include "jobs/json.h"
 
 namespace kith::groundtruth {
@@ -22,6 +23,6 @@ Process this_process();
 bool is_gone(const Process& process);
 
 Json to_json(const Process& process);
-Process process_from(const Json& json);  // throws Json::exception
+Process process_from(const Fields& fields);  // throws bad_file
 
 }  // namespace kith::groundtruth

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "io/path.h"
 #include "jobs/checksum.h"
 #include "jobs/json.h"
 #include "kith/error.h"
@@ -53,6 +54,10 @@ void for_blocks(MatrixReader& reader, const RowPiece& piece, Stop& stop, const T
     }
 }
 
+std::int64_t pieces_of(const RowFile& file, std::int64_t most) {
+    return (file.rows - 1) / most + 1;
+}
+
 // The manifest and what is said in JSON hold the names of the files.
 void require_utf8(const std::string& argument, const std::string& path) {
     try {
@@ -80,7 +85,7 @@ Rows open_rows(const std::string& argument, const std::vector<std::string>& path
     Rows rows;
     rows.format = format;
     for (const std::string& path : paths) {
-        if (path == "-" || path == "/dev/stdin")
+        if (!io::standard_input_of(path).empty())
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("{} {}: expected a file: it is read again and again", argument, path));
         const std::string absolute = absolute_path(argument, path);
@@ -99,12 +104,17 @@ Rows open_rows(const std::string& argument, const std::vector<std::string>& path
     return rows;
 }
 
+std::int64_t pieces_of(const Rows& rows, std::int64_t most) {
+    std::int64_t pieces = 0;
+    for (const RowFile& file : rows.files) pieces += pieces_of(file, most);
+    return pieces;
+}
+
 void cut(Rows& rows, std::int64_t most) {
     std::int64_t first = 0;
     for (std::size_t file = 0; file < rows.files.size(); ++file) {
         const std::int64_t all = rows.files[file].rows;
-        const std::int64_t pieces = (all - 1) / most + 1;
-        const std::int64_t size = (all - 1) / pieces + 1;
+        const std::int64_t size = (all - 1) / pieces_of(rows.files[file], most) + 1;
         for (std::int64_t row = 0; row < all; row += size) {
             rows.pieces.push_back({static_cast<std::int64_t>(file), row, first + row, std::min(size, all - row), 0});
         }

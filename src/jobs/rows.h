@@ -41,6 +41,8 @@ using GoesOn = std::function<bool()>;
 // Looks at the headers. Throws invalid_argument, naming `argument`, where the files disagree in columns or type.
 Rows open_rows(const std::string& argument, const std::vector<std::string>& paths, const std::string& format,
                Stop& stop);
+// At most so many pieces cut() makes.
+std::int64_t pieces_of(const Rows& rows, std::int64_t most);
 // Cuts every file into pieces of equal size, `most` rows at most.
 void cut(Rows& rows, std::int64_t most);
 // Reads all of it for the checksums; `step` is told of each block of rows that is read.

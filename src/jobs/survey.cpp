@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
+#include "jobs/job_files.h"
 #include "jobs/unit_file.h"
 #include "machine/float_state.h"
 
@@ -44,9 +44,8 @@ Status Surveyor::look(bool tidy) {
     Status survey;
     survey.done.assign(static_cast<std::size_t>(job_.units()), false);
     survey.pairs = job_.pairs();
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(job_.folder + "/units", failed)) {
-        const std::optional<WorkUnit> unit = unit_of(job_, entry.path().filename().string());
+    for (const std::string& file : names_in(job_.folder + "/units")) {
+        const std::optional<WorkUnit> unit = unit_of(job_, file);
         if (!unit) continue;
         const std::int64_t number = job_.number(*unit);
         if (!whole_.count(number)) {

@@ -1,19 +1,21 @@
 // Writes and reads the results of units.
 #include "jobs/unit_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
+#include "io/regular_file.h"
 #include "jobs/checksum.h"
+#include "jobs/job_files.h"
+#include "kith/memory.h"
 #include "kith/output.h"
 
 namespace kith::groundtruth {
@@ -40,66 +42,68 @@ Header header_of(const Job& job, const WorkUnit& unit) {
 
 struct Sizes {
     std::size_t cells;
-    std::size_t file;
+    std::int64_t file;  // bytes
 };
 
 Sizes sizes_of(const Job& job, const WorkUnit& unit) {
     const auto cells = static_cast<std::size_t>(job.block(unit).rows * job.k);
-    return {cells, sizeof(Header) + cells * (sizeof(std::int64_t) + sizeof(double)) + sizeof(std::uint64_t)};
+    const std::size_t bytes = sizeof(Header) + cells * (sizeof(std::int64_t) + sizeof(double)) + sizeof(std::uint64_t);
+    return {cells, static_cast<std::int64_t>(bytes)};
 }
 
 // Reads through the file, adding to the checksum.
 class Reader {
 public:
-    explicit Reader(std::string path) : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-        if (file_ < 0 && errno != ENOENT) fail("cannot be opened");
+    explicit Reader(std::string path) : path_(std::move(path)), file_(path_, path_) {
+        if (!file_.is_open() && file_.error() != ENOENT)
+            throw Error(ErrorCode::bad_file,
+                        fmt::format("{}: cannot be opened: {}", path_, std::strerror(file_.error())));
     }
-    ~Reader() {
-        if (file_ >= 0) ::close(file_);
-    }
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
 
-    bool is_there() const { return file_ >= 0; }
-
-    std::size_t size() const {
-        struct stat found {};
-        if (::fstat(file_, &found) != 0) fail("cannot be read");
-        if (!S_ISREG(found.st_mode))
-            throw Error(ErrorCode::bad_file, fmt::format("{}: expected the file of a unit, found {}", path_,
-                                                         S_ISDIR(found.st_mode) ? "a directory" : "no regular file"));
-        return static_cast<std::size_t>(found.st_size);
-    }
+    bool is_there() const { return file_.is_open(); }
+    std::int64_t size() const { return file_.size(); }
 
     void read(void* to, std::size_t bytes) {
-        for (std::size_t done = 0; done < bytes;) {
-            const ssize_t got = ::read(file_, static_cast<char*>(to) + done, bytes - done);
-            if (got < 0 && errno == EINTR) continue;
-            if (got < 0) fail("cannot be read");
-            if (got == 0) throw DamagedUnit(path_ + ": damaged: cannot be read to its end");
-            done += static_cast<std::size_t>(got);
-        }
+        const auto count = static_cast<std::int64_t>(bytes);
+        if (file_.read(to, count, path_) != count) throw DamagedUnit(path_ + ": damaged: cannot be read to its end");
         sum_.add(to, bytes);
     }
 
     std::uint32_t checksum() const { return sum_.value(); }
 
 private:
-    [[noreturn]] void fail(const char* what) const {
-        throw Error(ErrorCode::bad_file, fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
-    }
-
     std::string path_;
-    int file_;
+    io::RegularFile file_;
     Checksum sum_;
 };
+
+// What is wrong with a list of neighbours that no search of the shard gives; "" where nothing is.
+std::string fault_of(const PartialNeighbors& found, const RowPiece& shard) {
+    for (std::int64_t row = 0; row < found.queries; ++row) {
+        const std::int64_t* const ids = found.ids.data() + row * found.k;
+        const double* const keys = found.keys.data() + row * found.k;
+        for (std::int64_t i = 0; i < found.k; ++i) {
+            const bool is_none = ids[i] == -1 && keys[i] == std::numeric_limits<double>::infinity();
+            const bool is_point = ids[i] >= shard.first && ids[i] - shard.first < shard.rows && !std::isnan(keys[i]);
+            const bool is_next =
+                i == 0 || is_none ||
+                (ids[i - 1] >= 0 && (keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && ids[i - 1] < ids[i])));
+            if ((is_none || is_point) && is_next) continue;
+            return fmt::format(
+                "expected neighbours of rows {} to {} in their order, found id {} with key {} at "
+                "place {} of row {}",
+                shard.first, shard.first + shard.rows - 1, ids[i], keys[i], i, row);
+        }
+    }
+    return "";
+}
 
 }  // namespace
 
 void write_unit(const Job& job, const WorkUnit& unit, const PartialNeighbors& found) {
     const std::string path = job.unit_path(unit);
     OutputSet outputs;
-    outputs.add_bytes("the unit", path);
+    outputs.add_bytes("the unit", path, OutputSet::Links::replace);
     FileWriter file(outputs, path);
     Checksum sum;
     const auto write = [&](const void* from, std::size_t bytes) {
@@ -134,20 +138,22 @@ std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit) 
     const Sizes sizes = sizes_of(job, unit);
     Reader reader(path);
     if (!reader.is_there()) return std::nullopt;
-    if (const std::size_t found = reader.size(); found != sizes.file)
+    if (const std::int64_t found = reader.size(); found != sizes.file)
         damaged(fmt::format("expected {} bytes, found {}", sizes.file, found));
     Header header;
+    reader.read(&header, sizeof header);
+    if (header != header_of(job, unit)) damaged("expected the header of this unit of this job, found another");
+    require_memory(sizes.file, path);
     PartialNeighbors partial{job.block(unit).rows, job.k, job.base.cols, {}, {}};
     partial.ids.resize(sizes.cells);
     partial.keys.resize(sizes.cells);
-    reader.read(&header, sizeof header);
     reader.read(partial.ids.data(), sizes.cells * sizeof(std::int64_t));
     reader.read(partial.keys.data(), sizes.cells * sizeof(double));
     const std::uint32_t checksum = reader.checksum();
     std::uint64_t expected = 0;
     reader.read(&expected, sizeof expected);
-    if (header != header_of(job, unit)) damaged("expected the header of this unit of this job, found another");
     if (checksum != expected) damaged(fmt::format("expected checksum {:08x}, found {:08x}", expected, checksum));
+    if (const std::string fault = fault_of(partial, job.shard(unit)); !fault.empty()) damaged(fault);
     return partial;
 }
 
@@ -161,11 +167,10 @@ std::string set_aside(const Job& job, const WorkUnit& unit) {
 
 void remove_leftovers(const Job& job, const WorkUnit& unit) {
     const std::string prefix = name(unit) + ".part-";
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator(job.folder + "/units", failed)) {
-        if (!entry.path().filename().string().starts_with(prefix)) continue;
+    const std::string folder = job.folder + "/units";
+    for (const std::string& file : names_in(folder)) {
         std::error_code ignored;
-        std::filesystem::remove(entry.path(), ignored);
+        if (file.starts_with(prefix)) std::filesystem::remove(folder + "/" + file, ignored);
     }
 }
 

@@ -15,7 +15,7 @@
 
 namespace kith::groundtruth {
 
-// Replaces a file of that name, which would be the same.
+// Replaces a file of that name, which would be the same; a link of that name, not the file that it names.
 void write_unit(const Job& job, const WorkUnit& unit, const PartialNeighbors& found);
 // Whether there is a file of the right size that says it is this unit of this job; does not read the rest.
 bool has_unit(const Job& job, const WorkUnit& unit);
@@ -23,8 +23,9 @@ bool has_unit(const Job& job, const WorkUnit& unit);
 struct DamagedUnit : Error {
     explicit DamagedUnit(const std::string& what) : Error(ErrorCode::bad_file, what) {}
 };
-// None where there is no such file. Throws DamagedUnit, saying what is wrong, and bad_file where it cannot be read,
-// which says nothing of what it holds.
+// None where there is no such file. Throws DamagedUnit, saying what is wrong: size, header, checksum, or lists that are
+// no result of the shard. Throws bad_file where it is no regular file or cannot be read, which says nothing of what it
+// holds, and out_of_memory.
 std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit);
 // Renames a damaged file out of the way, so that a worker does the unit again; says how that went.
 std::string set_aside(const Job& job, const WorkUnit& unit);

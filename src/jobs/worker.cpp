@@ -17,7 +17,6 @@
 namespace kith::groundtruth {
 namespace {
 
-constexpr double shortest_lease = 0.5, longest_lease = 86400;
 // Between two looks at what others do while there is nothing to do; the caller is asked more often.
 constexpr double pause_seconds = 0.2, asked_seconds = 0.05;
 // A look at the folder serves for so long, and for so many times what it took: units that others do meanwhile are seen
@@ -37,8 +36,9 @@ void sleep(double seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-Job checked_job(const std::string& folder, Stop& stop) {
+Job checked_job(const std::string& folder, bool strict, Stop& stop) {
     Job job = read_job(folder);
+    if (strict) require_inside(job);
     require_same_files(job.base, stop);
     if (!job.graph) require_same_files(job.queries, stop);
     return job;
@@ -193,7 +193,7 @@ RunResult run(const std::string& folder, const RunOptions& options) {
     if (options.units < 0)
         throw Error(ErrorCode::invalid_argument, fmt::format("units is {}: expected at least 0", options.units));
     Stop stop(options.on_step);
-    const Job job = checked_job(folder, stop);
+    const Job job = checked_job(folder, options.strict, stop);
     return UnitWorker(job, options, stop).all();
 }
 
@@ -201,7 +201,7 @@ bool run_unit(const std::string& folder, const WorkUnit& unit, const RunOptions&
     const machine::FloatState state;
     checked_lease(options.lease);
     Stop stop(options.on_step);
-    const Job job = checked_job(folder, stop);
+    const Job job = checked_job(folder, options.strict, stop);
     if (unit.shard < 0 || unit.shard >= job.shards() || unit.block < 0 || unit.block >= job.blocks())
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("unit: shard {}, block {}; expected a shard below {} and a block below {}", unit.shard,

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import cli_support
@@ -37,6 +38,42 @@ class Refused(Cli):
         shape = ("plan", "-n", "1e15", "-q", "1", "-d", "1", "-k", "1e15", "--device", "cpu")
         self.assert_error(kith(*shape, code=3), " bytes, half of what is free; ")
         self.assert_error(kith(*shape, "--memory", "1GiB", code=3), "memory: 1073741824 bytes; ")
+
+
+class Kind(Cli):
+    """What was probably meant, and where to read on."""
+
+    def test_help_is_a_word_too(self):
+        self.assertEqual(kith("help").stdout, kith("--help").stdout)
+        self.assertEqual(kith("help", "search").stdout, kith("search", "--help").stdout)
+        self.assertEqual(kith("help", "groundtruth", "run").stdout, kith("groundtruth", "run", "--help").stdout)
+
+    def test_no_help_of_an_unknown_command(self):
+        for words in (("update", "--help"), ("help", "update"), ("--help", "update"), ("groundtruth", "update", "--help")):
+            self.assert_error(kith(*words, code=2), "unknown command", "update", "expected one of")
+        self.assert_error(kith("serach", "--help", code=2), "did you mean search?")
+
+    def test_a_name_that_is_near(self):
+        base = self.at("base.npy")
+        for words, meant in ((("search", "--base", base, "--query", base, "-k", 3), "--queries"),
+                             (("search", "--base", base, f"--query={base}", "-k", 3), "--queries"),
+                             (("search", *self.inputs("-k", 3, "--metrics", "l2")), "--metric"),
+                             (("search", *self.inputs("-k", 3, "-m", "cos")), "cosine"),
+                             (("search", *self.inputs("-k", 3, "-m", "IP")), "ip"),
+                             (("search", *self.inputs("-k", 3, "-m", "euclidian")), "euclidean"),
+                             (("search", *self.inputs("-k", 3, "--format", "fvec")), "fvecs"),
+                             (("convert", base, self.at("x.fvec")), "fvecs"),
+                             (("convert", base, self.at("x.npy"), "--type", "F32"), "f32"),
+                             (("groundtruth", "stat", "x"), "status")):
+            self.assert_error(kith(*words, code=2), f"(did you mean {meant}?)")
+
+    def test_a_file_without_a_suffix(self):
+        bare = self.at("bare")
+        shutil.copy(self.at("base.npy"), bare)
+        self.assert_error(kith("graph", "-b", bare, "-k", 1, code=2), "known suffix", "npy", "--format")
+        self.assert_error(kith("convert", bare, self.at("x.npy"), code=2), "--from")
+        self.assert_error(kith("convert", self.at("base.npy"), bare, code=2), "--to")
+        kith("graph", "-b", bare, "-k", 1, "--format", "npy")
 
 
 class Info(Cli):

@@ -1,70 +1,32 @@
 // A libFuzzer target for one format: KITH_FUZZ_FORMAT, and KITH_FUZZ_SUFFIX as the end of the file's name;
 // KITH_FUZZ_SEEDS is the folder of seeds that the writer cannot make. Reads each input through the public reader;
 // anything but kith::Error, and any allocation out of proportion, is a finding.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "fuzz_files.h"
 #include "kith/error.h"
 #include "kith/io.h"
 
+using namespace kith_fuzz;
+
 namespace {
 
-namespace fs = std::filesystem;
-
 const std::string format = KITH_FUZZ_FORMAT;
-
-// Where the inputs lie while they are read.
-class Folder {
-public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "kith-fuzz-XXXXXX").string();
-        if (!::mkdtemp(name.data())) std::abort();
-        name_ = name;
-    }
-    ~Folder() { fs::remove_all(name_); }
-    std::string file(const std::string& name) const { return name_ + "/" + name + KITH_FUZZ_SUFFIX; }
-
-private:
-    std::string name_;
-};
 
 const Folder& folder() {
     static const Folder one;
     return one;
 }
 
-// A file in memory, under a name on the disk that ends as the format wants it.
-class MemoryFile {
-public:
-    MemoryFile() : fd_(::memfd_create("input", MFD_CLOEXEC)), path_(folder().file("input")) {
-        fs::create_symlink("/proc/self/fd/" + std::to_string(fd_), path_);
-    }
-    void store(const std::uint8_t* data, std::size_t size) const {
-        const auto length = static_cast<off_t>(size);
-        if (::ftruncate(fd_, length) != 0 || ::pwrite(fd_, data, size, 0) != length) std::abort();
-    }
-    const std::string& path() const { return path_; }
-
-private:
-    int fd_;
-    std::string path_;
-};
-
-template <class Act>
-void tolerate_errors(Act act) {
-    try {
-        act();
-    } catch (const kith::Error&) {
-    }
+// Where an input lies, under a name that ends as the format wants it.
+std::string file_of(const std::string& name) {
+    return folder().file(name + KITH_FUZZ_SUFFIX);
 }
 
 void read_everything(const std::string& path) {
@@ -94,7 +56,7 @@ void make_seeds(const fs::path& corpus) {
                                    ElementType::i8, ElementType::i32, ElementType::i64}) {
         for (const auto& [rows, cols] : {std::pair(1, 1), std::pair(5, 3)}) {
             tolerate_errors([&, rows = rows, cols = cols] {
-                const std::string path = folder().file("seed");
+                const std::string path = file_of("seed");
                 fs::remove(path);  // not to be added to
                 kith::MatrixWriter writer(path, {format, rows, cols, type});
                 const std::vector<std::byte> zeros(static_cast<std::size_t>(rows * cols) * kith::size_of(type));
@@ -114,16 +76,16 @@ void make_seeds(const fs::path& corpus) {
         neighbors.k = 2;
         neighbors.ids.resize(6);
         neighbors.distances.resize(6);
-        kith::write_big_ann_truth(folder().file("seed"), neighbors);
-        keep(folder().file("seed"));
+        kith::write_big_ann_truth(file_of("seed"), neighbors);
+        keep(file_of("seed"));
     }
     if (format == "npy") {
         const std::string dictionary = "{'descr': '>f4', 'fortran_order': True, 'shape': (3, 2), }\n";
         std::string file("\x93NUMPY\2\0", 8);
         file += static_cast<char>(dictionary.size());
         file += std::string("\0\0\0", 3) + dictionary + std::string(24, 'x');
-        std::ofstream(folder().file("seed"), std::ios::binary) << file;
-        keep(folder().file("seed"));
+        std::ofstream(file_of("seed"), std::ios::binary) << file;
+        keep(file_of("seed"));
     }
 }
 
@@ -145,7 +107,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const MemoryFile input;
+    static const MemoryFile input(file_of("input"));
     input.store(data, size);
     const std::string& path = input.path();
     read_everything(path);

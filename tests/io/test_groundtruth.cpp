@@ -1,15 +1,25 @@
 // Ground-truth jobs by the library's calls: units in any order and from any call merge into the bits of one search.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "exact/progress.h"
+#include "jobs/checksum.h"
+#include "jobs/fields.h"
+#include "jobs/manifest.h"
 #include "jobs/search_unit.h"
+#include "jobs/unit_file.h"
 #include "kith/error.h"
 #include "kith/groundtruth.h"
 #include "kith/io.h"
@@ -189,6 +199,169 @@ TEST_F(GroundTruth, Refuses) {
     points_[2 * d] += 1;
     write("base.fvecs", points_, n);
     EXPECT_EQ(code_of([&] { groundtruth::run(job_); }), ErrorCode::bad_file);
+}
+
+// ---------------------------------------------------------------- files of others
+
+// The parts of a job as parse_manifest() takes them, with a checksum.
+class JobOfOthers : public GroundTruth {
+protected:
+    void SetUp() override {
+        GroundTruth::SetUp();
+        groundtruth::init(job_, options_);
+        std::ifstream file(job_ + "/manifest.json");
+        manifest_ = groundtruth::Json::parse(file);
+    }
+    // Whether the manifest with that at `path` is taken.
+    bool takes(const char* path, const groundtruth::Json& value) const {
+        groundtruth::Json json = manifest_;
+        json[groundtruth::Json::json_pointer(path)] = value;
+        json.erase("checksum");
+        groundtruth::Checksum sum;
+        const std::string text = json.dump();
+        sum.add(text.data(), text.size());
+        json["checksum"] = sum.value();
+        try {
+            groundtruth::parse_manifest(json.dump(), job_, "manifest");
+            return true;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bad_file);
+            EXPECT_TRUE(std::string(error.what()).starts_with("manifest: damaged")) << error.what();
+            return false;
+        }
+    }
+
+    groundtruth::Json manifest_;
+};
+
+TEST_F(JobOfOthers, ManifestHoldsTogether) {
+    using groundtruth::Json;
+    EXPECT_TRUE(takes("/k", 8));
+    EXPECT_FALSE(takes("/k", std::uint64_t{1} << 63));
+    EXPECT_FALSE(takes("/k", INT64_MAX / 16));
+    EXPECT_FALSE(takes("/k", 1.5));
+    EXPECT_FALSE(takes("/base/pieces", Json::array()));
+    EXPECT_FALSE(takes("/base/files", Json::array()));
+    EXPECT_FALSE(takes("/base/pieces/0/file", 1));
+    EXPECT_FALSE(takes("/base/pieces/1/file", std::int64_t{1} << 31));
+    EXPECT_FALSE(takes("/base/pieces/0/file_row", 1));
+    EXPECT_FALSE(takes("/base/pieces/0/first", std::int64_t{1} << 31));
+    EXPECT_FALSE(takes("/base/pieces/2/rows", 101));  // of 300 in all
+    EXPECT_FALSE(takes("/base/pieces/2/rows", 99));
+    EXPECT_FALSE(takes("/base/rows", 301));
+    EXPECT_FALSE(takes("/base/files/0/rows", 299));
+    EXPECT_FALSE(takes("/base/cols", INT64_MAX / 8));
+    EXPECT_FALSE(takes("/queries/cols", d + 1));
+    EXPECT_FALSE(takes("/base/files/0/path", "../base.fvecs"));
+    EXPECT_FALSE(takes("/base/files/0/path", "/dev/stdin:0:300"));
+    EXPECT_FALSE(takes("/command", "graph"));  // of other files than the base
+    EXPECT_FALSE(takes("/job", "0123456789abcde/"));
+    EXPECT_FALSE(takes("/metric/name", "seuclidean"));  // without its variances
+    EXPECT_FALSE(takes("/metric/p", "two"));
+}
+
+TEST(Fields, ParsesWithinBounds) {
+    const auto parses = [](const std::string& text) {
+        try {
+            groundtruth::parse_json(text, "it", 8);
+            return true;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bad_file);
+            return false;
+        }
+    };
+    EXPECT_TRUE(parses(R"({"a": {"b": 1}, "b": 2})"));
+    EXPECT_FALSE(parses(R"({"a": {"b": 1, "b": 1}})"));
+    EXPECT_TRUE(parses("[1, 2, 3, 4, 5, 6, 7]"));
+    EXPECT_FALSE(parses("[1, 2, 3, 4, 5, 6, 7, 8]"));
+    EXPECT_TRUE(parses("[[[[[[[]]]]]]]"));
+    const auto deep = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+    EXPECT_NO_THROW(groundtruth::parse_json(deep(8), "it", 100));
+    EXPECT_EQ(code_of([&] { groundtruth::parse_json(deep(10), "it", 100); }), ErrorCode::bad_file);
+    for (const char* text : {"", "{", "\xff", "\"\xc3\"", "1e999", "nan"}) EXPECT_FALSE(parses(text)) << text;
+}
+
+TEST_F(JobOfOthers, UnitIsAResultOfItsShard) {
+    const groundtruth::Job job = groundtruth::read_job(job_);
+    const WorkUnit unit{1, 2};
+    const std::int64_t first = job.shard(unit).first, last = first + job.shard(unit).rows - 1;
+    constexpr double none = std::numeric_limits<double>::infinity();
+    PartialNeighbors whole{job.block(unit).rows, k, d, {}, {}};
+    for (std::int64_t row = 0; row < whole.queries; ++row) {
+        whole.ids.insert(whole.ids.end(), {first, first + 1, last, first + 2, first + 3, -1, -1});
+        whole.keys.insert(whole.keys.end(), {0, 1, 1, 2, none, none, none});
+    }
+    const auto reads = [&](const PartialNeighbors& found) {
+        groundtruth::write_unit(job, unit, found);
+        try {
+            return groundtruth::read_unit(job, unit).has_value();
+        } catch (const groundtruth::DamagedUnit&) {
+            return false;
+        }
+    };
+    EXPECT_TRUE(reads(whole));
+    const auto reads_with = [&](std::size_t at, std::int64_t id, double key) {
+        PartialNeighbors found = whole;
+        found.ids[at] = id;
+        found.keys[at] = key;
+        return reads(found);
+    };
+    EXPECT_TRUE(reads_with(0, first + 9, 0.5));
+    EXPECT_FALSE(reads_with(0, first - 1, 0));
+    EXPECT_FALSE(reads_with(2, last + 1, 1));
+    EXPECT_FALSE(reads_with(2, first, 1));      // equal keys, a smaller id
+    EXPECT_FALSE(reads_with(2, first + 1, 1));  // twice
+    EXPECT_FALSE(reads_with(3, first + 2, 0.5));
+    EXPECT_FALSE(reads_with(3, first + 2, std::nan("")));
+    EXPECT_FALSE(reads_with(5, -1, 3));
+    EXPECT_FALSE(reads_with(5, -2, none));
+    EXPECT_FALSE(reads_with(6, last, none));  // behind one that is missing
+}
+
+TEST_F(JobOfOthers, UnitReplacesALink) {
+    const std::string own = folder_ + "/own";
+    std::ofstream(own) << "of somebody else";
+    const WorkUnit unit{0, 0};
+    std::filesystem::create_symlink(own, job_ + "/units/" + name(unit));
+    groundtruth::run(job_);
+    std::string text;
+    std::getline(std::ifstream(own), text);
+    EXPECT_EQ(text, "of somebody else");
+    EXPECT_EQ(groundtruth::merge(job_).ids, expected().ids);
+}
+
+TEST_F(JobOfOthers, NoRegularFileIsNoClaim) {
+    const std::string claim = job_ + "/claims/" + name(WorkUnit{0, 0});
+    ASSERT_EQ(mkfifo(claim.c_str(), 0600), 0);
+    EXPECT_TRUE(groundtruth::status(job_).workers.at(0).stale);
+    groundtruth::RunOptions options;
+    options.wait = false;
+    EXPECT_TRUE(groundtruth::run(job_, options).status.is_complete());
+    std::filesystem::create_symlink("/nonexistent", claim);
+    std::filesystem::remove(job_ + "/units/" + name(WorkUnit{0, 0}));
+    EXPECT_TRUE(groundtruth::run(job_, options).status.is_complete());
+}
+
+TEST_F(JobOfOthers, StrictJobsReadTheirFolder) {
+    const groundtruth::RunOptions strict{.strict = true};
+    EXPECT_EQ(groundtruth::files_outside(groundtruth::info(job_)),
+              (std::vector<std::string>{options_.base[0], options_.queries}));
+    EXPECT_EQ(code_of([&] { groundtruth::run(job_, strict); }), ErrorCode::bad_file);
+    EXPECT_EQ(code_of([&] { groundtruth::run_unit(job_, {0, 0}, strict); }), ErrorCode::bad_file);
+    EXPECT_EQ(code_of([&] { groundtruth::verify(job_, {.strict = true}); }), ErrorCode::bad_file);
+    const std::string inside = folder_ + "/inside";
+    std::filesystem::create_directories(inside);
+    std::filesystem::copy_file(options_.base[0], inside + "/base.fvecs");
+    groundtruth::InitOptions graph = options_;
+    graph.base = {inside + "/base.fvecs:0:200"};
+    graph.queries = "";
+    graph.graph = true;
+    groundtruth::init(inside, graph);
+    EXPECT_TRUE(groundtruth::run(inside, strict).status.is_complete());
+    EXPECT_TRUE(groundtruth::verify(inside, {.sample = 3, .strict = true}).is_exact());
+    std::filesystem::remove(inside + "/base.fvecs");
+    std::filesystem::create_symlink(options_.base[0], inside + "/base.fvecs");
+    EXPECT_EQ(code_of([&] { groundtruth::run(inside, strict); }), ErrorCode::bad_file);
 }
 
 }  // namespace
