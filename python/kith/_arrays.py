@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._gradients import transformed
 from ._kinds import kind_of
 from ._tables import of_objects, of_table
 
@@ -126,6 +127,9 @@ def _torch_interface(torch: Any, array: Any, name: str, stream: int | None) -> A
     try:
         data = array.data_ptr()
     except RuntimeError as error:
+        if transformed(array):
+            raise TypeError(f"{name}: has no memory within a transform of torch.func, which search, graph, search_batches, radius, "
+                            "distances, match and kith.torch.knn_points alone know; call it outside") from error
         raise TypeError(f"{name}: a tensor without memory ({type(array).__name__})") from error
     if stream is not None and array.is_cuda and kind_of(array).stream(array) != stream:
         kind_of(array).wait(array)

@@ -160,12 +160,12 @@ def pull_back(kind: str, slope: Slope, points: Tensor, queries: Tensor, others: 
             of_q, of_x = of_pairs(q, x)
             share = torch.where(there, grad[first:last, None].to(wide), 0)
             add = Tensor.index_add_ if plain else Tensor.index_add
-            part = share * of_q if to_queries is not None or of_x is None else None
+            part = share * of_q
             if to_queries is not None:
                 to_queries = add(to_queries, 0, rows, part)
             if to_points is not None:
-                of_points, sign = (part, -1) if of_x is None else (share * of_x, 1)
-                to_points = add(to_points, 0, ids, of_points.to(points.device), alpha=sign)
+                part, sign = (part, -1) if of_x is None else (share * of_x, 1)
+                to_points = add(to_points, 0, ids, part.to(points.device), alpha=sign)
     return _as(points, to_points), _as(queries, to_queries)
 
 
@@ -193,3 +193,29 @@ def push_forward(kind: str, slope: Slope, points: Tensor, queries: Tensor, other
             part = part + ((-of_q if of_x is None else of_x) * tangents).sum(1)
         parts.append(part)
     return torch.cat(parts).reshape(shape)
+
+
+# ---------------------------------------------------------------- of the operators kith::search and kith::graph
+
+def search_saves(ctx: Any, inputs: Any, output: Any) -> None:
+    points, queries, _, metric, p, *_ = inputs
+    ctx.slope = slope_of(Form(metric, p))
+    ctx.save_for_backward(points, queries, output[1])
+
+
+def search_backward(ctx: Any, distances: Any, indices: Any) -> Any:
+    points, queries, found = ctx.saved_tensors
+    return (*pull_back("neighbors", ctx.slope, points, queries, [found], distances, ctx.needs_input_grad), None, None,
+            None, None, None)
+
+
+def graph_saves(ctx: Any, inputs: Any, output: Any) -> None:
+    points, _, _, metric, p, *_ = inputs
+    ctx.slope = slope_of(Form(metric, p))
+    ctx.save_for_backward(points, output[1])
+
+
+def graph_backward(ctx: Any, distances: Any, indices: Any) -> Any:
+    points, found = ctx.saved_tensors
+    to_points, to_queries = pull_back("neighbors", ctx.slope, points, points, [found], distances)
+    return to_points + to_queries, None, None, None, None, None, None

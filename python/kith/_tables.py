@@ -134,7 +134,7 @@ def _arrow_rows(array: Any, called: str) -> Any:
         widths = np.diff(offsets)[there]
         width = int(widths[0]) if len(widths) else 0
         _same_width(widths, np.flatnonzero(there), called)
-    values = _arrow_values(array.flatten(), called, True).reshape(-1, width)
+    values = _arrow_values(array.flatten(), called, True).reshape(len(array) - array.null_count, width)
     if not array.null_count:
         return values
     return _rows_with_gaps(values, ~array.is_null().to_numpy(zero_copy_only=False), called)
@@ -183,7 +183,7 @@ def _polars_column(column: Any, called: str, of_frame: bool) -> Any:
         else:
             width = kind.size
         flat = rows.explode() if width else polars.Series([], dtype=kind.inner)
-        values = _polars_column(flat, called, True).reshape(-1, width)
+        values = _polars_column(flat, called, True).reshape(len(rows), width)
         return values if there.all() else _rows_with_gaps(values, there, called)
     if kind in (polars.Categorical, polars.String) or isinstance(kind, (polars.Categorical, polars.Enum)):
         _refuse(called, "text" if kind == polars.String else "categories", _ENCODE)

@@ -21,8 +21,8 @@ from . import _core
 from ._arguments import _integer, _wrong
 from ._arrays import readable
 from ._batches import search_batches as _search_batches
-from ._derivatives import pull_back, slope_of
-from ._gradients import Form, tracked
+from ._derivatives import graph_backward, graph_saves, search_backward, search_saves
+from ._gradients import tracked
 from ._kinds import kind_of
 from ._search import graph as _graph
 from ._search import search as _search
@@ -440,29 +440,6 @@ class _Clouds(torch.autograd.Function):
         return tuple(part.reshape(size, -1, *part.shape[1:]) for part in found), (0, 0)
 
 
-def _search_saves(ctx: Any, inputs: Any, output: Any) -> None:
-    points, queries, _, metric, p, *_ = inputs
-    ctx.slope = slope_of(Form(metric, p))
-    ctx.save_for_backward(points, queries, output[1])
-
-
-def _search_backward(ctx: Any, distances: Any, indices: Any) -> Any:
-    points, queries, found = ctx.saved_tensors
-    return (*pull_back("neighbors", ctx.slope, points, queries, [found], distances), None, None, None, None, None)
-
-
-def _graph_saves(ctx: Any, inputs: Any, output: Any) -> None:
-    points, _, _, metric, p, *_ = inputs
-    ctx.slope = slope_of(Form(metric, p))
-    ctx.save_for_backward(points, output[1])
-
-
-def _graph_backward(ctx: Any, distances: Any, indices: Any) -> Any:
-    points, found = ctx.saved_tensors
-    to_points, to_queries = pull_back("neighbors", ctx.slope, points, points, [found], distances)
-    return to_points + to_queries, None, None, None, None, None, None
-
-
 def _knn_fake(x: Tensor, y: Tensor, k: int, batch_x: Tensor | None = None, batch_y: Tensor | None = None,
               cosine: bool = False) -> Tensor:
     return y.new_empty((2, torch.library.get_ctx().new_dynamic_size()), dtype=torch.int64)
@@ -478,7 +455,7 @@ _define("knn_points(Tensor p1, Tensor p2, Tensor? lengths1, Tensor? lengths2, in
         _knn_points, _knn_points_fake)
 _define("knn(Tensor x, Tensor y, int k, Tensor? batch_x=None, Tensor? batch_y=None, bool cosine=False) -> Tensor", _knn,
         _knn_fake)
-torch.library.register_autograd("kith::search", _search_backward, setup_context=_search_saves)
-torch.library.register_autograd("kith::graph", _graph_backward, setup_context=_graph_saves)
+torch.library.register_autograd("kith::search", search_backward, setup_context=search_saves)
+torch.library.register_autograd("kith::graph", graph_backward, setup_context=graph_saves)
 torch.library.register_autograd("kith::topk", _topk_backward, setup_context=_topk_saves)
 torch.library.register_autograd("kith::knn_points", _knn_points_backward, setup_context=_knn_points_saves)

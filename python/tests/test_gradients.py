@@ -192,6 +192,13 @@ def test_nothing_is_nan(metric: str, how: dict[str, Any], formula: Callable[[Any
     assert graph.distances.requires_grad
 
 
+def test_other_calls_within_transforms_say_so() -> None:
+    for call in (lambda x: kith.Index(x).search(x, 1).distances, lambda x: kith.radius_counts(x, None, 1).counts,
+                 lambda x: kith.topk(x, 1).values):
+        with pytest.raises(TypeError, match="^(points|values): has no memory within a transform of torch.func"):
+            torch.func.vmap(call)(torch.rand(2, 9, 3))
+
+
 def test_of_nothing() -> None:
     """At distance 0 the derivative is 0; ties of chebyshev are shared, as torch.amax has them."""
     x = torch.tensor([[1.0, 1], [0, 0]], requires_grad=True)
