@@ -266,6 +266,17 @@ def test_what_has_no_gradient_says_so() -> None:
         assert kith.search(x, x, 2, metric=alias).distances.requires_grad
 
 
+def test_an_index_without_a_metric() -> None:
+    """Squares of a search, Euclidean distances within a radius."""
+    x, q = positive(12, 3, 10), positive(5, 3, 11)
+    index = kith.Index(x)
+    for found, named, of in ((index.search(q, 3, f64=True), kith.search(x, q, 3, metric="sqeuclidean", f64=True), (x, q)),
+                             (index.radius(q, 0.8, f64=True), kith.radius(x, q, 0.8, metric="euclidean", f64=True), (x, q)),
+                             (index.radius_graph(0.8, f64=True), kith.radius_graph(x, 0.8, f64=True), (x,))):
+        assert len(found.distances) and torch.equal(found.distances, named.distances)
+        near(gradients(found.distances, *of), gradients(named.distances, *of))
+
+
 def test_an_index_needs_its_points() -> None:
     x, q = torch.rand(20, 4), torch.rand(6, 4, requires_grad=True)
     index = kith.Index(x, metric="cosine")
