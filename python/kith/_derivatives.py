@@ -219,3 +219,40 @@ def graph_backward(ctx: Any, distances: Any, indices: Any) -> Any:
     points, found = ctx.saved_tensors
     to_points, to_queries = pull_back("neighbors", ctx.slope, points, points, [found], distances)
     return to_points + to_queries, None, None, None, None, None, None
+
+
+# ---------------------------------------------------------------- of pairs of clouds
+
+def clouds(run: Callable[..., Any], saves: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """`run(p1, p2, lengths1, lengths2, norm, k)`, which gives distances and indices of pairs of clouds, for autograd and for
+    torch.func; `saves` and `backward` are those of its operator."""
+
+    class Clouds(torch.autograd.Function):
+        @staticmethod
+        def forward(p1: Tensor, p2: Tensor, *how: Any) -> Any:
+            return run(p1.detach(), p2.detach(), *how)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.mark_non_differentiable(output[1])
+            saves(ctx, inputs, output)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return backward(ctx, *grads)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *given: Any) -> Any:
+            """Clouds of all elements of the batch are clouds beside each other."""
+            tensors, how = given[:4], given[4:]
+
+            def beside(tensor: Tensor | None, dim: int | None) -> Tensor | None:
+                if tensor is None:
+                    return None
+                whole = tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+                return whole.reshape(info.batch_size * whole.shape[1], *whole.shape[2:])
+
+            found = Clouds.apply(*map(beside, tensors, in_dims), *how)  # type: ignore[no-untyped-call,unused-ignore]
+            return tuple(part.reshape(info.batch_size, -1, *part.shape[1:]) for part in found), (0, 0)
+
+    return Clouds.apply  # type: ignore[no-any-return,unused-ignore]

@@ -21,6 +21,7 @@ from . import _core
 from ._arguments import _integer, _wrong
 from ._arrays import readable
 from ._batches import search_batches as _search_batches
+from ._derivatives import clouds as _clouds_of
 from ._derivatives import graph_backward, graph_saves, search_backward, search_saves
 from ._gradients import tracked
 from ._kinds import kind_of
@@ -93,7 +94,7 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
         dists, idx = torch.ops.kith.knn_points(p1, p2, lengths1, lengths2, norm, K)
         idx = idx.clamp(min=0)
     elif tracked(p1, p2):
-        dists, idx = _Clouds.apply(p1, p2, lengths1, lengths2, norm, K)  # type: ignore[no-untyped-call,unused-ignore]
+        dists, idx = _differentiable_clouds(p1, p2, lengths1, lengths2, norm, K)
         idx = idx.clamp(min=0)
     else:
         dists, idx = _knn_points(p1, p2, lengths1, lengths2, norm, K)
@@ -272,7 +273,7 @@ def _knn(x: Tensor, y: Tensor, k: int, batch_x: Tensor | None = None, batch_y: T
     first_x, first_y = (offsets.cpu().numpy() for offsets in (of_x, of_y))
     counts = np.diff(first_x)
     batches = np.stack([first_x[:-1], counts, first_y[:-1], np.diff(first_y)], 1)
-    found = _search_batches(x.detach(), y.detach(), batches, min(k, max(1, int(counts.max()))),
+    found = _search_batches(x, y, batches, min(k, max(1, int(counts.max()))),
                             metric="cosine" if cosine else "sqeuclidean").indices
     rows, places = (found >= 0).nonzero(as_tuple=True)
     neighbors = found[rows, places]
@@ -338,7 +339,7 @@ def _define(schema: str, implementation: Any, fake: Any) -> None:
 
 def _search_op(points: Tensor, queries: Tensor, k: int, metric: str = "sqeuclidean", p: float = 2.0, f64: bool = False,
                packed_bits: bool = False) -> tuple[Tensor, Tensor]:
-    found = _search(points.detach(), queries.detach(), k, metric=metric, p=p, f64=f64, packed_bits=packed_bits)
+    found = _search(points, queries, k, metric=metric, p=p, f64=f64, packed_bits=packed_bits)
     return found.distances, found.indices
 
 
@@ -351,7 +352,7 @@ def _search_fake(points: Tensor, queries: Tensor, k: int, metric: str = "sqeucli
 
 def _graph_op(points: Tensor, k: int, include_self: bool = False, metric: str = "sqeuclidean", p: float = 2.0,
               f64: bool = False, packed_bits: bool = False) -> tuple[Tensor, Tensor]:
-    found = _graph(points.detach(), k, include_self=include_self, metric=metric, p=p, f64=f64, packed_bits=packed_bits)
+    found = _graph(points, k, include_self=include_self, metric=metric, p=p, f64=f64, packed_bits=packed_bits)
     return found.distances, found.indices
 
 
@@ -407,39 +408,6 @@ def _knn_points_backward(ctx: Any, dists: Any, idx: Any) -> Any:
     return parts.sum(2), to_p2, None, None, None, None
 
 
-class _Clouds(torch.autograd.Function):
-    """knn_points for autograd and for torch.func."""
-
-    @staticmethod
-    def forward(p1: Tensor, p2: Tensor, lengths1: Tensor | None, lengths2: Tensor | None, norm: int,
-                k: int) -> tuple[Tensor, Tensor]:
-        return _knn_points(p1.detach(), p2.detach(), lengths1, lengths2, norm, k)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(output[1])
-        _knn_points_saves(ctx, inputs, output)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return _knn_points_backward(ctx, *grads)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, p1: Tensor, p2: Tensor, lengths1: Tensor | None, lengths2: Tensor | None, norm: int,
-             k: int) -> Any:
-        """Clouds of all elements of the batch are clouds beside each other."""
-        size = info.batch_size
-
-        def beside(tensor: Tensor | None, dim: int | None) -> Tensor | None:
-            if tensor is None:
-                return None
-            whole = tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-            return whole.reshape(size * whole.shape[1], *whole.shape[2:])
-
-        found = _Clouds.apply(*(beside(tensor, dim) for tensor, dim in zip((p1, p2, lengths1, lengths2), in_dims)), norm, k)
-        return tuple(part.reshape(size, -1, *part.shape[1:]) for part in found), (0, 0)
-
-
 def _knn_fake(x: Tensor, y: Tensor, k: int, batch_x: Tensor | None = None, batch_y: Tensor | None = None,
               cosine: bool = False) -> Tensor:
     return y.new_empty((2, torch.library.get_ctx().new_dynamic_size()), dtype=torch.int64)
@@ -459,3 +427,4 @@ torch.library.register_autograd("kith::search", search_backward, setup_context=s
 torch.library.register_autograd("kith::graph", graph_backward, setup_context=graph_saves)
 torch.library.register_autograd("kith::topk", _topk_backward, setup_context=_topk_saves)
 torch.library.register_autograd("kith::knn_points", _knn_points_backward, setup_context=_knn_points_saves)
+_differentiable_clouds = _clouds_of(_knn_points, _knn_points_saves, _knn_points_backward)
