@@ -53,7 +53,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     queries : array of shape (q, d)
         Likewise. A query with NaN has no neighbours.
     k : int
-        At least 1. Neighbours that do not exist have index -1.
+        At least 1. Neighbours that do not exist have index -1: of no points all of them.
     metric : str
         ``"sqeuclidean"``, ``"euclidean"``, ``"cosine"``, ``"inner_product"``, ``"cityblock"`` or any other name or alias
         that ``kith.info()`` lists; scipy's names and definitions, with the exceptions that are documented.
