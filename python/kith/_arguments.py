@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import reprlib
+import sys
 from operator import index as index_of
 from typing import Any, Callable, Union
 
@@ -11,6 +12,10 @@ from . import _core
 from ._arrays import _exactly, element_name
 from ._kinds import on_host
 from ._progress import callback_of
+from ._tables import of_table
+
+# What may be done about rows that hold a NaN.
+MISSING = ("warn", "raise", "ignore")
 
 Progress = Union[None, bool, Callable[[float, float, float, str], Any]]
 
@@ -90,7 +95,7 @@ def _host(array: Any, name: str, kinds: str = "fiu", expected: str = "numbers") 
     if "complex" in element_name(array):
         raise TypeError(f"{name}: expected {expected}, got {element_name(array)}")
     try:
-        host = on_host(array)
+        host = on_host(of_table(array, name))
     except (TypeError, ValueError) as error:  # rows of several lengths, sparse tensors
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
     if host.dtype.kind not in kinds and host.size:
@@ -130,16 +135,27 @@ def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: An
                                 formula or "", _number(start, "start"))
 
 
+def _device(device: Any) -> str:
+    """A torch.device by its name."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(device, torch.device):
+        return str(device)
+    return _text(device, "device")
+
+
 def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa: str, stream: int,
-              progress: Progress, selector: str = "") -> _core.Settings:
+              progress: Progress, selector: str = "", missing: str = "ignore") -> _core.Settings:
     shown = None if progress is None else callback_of(progress)
+    if type(device) is not str:
+        device = _device(device)
     try:
-        return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown)
+        return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown, missing)
     except TypeError:  # as of _metric
         pass
     return _core.Settings(_flag(f64, "f64"), _text(device, "device"), _integer(memory, "memory"),
                           _integer(threads, "threads", 0, 4096), _text(path, "path"), _text(selector, "selector"),
-                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), shown)
+                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), shown,
+                          MISSING[_one_of(missing, "missing", MISSING)])
 
 
 def _out(out: Any, first: str = "distances") -> tuple[Any, Any]:
@@ -157,6 +173,9 @@ def _rows(array: Any, name: str) -> int:
     shape = getattr(array, "shape", None)
     if shape is None:
         raise TypeError(f"{name}: expected an array, got {type(array).__name__}")
+    if len(shape) == 1:
+        raise ValueError(f"{name}: expected 2 dimensions, got 1; give one row as {name}[None], values of one coordinate as "
+                         f"{name}[:, None]")
     if len(shape) != 2:
-        raise ValueError(f"{name}: expected 2 dimensions, got {len(shape)}")
+        raise ValueError(f"{name}: expected 2 dimensions, got {len(shape)}; many searches at once are kith.search_batches")
     return int(shape[0])

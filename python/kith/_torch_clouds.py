@@ -9,6 +9,8 @@ from torch import Tensor
 from . import _core
 from ._arguments import _integer, _number
 from ._arrays import readable
+from ._derivatives import clouds as _clouds_of
+from ._gradients import tracked
 from ._kinds import kind_of
 from ._radius import radius as _radius
 from ._torch_define import define, tensor
@@ -49,7 +51,8 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     Returns
     -------
     KNN
-        Distances have gradients with respect to p1 and p2, at the indices found.
+        Distances have gradients with respect to p1 and p2, at the indices found; torch.func's transforms take it, ``vmap``
+        as one call.
 
     Raises
     ------
@@ -67,8 +70,9 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     _pair(p1, p2, K)
     if norm not in (1, 2):
         raise ValueError(f"norm is {norm}: expected 1 or 2. Support for 1 or 2 norm.")
-    traced = torch.compiler.is_compiling() or (torch.is_grad_enabled() and (p1.requires_grad or p2.requires_grad))
-    dists, found = (torch.ops.kith.knn_points if traced else _knn_points)(p1, p2, lengths1, lengths2, norm, K)
+    traced = torch.compiler.is_compiling() or tracked(p1, p2)
+    run = torch.ops.kith.knn_points if torch.compiler.is_compiling() else _differentiable if traced else _knn_points
+    dists, found = run(p1, p2, lengths1, lengths2, norm, K)
     if not return_nn:
         return KNN(dists, found.clamp(min=0) if traced else found.clamp_(min=0), None)
     idx = found.clamp(min=0)
@@ -296,3 +300,4 @@ define("ball_query(Tensor p1, Tensor p2, Tensor? lengths1, Tensor? lengths2, int
        _ball_query, _ball_query_fake)
 torch.library.register_autograd("kith::knn_points", _knn_points_backward, setup_context=_knn_points_saves)
 torch.library.register_autograd("kith::ball_query", _knn_points_backward, setup_context=_ball_query_saves)
+_differentiable = _clouds_of(_knn_points, _knn_points_saves, _knn_points_backward)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._derivatives import graph_backward, graph_saves, search_backward, search_saves
 from ._search import graph as _graph
 from ._search import search as _search
 from ._topk import topk as _topk
@@ -81,4 +82,6 @@ _define("graph(Tensor points, int k, bool include_self=False, str metric='sqeucl
         "bool packed_bits=False) -> (Tensor distances, Tensor indices)", _graph_op, _graph_fake)
 _define("topk(Tensor values, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
         _topk_op, _topk_fake)
+torch.library.register_autograd("kith::search", search_backward, setup_context=search_saves)
+torch.library.register_autograd("kith::graph", graph_backward, setup_context=graph_saves)
 torch.library.register_autograd("kith::topk", _topk_backward, setup_context=_topk_saves)

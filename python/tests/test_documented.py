@@ -14,10 +14,10 @@ MODULES = ["kith", "kith._batches", "kith._distances", "kith._index", "kith._mat
            *(f"kith.compat.cuvs.{name}" for name in ("brute_force", "distance", "filters")),
            *(f"kith.compat.faiss.{name}" for name in ("_binary", "_factory", "_flat", "_functions", "_gpu", "_gpu_functions", "_idmap", "_io",
                                                       "_metrics", "_random", "_swig")),
-           "kith.dask", "kith.groundtruth", "kith.information", "kith.shards", "kith.sklearn", "kith.torch", "kith._torch_clouds",
-           "kith._torch_cluster"]
-PUBLIC = ["kith", "kith.compat.cuvs", "kith.compat.cuvs.brute_force", "kith.compat.cuvs.filters", "kith.compat.faiss", "kith.dask", "kith.groundtruth", "kith.information", "kith.ray", "kith.shards",
-          "kith.sklearn", "kith.torch"]
+           "kith.dask", "kith.groundtruth", "kith.information", "kith.opentsne", "kith.scanpy", "kith.shards", "kith.sklearn", "kith.torch",
+           "kith._torch_clouds", "kith._torch_cluster", "kith.umap"]
+PUBLIC = ["kith", "kith.compat.cuvs", "kith.compat.cuvs.brute_force", "kith.compat.cuvs.filters", "kith.compat.faiss", "kith.dask", "kith.groundtruth", "kith.information", "kith.opentsne", "kith.ray",
+          "kith.scanpy", "kith.shards", "kith.sklearn", "kith.torch", "kith.umap"]
 
 
 def module_of(name: str) -> Any:
