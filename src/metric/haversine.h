@@ -7,9 +7,10 @@
 namespace kith::metric {
 
 struct Haversine : Base {
-    // The constant is 1 for the latitude and 0 for the longitude. 2 pi in any element type is below 6.3; degrees are
-    // mostly not.
-    static constexpr Traits traits{.per_coordinate = true, .dimensions = 2, .largest = 6.3};
+    // The constant is 1 for the latitude and 0 for the longitude. A pole is at pi / 2, which f32 rounds up; 2 pi in any
+    // element type is below 6.3. Degrees are mostly neither.
+    static constexpr Traits traits{
+        .per_coordinate = true, .dimensions = 2, .limits = {{0x1.921fb6p+0, "latitude"}, {6.3, "longitude"}}};
     static constexpr int accumulators = 2;  // the latitudes' term, the longitudes'
     static constexpr int aux = 1;           // the latitude's cosine
     template <class O>

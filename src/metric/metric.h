@@ -15,6 +15,8 @@ namespace kith::metric {
 // The most accumulators and per-vector auxiliary values that a metric may have.
 inline constexpr int max_accumulators = 2;
 inline constexpr int max_aux = 2;
+// The most dimensions of a metric that limits each coordinate on its own.
+inline constexpr int max_limits = 2;
 
 // Run-time parameters, the same for every pair. Plain data: it crosses to the device as it is.
 struct Params {
@@ -50,6 +52,12 @@ enum class Direct {
     divergence,  // rank = sum (q log(q / m) + x log(x / m)) with m = (q + x) / 2, coordinates at least 0
 };
 
+// What a coordinate is, and the largest magnitude that it may have; 0: any.
+struct Limit {
+    double largest;
+    const char* what;  // of the host
+};
+
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
@@ -64,7 +72,15 @@ struct Traits {
     bool per_coordinate = false;  // map() and aux_term() take a constant of their coordinate, Params::constants[i]
     bool packed_bits = false;     // u8 coordinates may be eight bits each: Params::packed_bits
     int dimensions = 0;           // the only number of dimensions that there may be; 0: any
-    double largest = 0;           // coordinates of a larger magnitude are an input error; 0: none are
+    Limit limits[max_limits] = {};  // of each of these; coordinates beyond are an input error
+
+    KITH_HD constexpr bool limited() const { return non_negative || limits[0].largest > 0.0; }
+    // Whether the metric has a meaning for a coordinate. NaN is dealt with elsewhere.
+    KITH_HD constexpr bool admits(std::int64_t coordinate, double value) const {
+        if (non_negative && value < 0.0) return false;
+        if (coordinate >= max_limits || limits[coordinate].largest == 0.0) return true;
+        return !(value > limits[coordinate].largest || value < -limits[coordinate].largest);
+    }
 };
 
 // The form that serves as a filter. A metric with a factor is multiplied by it.

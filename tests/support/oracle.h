@@ -98,10 +98,11 @@ struct Definition {
     // Rank to distance.
     Value (*report)(double rank, int d, const Parameters&);
     bool similarity = false;
-    // What is asked of the coordinates: none below zero, so many in a row (0: any), none of a larger magnitude.
+    // What is asked of the coordinates: none below zero, so many in a row (0: any), none of a larger magnitude than
+    // that of its column.
     bool non_negative = false;
     int dimensions = 0;
-    double largest = infinity;
+    std::vector<double> largest{};  // of each coordinate; none: any
     // Parameters::packed_bits serves it.
     bool packed_bits = false;
     // Its functions read what belongs to the thread that asks.
@@ -379,7 +380,11 @@ inline const Definition& definition(const std::string& metric) {
         {"canberra", {canberra, as_it_is}},
         {"braycurtis", {braycurtis, as_it_is}},
         {"correlation", {correlation, as_it_is}},
-        {"haversine", {.rank = haversine, .report = angle, .dimensions = 2, .largest = 6.0}},
+        {"haversine",
+         {.rank = haversine,
+          .report = angle,  // A latitude from pole to pole, a longitude of a turn either way.
+          .dimensions = 2,
+          .largest = {1.57, 6.28}}},
         {"jaccard", {.rank = jaccard, .report = as_it_is, .packed_bits = true}},
         {"seuclidean", {seuclidean, root}},
         {"dice", {.rank = dice, .report = as_it_is, .packed_bits = true}},
