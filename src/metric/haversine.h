@@ -14,8 +14,9 @@ struct Haversine : Base {
     static constexpr int accumulators = 2;  // the latitudes' term, the longitudes'
     static constexpr int aux = 1;           // the latitude's cosine
     template <class O>
-    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*, typename O::V is_latitude) {
-        return O::mul(is_latitude, O::map([](double lane) { return portable::cos(lane); }, x));
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
+                                          typename O::V is_latitude) {
+        return O::add(sum, O::mul(is_latitude, O::map([](double lane) { return portable::cos(lane); }, x)));
     }
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {

@@ -69,7 +69,7 @@ struct Traits {
     bool non_negative = false;    // coordinates below zero are an input error
     bool similarity = false;      // larger is nearer; missing neighbours are at -inf
     bool whole_vector = false;    // needs all differences at once: whole_term(), no step()
-    bool per_coordinate = false;  // map() and aux_term() take a constant of their coordinate, Params::constants[i]
+    bool per_coordinate = false;  // map() and aux_step() take a constant of their coordinate, Params::constants[i]
     bool packed_bits = false;     // u8 coordinates may be eight bits each: Params::packed_bits
     int dimensions = 0;           // the only number of dimensions that there may be; 0: any
     Limit limits[max_limits] = {};  // of each of these; coordinates beyond are an input error
@@ -99,11 +99,13 @@ struct Base {
     KITH_HD static void combine(typename O::V* a, const typename O::V* b) {
         a[0] = O::add(a[0], b[0]);
     }
-    // Auxiliary value s of a vector: the canonical sum of aux_term over its coordinates, then aux_finish. Values 0..s-1
-    // are ready in `aux`. The last argument, here and of map(), is the coordinate's constant (Traits::per_coordinate).
+    // Auxiliary value s of a vector: its coordinates added by aux_step to the partials of a canonical sum, then
+    // aux_finish. Values 0..s-1 are ready in `aux`. The last argument, here and of map(), is the coordinate's constant
+    // (Traits::per_coordinate).
     template <class O>
-    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*, typename O::V) {
-        return x;
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
+                                          typename O::V) {
+        return O::add(sum, x);
     }
     KITH_HD static double aux_finish(int, double sum, const Params&) { return sum; }
     // The coordinate that step() sees.

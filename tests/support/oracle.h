@@ -181,15 +181,13 @@ inline Value minkowski_report(double rank, int, const Parameters& params) {
     return {distance, std::isinf(distance) ? 0.0 : loose * distance};
 }
 
-inline double norm(const double* v, int d) {
-    return std::sqrt(canonical_sum(d, [&](int i) { return v[i] * v[i]; }));
+inline double product(const double* a, const double* b, int d) {
+    return canonical_fold(d, [&](double sum, int i) { return std::fma(a[i], b[i], sum); });
 }
-
 inline Value cosine(const Pair& v, const Parameters&) {
-    const double norms_q = norm(v.q, v.d), norms_x = norm(v.x, v.d);
-    if (norms_q == 0 || norms_x == 0) return {1.0};
-    const double dot = canonical_fold(v.d, [&](double a, int i) { return std::fma(v.q[i], v.x[i], a); });
-    const double distance = 1 - dot / (norms_q * norms_x);
+    const double qq = product(v.q, v.q, v.d), xx = product(v.x, v.x, v.d);
+    if (qq == 0 || xx == 0) return {1.0};
+    const double distance = 1 - product(v.q, v.x, v.d) / std::sqrt(qq * xx);
     return {std::isnan(distance) ? distance : std::min(2.0, std::max(0.0, distance))};
 }
 

@@ -163,7 +163,7 @@ KITH_HD V constants_at(const metric::Params& params, std::int64_t i, int width =
     else return width == W ? Real::load(params.constants + i) : Real::load_part(params.constants + i, width);
 }
 
-// Canonical sum of M::aux_term over one row.
+// Canonical sum of one row by M::aux_step.
 template <class M>
 KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric::Params& params) {
     V a[registers] = {};
@@ -173,7 +173,7 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric:
 #pragma GCC unroll 16
         for (int r = 0; r < registers; ++r) {
             const V c = constants_at<M>(params, i + r * W);
-            a[r] = Real::add(a[r], M::template aux_term<Real>(stage, Real::load(row + i + r * W), aux, c));
+            a[r] = M::template aux_step<Real>(stage, a[r], Real::load(row + i + r * W), aux, c);
         }
     }
     const int rest = static_cast<int>(d - i);
@@ -183,7 +183,7 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric:
         if (width <= 0) continue;
         const V x = width == W ? Real::load(row + i + r * W) : Real::load_part(row + i + r * W, width);
         const V c = constants_at<M>(params, i + r * W, width);
-        const V b = Real::add(a[r], M::template aux_term<Real>(stage, x, aux, c));
+        const V b = M::template aux_step<Real>(stage, a[r], x, aux, c);
         a[r] = Real::select(Real::first(width), b, a[r]);
     }
 #pragma GCC unroll 8
