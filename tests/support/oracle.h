@@ -232,7 +232,9 @@ Value loose_sum(int d, Term term) {
 }
 
 inline double relative_entropy(double p, double m) {
-    return p == 0 ? 0.0 : p * std::log(p / m);
+    const double ratio = p / m;
+    if (p == 0 || std::isnormal(ratio)) return p == 0 ? 0.0 : p * std::log(ratio);
+    return static_cast<double>(p * std::log(static_cast<long double>(p) / m));
 }
 
 inline Value kl_divergence(const Pair& v, const Parameters&) {
